@@ -1,7 +1,7 @@
 internal import Platform
 
 extension ByteSource {
-  /// The bytes of a range, cut off at the end of the source.
+  /// Returns a range's bytes, cut off at the source's end.
   func read(at offset: Int64, length: Int) throws(FormatError) -> [UInt8] {
     do throws(FileError) {
       return try bytes(at: offset, length: length)
@@ -10,7 +10,7 @@ extension ByteSource {
     }
   }
 
-  /// Makes a buffer, whose storage is used again, hold a range's bytes, fewer at the end of the source.
+  /// Fills a reused buffer with a range's bytes, cut off at the source's end.
   func fill(_ buffer: inout [UInt8], at offset: Int64, length: Int) throws(FormatError) {
     let available = Int(max(0, min(Int64(length), count - offset)))
     if buffer.count < available {

@@ -1,5 +1,5 @@
 extension Span where Element == UInt8 {
-  /// The big-endian 16-bit number at an offset, or nil where the bytes end before it does.
+  /// Returns a big-endian 16-bit number, or nil past the end.
   @inlinable
   @inline(__always)
   package func uint16(at offset: Int) -> Int? {
@@ -7,7 +7,7 @@ extension Span where Element == UInt8 {
     return Int(self[offset]) << 8 | Int(self[offset &+ 1])
   }
 
-  /// The big-endian 32-bit number at an offset, or nil where the bytes end before it does.
+  /// Returns a big-endian 32-bit number, or nil past the end.
   @inlinable
   @inline(__always)
   package func uint32(at offset: Int) -> UInt32? {
@@ -16,7 +16,7 @@ extension Span where Element == UInt8 {
       | UInt32(self[offset &+ 3])
   }
 
-  /// The big-endian two's complement number of 1 to 8 bytes at an offset, or nil where the bytes end before it does.
+  /// Returns a big-endian signed number of 1 to 8 bytes, or nil past the end.
   @inlinable
   @inline(__always)
   package func signedInteger(at offset: Int, length: Int) -> Int64? {

@@ -1,7 +1,8 @@
-/// SQLite's variable-length integer: 1 to 9 bytes, big-endian, seven bits in each of the first eight bytes, all eight
-/// bits of the ninth (SQLite file format, "Variable-length integer").
+/// SQLite's variable-length integer of 1 to 9 big-endian bytes.
+///
+/// The first eight have seven bits each, the ninth eight (SQLite file format, "Variable-length integer").
 package enum Varint {
-  /// Reads a varint at `offset`, which moves behind it; nil, and nothing moved, where it does not end before `end`.
+  /// Reads a varint and advances `offset`; returns nil and leaves it if the varint passes `end`.
   @inlinable
   @inline(__always)
   package static func read(_ bytes: Span<UInt8>, at offset: inout Int, before end: Int) -> Int64? {
@@ -36,7 +37,6 @@ package enum Varint {
     return nil
   }
 
-  /// The number of bytes that a value takes as a varint.
   package static func length(of value: Int64) -> Int {
     let bits = UInt64(bitPattern: value)
     if bits >> 56 != 0 { return 9 }

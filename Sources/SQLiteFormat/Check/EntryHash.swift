@@ -1,11 +1,11 @@
-/// The hash of an index entry, or of the entry that a row should have: equal for equal values, however they are stored.
+/// The encoding-independent hash of an index entry.
 ///
-/// Hashes of entries are added up, so that two lists are compared in whichever order they are read. An integer and a real
-/// of the same value are the same, because a REAL column stores the one for the other to save space.
+/// Hashes are summed, so order does not matter. An integer and an equal real hash alike, because REAL columns store
+/// integers to save space.
 struct EntryHash {
   private(set) var value: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-  /// Each step is one to one, so that entries that differ in one word always differ in their hashes.
+  /// Each step is one-to-one, so one different word changes the hash.
   @inline(__always)
   private mutating func fold(_ word: UInt64) {
     value = (value ^ word) &* 0xff51_afd7_ed55_8ccd
@@ -28,7 +28,6 @@ struct EntryHash {
     fold(number.bitPattern)
   }
 
-  /// Adds text or a blob.
   @inline(__always)
   mutating func add(_ bytes: Span<UInt8>, from start: Int, count: Int, isText: Bool) {
     fold(UInt64(truncatingIfNeeded: count) << 3 | (isText ? 3 : 4))
@@ -49,7 +48,7 @@ struct EntryHash {
     fold(word)
   }
 
-  /// Adds a field of a record, whose bytes are all there.
+  /// Adds a complete record field.
   @inline(__always)
   mutating func add(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int) {
     switch code {
@@ -65,7 +64,6 @@ struct EntryHash {
     }
   }
 
-  /// Adds a value that no record holds, such as a default.
   mutating func add(_ value: Value) {
     switch value {
     case .null: addNull()

@@ -1,25 +1,22 @@
-/// The order of an index, as far as it can be told without the app's own collations.
+/// The order of an index, for SQLite's own collations.
 struct EntryOrder {
-  /// How the values of one column are ordered.
   struct Column {
-    /// How text is compared; nil where it cannot be compared here.
+    /// The text collation; nil if not comparable here.
     var collation: Collation?
 
-    /// Whether the order is descending.
     var isDescending = false
   }
 
-  /// The collations that SQLite has by itself.
   enum Collation {
     case binary
-    /// Byte by byte, ASCII letters as lower-case ones.
+    /// ASCII letters in lower case.
     case noCase
-    /// Byte by byte, without the spaces at the end.
+    /// Without trailing spaces.
     case rightTrimmed
 
-    /// The collation of a name, binary without one; nil for one of the app's own.
+    /// Returns a name's collation, binary by default; nil for the app's own.
     ///
-    /// Of the encodings of text only UTF-8 is compared as it lies there by the latter two.
+    /// `noCase` and `rightTrimmed` compare bytes, so they need UTF-8.
     init?(_ name: String?, encoding: TextEncoding) {
       guard let name, !isSameName(name, "binary") else {
         self = .binary
@@ -37,18 +34,15 @@ struct EntryOrder {
   }
 
   enum Relation {
-    /// The second comes after the first.
     case ascending
-    /// It does not, or both are the same.
     case wrong
-    /// It cannot be told: a collation is unknown, or a value goes on behind the page.
+    /// An unknown collation, or a value on overflow pages.
     case unknown
   }
 
-  /// The columns, without the rowid at the end.
+  /// The columns, without the trailing rowid.
   let columns: [Column]
 
-  /// How an entry lies behind another one, both wholly there.
   func relation(
     _ bytes: Span<UInt8>, _ first: borrowing RecordFields, to others: Span<UInt8>, _ second: borrowing RecordFields
   ) -> Relation {
@@ -69,7 +63,7 @@ struct EntryOrder {
     return .wrong
   }
 
-  /// Below 0 where the first value comes before the second, 0 where they are the same; nil where that cannot be told.
+  /// Returns nil if undecided.
   private static func compare(
     _ code: Int64, _ bytes: Span<UInt8>, _ start: Int, _ other: Int64, _ others: Span<UInt8>, _ otherStart: Int,
     _ collation: Collation?
@@ -93,7 +87,7 @@ struct EntryOrder {
       }
       for index in 0..<min(count, otherCount) {
         var (byte, otherByte) = (bytes[start &+ index], others[otherStart &+ index])
-        // NOCASE ends at a zero byte, and takes no account of what follows.
+        // NOCASE ignores everything after a zero byte.
         if collation == .noCase, byte == 0 || otherByte == 0 { return nil }
         if byte == otherByte { continue }
         if collation == .noCase { (byte, otherByte) = (lowercased(byte), lowercased(otherByte)) }
@@ -105,7 +99,7 @@ struct EntryOrder {
 
   private static func rank(of code: Int64) -> Int { code == 0 ? 0 : code < 12 ? 1 : code & 1 == 1 ? 2 : 3 }
 
-  /// The integer of a code below 12 that is none of a real; codes 10 and 11 are never in a file.
+  /// Codes 10 and 11 never occur in files.
   @inline(__always)
   private static func integer(_ code: Int64, _ bytes: Span<UInt8>, _ start: Int) -> Int64 {
     if code > 7 { return code == 9 ? 1 : 0 }
@@ -122,7 +116,7 @@ struct EntryOrder {
     }
     guard let number = first.real, let other = second.real else { return nil }
     if number != other { return number < other ? -1 : 1 }
-    // An integer of more than 53 bits may differ from the real that it is closest to.
+    // An integer of more than 53 bits may differ from its closest real.
     return abs(number) < 9e15 ? 0 : nil
   }
 }

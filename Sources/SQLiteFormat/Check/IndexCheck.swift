@@ -1,31 +1,28 @@
 public import Platform
 
-/// The comparison of all indexes with the rows of their tables, which are added up while every page is checked, so that no
-/// table is read twice.
+/// Compares indexes with tables.
+///
+/// Rows are summed during the page check, so no table is read twice.
 package final class IndexCheck: PageVisitor {
   private let content: DatabaseContent
   private let rows: Mutex<IndexedRows>
 
-  /// The least number of pages for which a second thread is worth its start.
   private static let pagesForTwo: Int64 = 256
 
-  /// - Parameter schema: the database's.
   package init(_ database: Database, _ schema: Schema) throws(FormatError) {
     content = DatabaseContent(database)
     rows = Mutex(try IndexedRows(content, schema))
   }
 
-  /// Adds the rows of a leaf.
   package func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
     try rows.withLock { rows throws(FormatError) in try rows.add(page, cells, ofTree: root) }
   }
 
-  /// Reads the indexes, two at once, once the check has shown all pages and has found them sound.
+  /// Reads the indexes, two at once, after the check.
   ///
-  /// - Parameter progress: called now and then on this thread; where it returns false, ``FormatError/Kind/cancelled`` is
-  ///   thrown.
+  /// - Parameter progress: called on this thread; returning false throws ``FormatError/Kind/cancelled``.
   package func finish(progress: () -> Bool) throws(FormatError) -> IndexReport {
-    // The other thread may leave this one nothing to do.
+    // The other thread may take all the work.
     if !progress() { throw FormatError.cancelled("compare the indexes") }
     let (begun, scans) = rows.withLock { $0.comparisons() }
     let work = IndexScans(scans, of: content)
@@ -44,7 +41,7 @@ package final class IndexCheck: PageVisitor {
   }
 }
 
-/// Comparisons of indexes that threads take from each other.
+/// Index comparisons shared by threads.
 private final class IndexScans: Sendable {
   private let content: DatabaseContent
   private let scans: [IndexScan]
@@ -62,10 +59,9 @@ private final class IndexScans: Sendable {
     state = Mutex(State(reports: scans.map { _ in nil }))
   }
 
-  /// What was found, in the order of the indexes.
   var reports: [IndexReport] { state.withLock { $0.reports.compactMap(\.self) } }
 
-  /// Does one comparison after the other until none is left, or until one fails on any thread.
+  /// Runs comparisons until none is left or one fails on any thread.
   func run(progress: () -> Bool) throws(FormatError) {
     let database = try Database(main: content, pageSize: content.pageSize)
     while let place = take() {
@@ -88,31 +84,30 @@ private final class IndexScans: Sendable {
   }
 }
 
-/// What looks at the pages of b-trees while every page is checked, so that they are not read again for it.
+/// An observer of the check's b-tree pages, which saves reading them again.
 package protocol PageVisitor: Sendable {
-  /// Called with each page of a b-tree that is sound by itself, and with all of its cells.
+  /// Receives a sound b-tree page with all its cells.
   ///
-  /// The pages of one tree come one behind the other, from the root to the leaves, the leaves in the order of their keys.
-  /// Whether the tree as a whole is sound only the check's report tells.
+  /// A tree's pages come together, leaves in key order. Only the report shows whether the whole tree is sound.
   func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError)
 }
 
-/// What the comparison of indexes with the rows of their tables found.
+/// The result of comparing indexes with their tables.
 public struct IndexReport: Sendable {
-  /// What is wrong: entries that are not those of the rows, or not in order.
+  /// Entries that differ from the rows or are out of order.
   public var findings = Findings()
 
-  /// How many indexes were compared with the rows of their tables.
+  /// The number of indexes compared.
   public var compared = 0
 
-  /// The indexes whose entries cannot be computed here: of expressions, with a condition, of tables WITHOUT ROWID, and those
-  /// whose definition cannot be read.
+  /// The indexes with entries that cannot be computed here.
+  ///
+  /// They have expressions, complex conditions, tables WITHOUT ROWID or unreadable definitions.
   public var uncompared: [String] = []
 
-  /// Whether nothing is wrong.
+  /// Whether there is no damage.
   public var isSound: Bool { !findings.hasDamage }
 
-  /// Adds what was found of further indexes.
   package mutating func add(_ other: IndexReport) {
     findings.append(contentsOf: other.findings)
     compared += other.compared
@@ -120,24 +115,21 @@ public struct IndexReport: Sendable {
   }
 }
 
-/// A failure to read a database at all; damage that was met on the way is a ``Finding`` instead.
+/// A failure to read a database; damage is a ``Finding``.
 public typealias FormatError = Failure<FormatErrorKind>
 
-/// Why a database cannot be read at all.
+/// The reason why a database cannot be read.
 public enum FormatErrorKind: String, FailureKind {
-  /// No page size can be told from the file, its log or its journal.
   case notADatabase = "not-a-database"
 
-  /// The caller's progress function asked to stop.
   case cancelled = "cancelled"
 
-  /// The bytes could not be read; its cause says why.
   case reading = "read-failed"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "read the database"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .notADatabase: "Check that it is the right file."
@@ -151,7 +143,7 @@ public enum FormatErrorKind: String, FailureKind {
 }
 
 extension FormatError {
-  /// The error of a read that failed.
+  /// Wraps a read error.
   public init(_ error: FileError) { self.init(.reading, because: error) }
 
   package static func cancelled(_ operation: String) -> FormatError {

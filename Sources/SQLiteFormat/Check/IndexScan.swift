@@ -1,27 +1,25 @@
-/// The comparison of one index with what the rows of its table add up to.
 package struct IndexScan: Sendable {
   let plan: IndexPlan
 
-  /// What they add up to, for each list of columns that the index may be of.
+  /// The sums for each possible list of columns.
   let expected: [IndexedTable.Expected]
 
-  /// The same for the columns of every index of the table.
+  /// The sums for all the table's indexes.
   let others: [IndexedTable.Expected]
 
-  /// Reads the index once, and compares its entries.
+  /// Reads and compares the index.
   ///
-  /// - Parameter progress: called now and then; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
+  /// - Parameter progress: returning false throws ``FormatError/Kind/cancelled``.
   package func run(in database: Database, progress: () -> Bool) throws(FormatError) -> IndexReport {
     var entries = IndexEntries(database, plan, columns: others.map(\.columns.count).max() ?? 0)
     try entries.read(progress)
     var report = IndexReport()
     report.findings = entries.findings
-    // Of some indexes only the order can be told.
+    // Some indexes only have a known order.
     if plan.candidates.isEmpty { return report }
     let rows = expected.first?.rows ?? 0
     let fitting = expected.filter { $0.columns.count == entries.columns }
     let isAsMany = entries.count == rows && entries.isUniform
-    // An index of no row has nothing to compare.
     if entries.count == 0, rows == 0 {
       report.compared = 1
     } else if expected.contains(where: \.isUncertain) {
@@ -31,7 +29,7 @@ package struct IndexScan: Sendable {
     } else if isAsMany, fitting.isEmpty,
       !others.contains(where: { $0.columns.count == entries.columns && $0.sum == entries.sum && !$0.isUncertain })
     {
-      // As many columns as the statement does not say: what it says was not understood.
+      // The statement has other columns, so it was misread.
       report.uncompared = [plan.entry.name]
     } else {
       report.compared = 1
@@ -42,13 +40,12 @@ package struct IndexScan: Sendable {
   }
 }
 
-/// The entries of an index, added up, and looked at for their order.
 private struct IndexEntries {
   var findings = Findings()
   var count = 0
   var sum: UInt64 = 0
 
-  /// The columns of each entry, the rowid left out.
+  /// The columns per entry, without the rowid.
   var columns = -1
   var isUniform = true
 
@@ -58,10 +55,12 @@ private struct IndexEntries {
   private let order: EntryOrder?
   private var fields = RecordFields()
 
-  /// The entry before, where it is wholly on its page.
+  /// The previous entry, unless it overflows.
   private var previous = RecordFields()
 
-  /// - Parameter columns: the most columns of any index of the table.
+  /// Creates an empty sum.
+  ///
+  /// - Parameter columns: the table's largest index column count.
   init(_ database: Database, _ plan: IndexPlan, columns: Int) {
     self.database = database
     root = plan.entry.rootPage
@@ -70,7 +69,7 @@ private struct IndexEntries {
   }
 
   mutating func read(_ progress: () -> Bool) throws(FormatError) {
-    // The page of the entry before; nil where that is not wholly on it, or where there is none.
+    // The previous entry's page; nil at first or if the entry overflows.
     var last: BTreePage?
     var pages = 0
     var walk = try BTreeWalk(database: database, root: root, isTable: false)
@@ -113,7 +112,7 @@ private struct IndexEntries {
     if isBehindOwn { last = page }
   }
 
-  /// Adds an entry that goes on behind its page.
+  /// Adds an entry with overflow pages.
   private mutating func addLong(_ cell: Cell, _ index: Int, on page: BTreePage) throws(FormatError) {
     var gathering = BTreeWalk(gatheringFrom: database, root: root)
     let payload = Array(try gathering.payload(of: cell, on: page, limit: cell.payloadLength))
@@ -134,35 +133,29 @@ private struct IndexEntries {
   }
 }
 
-/// How the entries of an index follow from the rows of its table.
+/// The computation of an index's entries from rows.
 struct IndexPlan: Sendable {
-  /// The index in the schema.
   let entry: SchemaEntry
 
-  /// The columns by their places in the table; several where an automatic index may be that of one or another constraint,
-  /// none where the entries cannot be computed.
+  /// The columns by place; several if an automatic index may belong to different constraints, empty if entries cannot
+  /// be computed.
   let candidates: [[Int]]
 
-  /// Which rows have an entry; nil for all.
   var condition: RowCondition?
 
-  /// How the entries lie; nil where that cannot be told.
   let order: [EntryOrder.Column]?
 }
 
-/// Makes the plans of a table's indexes.
 struct IndexPlanning {
   let table: SchemaEntry
   let definition: TableDefinition
   let encoding: TextEncoding
 
-  /// Whether DESC is taken account of; it is not in files of schema formats below 4.
+  /// Whether DESC counts; formats below 4 ignore it.
   let honoursDescending: Bool
 
-  /// The indexes that have a root.
   let indexes: [SchemaEntry]
 
-  /// The plan of an index; nil where its entries cannot be computed.
   func plan(for index: SchemaEntry) -> IndexPlan? {
     guard index.sql != nil else { return automaticPlan(for: index) }
     guard let indexed = index.indexDefinition else { return nil }
@@ -179,13 +172,13 @@ struct IndexPlanning {
       ? nil : IndexPlan(entry: index, candidates: [columns], condition: condition, order: order)
   }
 
-  /// The plan by which only the order of an index is looked at; nil where that cannot be told either.
+  /// Returns a plan for the order alone, if known.
   func orderPlan(for index: SchemaEntry) -> IndexPlan? {
     guard let indexed = index.indexDefinition else { return nil }
     return IndexPlan(entry: index, candidates: [], order: indexed.columns.map { order(of: $0) })
   }
 
-  /// An automatic index has no statement: it is that of the primary key, or of one of the UNIQUE constraints.
+  /// Plans an automatic index of the primary key or a UNIQUE constraint, which has no statement.
   private func automaticPlan(for index: SchemaEntry) -> IndexPlan? {
     var lists: [[Int]] = []
     let key = definition.rowidAlias == nil ? [definition.primaryKey] : []
@@ -194,7 +187,7 @@ struct IndexPlanning {
       guard columns.count == names.count, columns.allSatisfy(isStored) else { return nil }
       if columns != [definition.rowidAlias], !lists.contains(columns) { lists.append(columns) }
     }
-    // Where constraints and indexes are not as many as each other, one of them was not understood.
+    // If the numbers of constraints and indexes differ, a constraint was misread.
     guard !lists.isEmpty, lists.count == indexes.count(where: { $0.sql == nil }) else { return nil }
     let statement = SQLTokenizer.tokens(of: table.sql ?? "")
     let isPlain = lists.count == 1 && !statement.contains { $0.isWord("collate") || $0.isWord("desc") }
@@ -204,7 +197,7 @@ struct IndexPlanning {
 
   private func isStored(_ column: Int) -> Bool { definition.columns[column].generation != .virtual }
 
-  /// How a column of an index is ordered; of the text that an expression gives the collation is not known.
+  /// Returns a column's order; an expression's collation is unknown.
   private func order(of column: IndexedColumn) -> EntryOrder.Column {
     let place = column.name.flatMap { definition.column(named: $0) }
     let isKnown = column.collation != nil || place != nil

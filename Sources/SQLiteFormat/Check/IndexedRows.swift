@@ -1,22 +1,19 @@
-/// What the rows of all tables should have in their indexes, added up leaf by leaf.
+/// The expected index entries of all tables, summed leaf by leaf.
 package struct IndexedRows {
   private let database: Database
   private var tables: [IndexedTable] = []
 
-  /// The root pages of the tables, one for each of them.
   private var entries: [UInt32] = []
 
-  /// The tables whose rows are added up, by their root pages.
   private var places: [UInt32: Int] = [:]
 
-  /// The bytes of long rows that may still be gathered: as many as there are, since no page is of two rows.
+  /// The remaining bytes of long rows, at most the database's size, since rows share no pages.
   private var budget: Int64
 
   private var last: (root: UInt32, place: Int?) = (0, nil)
 
-  /// - Throws: what reading the first page says.
   package init(_ content: DatabaseContent, _ schema: Schema) throws(FormatError) {
-    // One of its own: that of a check could not be used here while the check goes on.
+    // A separate database, because the running check uses its own.
     database = try Database(main: content, pageSize: content.pageSize)
     budget = Int64(content.highestPage) * Int64(content.pageSize)
     for entry in schema.tables where entry.rootPage > 0 {
@@ -29,7 +26,7 @@ package struct IndexedRows {
     }
   }
 
-  /// Adds the rows of a leaf of a table; pages of any other kind, or of any other tree, are left out.
+  /// Adds rows of a table's leaf; ignores other pages.
   package mutating func add(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
     guard page.kind == .tableLeaf else { return }
     if last.root != root { last = (root, places[root]) }
@@ -37,9 +34,9 @@ package struct IndexedRows {
     try tables[place].add(page, cells, in: database, &budget)
   }
 
-  /// What is left to do once all rows were added, each of which can be done by itself.
+  /// Returns the comparisons that remain after adding all rows.
   ///
-  /// - Parameter tables: the root pages of the tables whose indexes are compared; all if nil.
+  /// - Parameter tables: the root pages to compare; nil for all.
   package func comparisons(ofTables roots: Set<UInt32>? = nil) -> (report: IndexReport, left: [IndexScan]) {
     var report = IndexReport()
     var scans: [IndexScan] = []

@@ -1,62 +1,49 @@
-/// A table with indexes, and what its rows add up to for the entries that they should have.
-///
-/// The entries are added up as hashes, so that memory does not grow with the rows.
+/// A table with its expected index entries, summed as hashes to bound memory.
 struct IndexedTable: Sendable {
-  /// What the rows add up to for a list of columns.
   struct Expected: Sendable {
-    /// The columns by their places in the table.
+    /// The columns by place.
     let columns: [Int]
 
-    /// Which rows have an entry; nil for all.
     let condition: RowCondition?
 
-    /// The rows that have one.
     var rows = 0
 
-    /// The sum of the hashes of all entries.
     var sum: UInt64 = 0
 
-    /// A value could not be computed.
     var isUncertain = false
   }
 
-  /// The table's root page; 0 where nothing is to be added up.
+  /// The root page; 0 if there are no entries to sum.
   private(set) var root: UInt32 = 0
 
-  /// The indexes that are compared, or whose order is.
   private(set) var plans: [IndexPlan] = []
 
-  /// The indexes that cannot be compared.
   private(set) var uncompared: [String] = []
 
-  /// What the rows add up to.
   private(set) var lists: [Expected] = []
 
-  /// The rows that were added.
   private(set) var rows = 0
 
-  /// The rows that could not be read.
   private(set) var findings = Findings()
 
   private let definition: TableDefinition
   private let encoding: TextEncoding
 
-  /// What is added to the hashes, for one list after the other: the field of a record, or one of the steps below.
+  /// The hash inputs, list by list: record fields or the steps below.
   private var steps: [Int] = []
   private static let rowidStep = -1
   private static let endStep = -2
 
-  /// Below this, a column that records do not have: −3 for column 0.
+  /// From here down, columns absent from records: −3 for column 0.
   private static let absentStep = -3
 
-  /// The column that each field of a record holds.
+  /// The column in each record field.
   private var columnOfField: [Int]
 
   private var fieldCount = 0
 
   private var fields = RecordFields()
 
-  /// - Parameter indexes: those of the table; nil is returned where it has none.
   init?(_ table: SchemaEntry, _ indexes: [SchemaEntry], in database: Database) {
     let there = indexes.filter { $0.rootPage > 0 }
     guard !there.isEmpty else { return nil }
@@ -76,7 +63,7 @@ struct IndexedTable: Sendable {
         plans.append(plan)
       } else {
         uncompared.append(index.name)
-        // The order of its entries can be told all the same.
+        // The order of its entries can still be checked.
         if let plan = planning.orderPlan(for: index) { plans.append(plan) }
       }
     }
@@ -112,12 +99,12 @@ struct IndexedTable: Sendable {
 
   // MARK: Rows
 
-  /// Adds what the rows of a leaf should have in the indexes.
+  /// Adds a leaf's expected entries.
   ///
   /// - Parameters:
-  ///   - database: where the rest of long rows is.
-  ///   - budget: the bytes of long rows that may still be gathered. Nothing of a row is added behind its end, which only a
-  ///     database reaches whose rows share their pages.
+  ///   - database: holds the overflow pages.
+  ///   - budget: the bytes of long rows left; further rows are skipped. Only a database with
+  ///     shared pages exhausts it.
   mutating func add(
     _ page: BTreePage, _ cells: [Cell], in database: Database, _ budget: inout Int64
   ) throws(FormatError) {
@@ -150,7 +137,6 @@ struct IndexedTable: Sendable {
     add(payload.span, cell.rowid)
   }
 
-  /// Adds the entries that a row should have.
   @inline(__always)
   private mutating func add(_ bytes: Span<UInt8>, _ rowid: Int64) {
     var hash = EntryHash()
@@ -179,7 +165,6 @@ struct IndexedTable: Sendable {
     }
   }
 
-  /// What a row has in a column; nil where that cannot be told.
   private func value(ofColumn column: Int, _ bytes: Span<UInt8>, _ rowid: Int64) -> Value? {
     if column == definition.rowidAlias { return .integer(rowid) }
     guard let field = columnOfField.firstIndex(of: column) else { return nil }
@@ -187,7 +172,7 @@ struct IndexedTable: Sendable {
     return SerialType.value(of: fields.codes[field], in: bytes, at: fields.starts[field], encoding: encoding)
   }
 
-  /// What a row has that was written before the column was added; nil where that is not beyond doubt.
+  /// Returns the value for rows older than the column; nil if in doubt.
   private func defaultValue(ofColumn column: Int) -> Value? {
     let column = (place: column, definition: definition.columns[column])
     guard column.definition.hasDefault else { return .null }

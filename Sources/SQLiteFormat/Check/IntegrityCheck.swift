@@ -1,12 +1,11 @@
-/// A full check of a database: every page is accounted for exactly once, and every cell fits.
+/// A full database check: every page has one use, and every cell fits.
 struct IntegrityCheck {
   let database: Database
   let progress: (_ done: Int, _ total: Int) -> Bool
 
-  /// The columns to count the rows of tables by, under their root pages.
+  /// The columns to count rows by, under root pages.
   let columns: [UInt32: Int]
 
-  /// What looks at the sound pages of trees on the way.
   let visitor: (any PageVisitor)?
 
   var findings: Findings
@@ -15,10 +14,9 @@ struct IntegrityCheck {
   var pagesDone = 0
   var scratch = PageCheck()
 
-  /// The leaves of tables with rows.
   var leaves = LeafCopies()
 
-  /// How the rows of the tree that is being checked are counted; nil where only their number matters.
+  /// The grouped count; nil if only the total matters.
   var grouped: GroupedCount?
 
   private let isAutoVacuum: Bool
@@ -44,7 +42,7 @@ struct IntegrityCheck {
     let freelist = try checkFreelist()
     try checkTree(root: 1, name: "sqlite_schema", isTable: true)
     for entry in schema.entries where entry.rootPage != 0 && (entry.kind == .table || entry.kind == .index) {
-      // The kind of the root page decides; a table that claims to have rowids but has none differs in its statement.
+      // The root page decides; a mismatch is in the statement.
       let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
       try checkPointer(to: entry.rootPage, PointerMapEntry(.root, parent: 0))
       try checkTree(root: entry.rootPage, name: entry.name, isTable: isTable)
@@ -57,7 +55,6 @@ struct IntegrityCheck {
       findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema, copies: copies)
   }
 
-  /// Counts a page as done, and stops where the caller wants that.
   mutating func advance() throws(FormatError) {
     pagesDone += 1
     guard pagesDone & 0x3f == 0 else { return }
@@ -65,7 +62,7 @@ struct IntegrityCheck {
     guard progress(min(pagesDone, total), total) else { throw FormatError.cancelled("check the database") }
   }
 
-  /// Gives a page to its use; false where it is outside the database or used already.
+  /// Claims a page; returns false if it is out of range or used.
   mutating func claim(
     _ page: UInt32, as use: PageOwnership.Use, root: UInt32, from parent: UInt32?
   ) -> Bool {
@@ -86,7 +83,7 @@ struct IntegrityCheck {
     return true
   }
 
-  /// Compares what the pointer map says about a page with what leads to it.
+  /// Compares a page's pointer map entry with its parent.
   mutating func checkPointer(to page: UInt32, _ expected: PointerMapEntry) throws(FormatError) {
     guard isAutoVacuum, page >= 2, page <= database.highestPage else { return }
     let entry = try database.pointerMapEntry(for: page)
@@ -127,9 +124,9 @@ struct IntegrityCheck {
     var rows: [String: Int] = [:]
     for tree in trees { rows[tree.name] = tree.rows }
     for entry in schema.entries where entry.kind == .index {
-      // Which rows a condition takes is not known here, nor what a function of the app's makes of them.
+      // Conditions and the app's functions cannot be evaluated here.
       if let index = entry.indexDefinition, index.isPartial || index.foreignFunction != nil { continue }
-      // A sound tree of each is needed to tell; one that is damaged is reported already.
+      // Needs both trees sound; damage is already reported.
       guard let entries = rows[entry.name],
         let table = schema.table(named: entry.tableName), let expected = rows[table.name], entries != expected
       else { continue }
@@ -144,8 +141,9 @@ struct IntegrityCheck {
     findings.note(.largestRootWrong, page: 1, expected: Int64(largest), found: Int64(header.largestRootPage))
   }
 
-  /// Finds leaves that are the same in two tables; where the rows are of the kinds that the columns of one are declared for,
-  /// and the other cannot hold any of them, its leaf is a copy.
+  /// Finds identical leaves of two tables.
+  ///
+  /// If the rows match one table's types and none fits the other's, the other's leaf is a copy.
   private mutating func checkCopies(_ schema: Schema) throws(FormatError) -> [LeafCopy] {
     var copies: [LeafCopy] = []
     for (first, second) in try leaves.pairs(in: database) {
@@ -183,12 +181,12 @@ struct IntegrityCheck {
 }
 
 extension Database {
-  /// Walks over every page: b-trees, overflow chains, freelist, pointer map, and what belongs to nothing.
+  /// Checks every page: b-trees, overflow chains, freelist, pointer map and orphan pages.
   ///
-  /// Memory is five bytes for each page and sixteen for each leaf of a table, and up to `findingLimit` findings. `progress` is told now and then how many pages
-  /// of how many are done; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
+  /// Memory is five bytes per page, sixteen per table leaf, and up to `findingLimit` findings. `progress` gets done and
+  /// total pages; returning false throws ``FormatError/Kind/cancelled``.
   ///
-  /// - Parameter columns: the columns to count the rows of tables by, from 0, under the tables' root pages.
+  /// - Parameter columns: the columns to count rows by, from 0, under root pages.
   public func checkIntegrity(
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int] = [:],
     progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
@@ -196,7 +194,7 @@ extension Database {
     try checkIntegrity(findingLimit: findingLimit, countingBy: columns, visitor: nil, progress: progress)
   }
 
-  /// Walks over every page, and shows the pages of b-trees that are sound to a visitor on the way.
+  /// Checks every page and shows sound b-tree pages to a visitor.
   package func checkIntegrity(
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int], visitor: (any PageVisitor)?,
     progress: @escaping (_ done: Int, _ total: Int) -> Bool
@@ -213,7 +211,6 @@ extension IntegrityCheck {
     var next = 0
   }
 
-  /// Checks one b-tree from its root to its leaves and along its overflow chains.
   mutating func checkTree(root: UInt32, name: String, isTable: Bool) throws(FormatError) {
     var tree = IntegrityReport.Tree(root: root, name: name, isTable: isTable)
     grouped = isTable ? columns[root].map(GroupedCount.init) : nil
@@ -233,7 +230,7 @@ extension IntegrityCheck {
       let index = top.next
       if index == 0, !isTable { try checkCells(of: page, tree: &tree, lastRowid: &lastRowid) }
       if index > 0, isTable, let key = page.cell(at: index - 1)?.rowid {
-        // All rowids of the child before this key are at most the key; those behind it are greater.
+        // A child's rowids are at most its key; later rowids are greater.
         if let last = lastRowid, last > key {
           findings.note(.rowidOrder, page: page.number, cell: index - 1, root: root)
         }
@@ -245,7 +242,7 @@ extension IntegrityCheck {
       }
       stack[stack.count - 1].next = index + 1
       guard let child = page.child(at: index) else {
-        // The cell pointer itself is reported with the page.
+        // Reported with the page.
         continue
       }
       guard stack.count < BTreeWalk.maximumDepth else {
@@ -259,7 +256,6 @@ extension IntegrityCheck {
     trees.append(tree)
   }
 
-  /// Takes a page of a tree, where it is one and belongs to nothing else.
   private mutating func enter(
     _ number: UInt32, of tree: inout IntegrityReport.Tree, from parent: BTreePage?
   ) throws(FormatError) -> BTreePage? {
@@ -295,14 +291,14 @@ extension IntegrityCheck {
   private mutating func checkCells(
     of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
   ) throws(FormatError) {
-    // The page has just been checked, and its cells are at hand where nothing is wrong with it.
+    // A sound page's cells are at hand.
     let isSound = scratch.cells.count == page.cellCount && ownership.use(of: page.number) != .damaged
     var budget = PageBudget()
     for index in 0..<page.cellCount {
       if isSound {
         try check(scratch.cells[index], index, of: page, tree: &tree, lastRowid: &lastRowid)
       } else if let cell = page.cell(at: index), budget.take(cell.length, of: page) {
-        // What cannot be read has been reported with the page.
+        // Reported with the page.
         try check(cell, index, of: page, tree: &tree, lastRowid: &lastRowid)
       }
     }

@@ -1,4 +1,4 @@
-/// The leaves of tables by what their bytes add up to, so that those are found that are the same in two tables.
+/// Checksums of table leaves, for finding copies.
 struct LeafCopies {
   private struct Leaf {
     let sum: UInt64
@@ -10,7 +10,6 @@ struct LeafCopies {
 
   private var leaves: [Leaf] = []
 
-  /// Notes a leaf of a table that has rows.
   mutating func add(_ page: BTreePage, ofTree root: UInt32) {
     leaves.append(Leaf(sum: Self.sum(page.bytes.span), page: page.number, root: root))
   }
@@ -25,7 +24,7 @@ struct LeafCopies {
     return sum
   }
 
-  /// The pairs of pages that are the same byte for byte in two tables.
+  /// Returns byte-identical pages of two tables.
   func pairs(in database: Database) throws(FormatError) -> [(first: LeafCopy.Place, second: LeafCopy.Place)] {
     let sorted = leaves.sorted { ($0.sum, $0.page) < ($1.sum, $1.page) }
     var pairs: [(first: LeafCopy.Place, second: LeafCopy.Place)] = []
@@ -39,44 +38,37 @@ struct LeafCopies {
   }
 }
 
-/// Two leaves of two tables that are the same byte for byte.
 package struct LeafCopy: Sendable, Hashable {
-  /// A leaf and the table that has it.
   package struct Place: Sendable, Hashable {
-    /// The page.
     package var page: UInt32
 
-    /// The root page of the table.
     package var root: UInt32
   }
 
-  /// The one that comes first among the pages with the same bytes.
+  /// The lower-numbered of equal pages.
   package var first: Place
 
-  /// The other.
   package var second: Place
 
-  /// The one of the two whose table is declared for other values than the rows have; nil where that tells nothing.
+  /// The leaf with rows that fit only the other's table; nil if undecided.
   ///
-  /// The other's is declared for these. SQLite takes most values in any column.
+  /// SQLite takes most values in any column.
   package var stranger: Place?
 }
 
 extension TableDefinition {
-  /// How the rows of a leaf are like those of a table by the classes of their values.
+  /// How well rows fit a table's declared types.
   enum Likeness {
-    /// Every value is of the kind that its column is declared for.
     case usual
 
-    /// Each row has a value of another kind than its column, or that this cannot hold, or a field without a column.
     case strange
 
     case mixed
   }
 
-  /// How the rows of a leaf are like those of this table.
+  /// Compares a leaf's rows with this table.
   ///
-  /// - Parameter isStrict: whether columns hold what they are declared for; else what SQLite lets them hold.
+  /// - Parameter isStrict: whether to require declared types, not only those that SQLite lets columns hold.
   func likeness(of page: BTreePage, isStrict: Bool) -> Likeness {
     let stored = storedColumns
     let span = page.bytes.span
@@ -96,7 +88,6 @@ extension TableDefinition {
     return strange == 0 ? .usual : strange == count ? .strange : .mixed
   }
 
-  /// Whether a column may hold a value of a serial type.
   private func allows(_ code: Int64, in column: Int, isStrict: Bool) -> Bool {
     if column == rowidAlias { return code == 0 }
     if code == 0 { return !columns[column].isNotNull }

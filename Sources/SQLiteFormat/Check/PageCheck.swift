@@ -1,16 +1,14 @@
-/// Checks one b-tree page by itself: its header, its cell pointers, and that its bytes are used once.
-///
-/// Its storage is used again for the next page.
+/// Checks one b-tree page alone, with reused storage.
 struct PageCheck {
   struct Problem {
     let kind: Finding.Kind
     var cell: Int?
   }
 
-  /// The cells of the page that was checked last, where it has no problem: then all of them, in order.
+  /// The last page's cells in order; empty if it has a problem.
   private(set) var cells: [Cell] = []
 
-  /// A bit for each byte of the page that a cell or a free block uses.
+  /// A bit per byte used by a cell or free block.
   private var used: [UInt64] = []
 
   private var usedCount = 0
@@ -55,7 +53,6 @@ struct PageCheck {
     overlaps = false
   }
 
-  /// Marks bytes as used, which lie within the page.
   private mutating func use(_ range: Range<Int>) {
     usedCount += range.count
     let last = range.upperBound - 1
@@ -72,7 +69,7 @@ struct PageCheck {
     used[word] |= mask
   }
 
-  /// Whether anything overlaps, and whether the gaps between cells and free blocks are as many bytes as the header says.
+  /// Checks overlaps and the header's fragment count.
   private func checkCoverage(of page: BTreePage) -> Finding.Kind? {
     if overlaps { return .cellsOverlap }
     let fragments = page.geometry.usableSize - page.contentStart - usedCount

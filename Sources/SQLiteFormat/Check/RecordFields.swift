@@ -1,18 +1,15 @@
-/// The places of a record's fields within bytes: its serial types, and where each begins; its storage is used again.
+/// A record's serial types and offsets, in reused storage.
 struct RecordFields {
-  /// The serial types of the fields.
   private(set) var codes: [Int64] = []
 
-  /// Where each field begins, counted as the bytes are that were read.
   private(set) var starts: [Int] = []
 
-  /// How many fields were read; what lies behind them in the lists is of an earlier record.
+  /// The fields read; later items are of an earlier record.
   private(set) var count = 0
 
-  /// Where the last field that was asked for ends.
   private(set) var end = 0
 
-  /// Reads the first fields of a record; false where its header is not wholly there or makes no sense.
+  /// Reads a record's first fields; returns false for an incomplete or invalid header.
   @inline(__always)
   mutating func read(_ bytes: Span<UInt8>, in range: Range<Int>, upTo most: Int) -> Bool {
     if codes.count < most {
@@ -29,7 +26,6 @@ struct RecordFields {
     return Self.read(bytes, &offset, before: headerEnd, upTo: most, &codes, &starts, &count, &end)
   }
 
-  /// Reads the serial types in a record's header.
   @inline(__always)
   private static func read(
     _ bytes: Span<UInt8>, _ offset: inout Int, before headerEnd: Int, upTo most: Int, _ codeList: inout [Int64],
@@ -50,11 +46,11 @@ struct RecordFields {
   }
 }
 
-/// Tells whether a cell's record fits its own header, as far as the header is on the page.
+/// Checks a record's header as far as it is on the page.
 enum RecordCheck {
-  /// Whether the serial types are legal and their lengths add up to the payload's.
+  /// Whether serial types are legal and their lengths match the payload.
   static func isWellFormed(_ bytes: Span<UInt8>, cell: Cell) -> Bool {
-    // An inner page of a table has keys only.
+    // Interior table pages have only keys.
     guard cell.payloadLength > 0 else { return cell.localPayload.isEmpty }
     let start = cell.localPayload.lowerBound
     var offset = start
@@ -62,7 +58,7 @@ enum RecordCheck {
       length <= Int64(cell.payloadLength)
     else { return false }
     let headerEnd = start &+ Int(length)
-    // A header that goes on behind the page is left to those who gather the payload.
+    // An overflowing header is checked with the gathered payload.
     guard headerEnd <= cell.localPayload.upperBound else { return true }
     var body = Int(length)
     while offset < headerEnd {

@@ -1,13 +1,13 @@
-/// A walk over the cells of one b-tree in key order; what is damaged is noted and stepped over.
+/// A walk over a b-tree's cells in key order that notes and skips damage.
 ///
-/// It cannot go round in circles: each page is entered once, and never deeper than ``maximumDepth``.
+/// It enters each page once, no deeper than ``maximumDepth``, so cycles are impossible.
 struct BTreeWalk {
-  /// The most levels that are followed; real trees have fewer than ten.
+  /// Real trees have fewer than ten levels.
   static let maximumDepth = 40
 
   struct Level {
     let page: BTreePage
-    /// On leaves the next cell; on inner pages of tables the next child; on those of indexes child and cell in turn.
+    /// The next cell, the next child on interior table pages, or both in turn on interior index pages.
     var next = 0
   }
 
@@ -30,14 +30,14 @@ struct BTreeWalk {
     try descend(to: root, from: nil)
   }
 
-  /// A walk that visits nothing, for gathering the payload of a cell found otherwise.
+  /// Creates an empty walk for gathering payloads.
   init(gatheringFrom database: Database, root: UInt32) {
     self.database = database
     self.root = root
     isTable = true
   }
 
-  /// Marks an overflow page as used, and returns whether that is its first use and it exists.
+  /// Claims an overflow page that exists and is unused.
   mutating func claim(_ page: UInt32, from parent: UInt32) -> Bool {
     guard page >= 2, page <= database.highestPage else {
       findings.note(.pageOutOfRange, page: parent, root: root, found: Int64(page))
@@ -50,7 +50,7 @@ struct BTreeWalk {
     return true
   }
 
-  /// The next leaf of a table, or the next page of any kind of an index, in the order they are entered.
+  /// Returns the next table leaf or index page.
   mutating func nextPage() throws(FormatError) -> BTreePage? {
     while var top = stack.popLast() {
       if top.page.kind.isLeaf { return top.page }
@@ -65,7 +65,6 @@ struct BTreeWalk {
     return nil
   }
 
-  /// The next cell in key order.
   mutating func nextCell() throws(FormatError) -> Place? {
     while let top = stack.last {
       let page = top.page
@@ -90,7 +89,7 @@ struct BTreeWalk {
     return nil
   }
 
-  /// The next cells in key order that lie on one page: all of a leaf, or one of an inner page of an index.
+  /// Returns the next cells of one page: a whole leaf, or one of an interior index page.
   mutating func nextRun() throws(FormatError) -> (page: BTreePage, cells: Range<Int>)? {
     while let place = try nextCell() {
       guard place.page.kind.isLeaf else { return (place.page, place.index..<(place.index + 1)) }
@@ -136,15 +135,12 @@ struct BTreeWalk {
 }
 
 extension BTreeWalk {
-  /// The bytes of a cell's payload, gathered from its page and its overflow pages; fewer where the chain is broken.
-  ///
-  /// No more than `limit` bytes are gathered.
+  /// Returns a cell's payload, cut off at a broken chain or `limit` bytes.
   mutating func payload(of cell: Cell, on page: BTreePage, limit: Int) throws(FormatError) -> ArraySlice<UInt8> {
     let local = page.bytes[cell.localPayload]
     guard var next = cell.overflowPage, limit > local.count else { return local }
     let wanted = min(limit, cell.payloadLength)
     let perPage = database.usableSize - 4
-    // No chain can hold more than all pages together.
     guard Int64(cell.payloadLength) <= Int64(database.highestPage) * Int64(database.pageSize) else {
       findings.note(.payloadTooLong, page: page.number, root: root, found: Int64(cell.payloadLength))
       return local

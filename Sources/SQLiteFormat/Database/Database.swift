@@ -1,48 +1,46 @@
 public import Platform
 
-/// A SQLite database read from its bytes: the file, with the committed part of its write-ahead log laid over it, or
-/// with a hot rollback journal undone.
+/// A SQLite database read from its bytes, with WAL frames applied or a hot rollback journal undone.
 ///
-/// Nothing is written, and nothing is trusted. Use a database from one thread at a time; several databases over the same
-/// byte sources can be used at once.
+/// It writes no bytes and trusts none. Use it from one thread at a time; several may share byte sources.
 public final class Database {
   /// The database file's bytes.
   public let main: any ByteSource
 
-  /// The write-ahead log, where one was given.
+  /// The given write-ahead log.
   public let writeAheadLog: WriteAheadLog?
 
-  /// The rollback journal, where one was given.
+  /// The given rollback journal.
   public let rollbackJournal: RollbackJournal?
 
-  /// Whether committed frames of the write-ahead log are part of what is read.
+  /// Whether reads include committed WAL frames.
   public let isLogApplied: Bool
 
-  /// Whether the rollback journal is hot and undone in what is read.
+  /// Whether reads undo a hot rollback journal.
   public let isJournalApplied: Bool
 
   /// The page size in bytes.
   public let pageSize: Int
 
-  /// The usable bytes of a page: the page size less the reserved bytes.
+  /// The page size less the reserved bytes.
   public let usableSize: Int
 
   /// How payloads are divided between pages.
   public let geometry: PayloadGeometry
 
-  /// The header of page 1 as a reader sees it; nil where there is no page 1.
+  /// The header of page 1 as a reader sees it, if the page exists.
   public let header: DatabaseHeader?
 
-  /// The encoding of all text; UTF-8 where the header does not tell.
+  /// The text encoding; UTF-8 if the header has none.
   public let encoding: TextEncoding
 
-  /// The number of pages that a reader counts: by the log's last commit, the journal, the header, or the file's size.
+  /// The page count by the log's last commit, the journal, the header or the file size.
   public let pageCount: UInt32
 
-  /// The highest page number of which any byte exists; the bound of every walk.
+  /// The highest page with any byte; the bound of every walk.
   public let highestPage: UInt32
 
-  /// What is odd about header, log, journal and sizes.
+  /// The oddities of header, log, journal and sizes.
   public let findings: Findings
 
   var cache: PageCache
@@ -50,9 +48,8 @@ public final class Database {
 
   /// Opens a database over bytes.
   ///
-  /// `pageSize` overrides what the header says, for files whose header is lost. `superJournalExists` is asked, with the
-  /// name's bytes, whether the super-journal that the rollback journal names is there; without it, it is taken to be.
-  /// Throws ``FormatError/Kind/notADatabase`` where no page size can be told, and reading errors.
+  /// `pageSize` overrides a lost header. `superJournalExists` receives the super-journal's name as bytes; by default it
+  /// exists. Throws ``FormatError/Kind/notADatabase`` without a page size, and reading errors.
   public init(
     main: any ByteSource, writeAheadLog: (any ByteSource)? = nil, rollbackJournal: (any ByteSource)? = nil,
     pageSize: Int? = nil, superJournalExists: (([UInt8]) -> Bool)? = nil
@@ -61,7 +58,7 @@ public final class Database {
     let mainHeader = DatabaseHeader(head)
     var log: WriteAheadLog?
     if let writeAheadLog { log = try WriteAheadLog(writeAheadLog) }
-    // The page size of a header counts where the magic is right, or where all else looks like a header.
+    // A header counts by its magic or its resemblance.
     let sizeInFile = mainHeader.flatMap { $0.hasMagic || $0.hasUsualFractions ? $0.pageSize : nil }
     var journal: RollbackJournal?
     if let rollbackJournal {
@@ -86,7 +83,7 @@ public final class Database {
     let first = try DatabaseView.readPage(
       1, size: size, main: main, log: view.isLogApplied ? log : nil, journal: view.isJournalApplied ? journal : nil)
     header = first.flatMap { DatabaseHeader($0.bytes) }
-    // A destroyed header reserves nothing.
+    // A destroyed header reserves no bytes.
     if let header, header.hasMagic || header.hasUsualFractions, size - Int(header.reservedBytes) >= 480 {
       usableSize = size - Int(header.reservedBytes)
     } else {
@@ -100,14 +97,12 @@ public final class Database {
     findings = view.findings
   }
 
-  /// The places of pages that are known by their number.
+  /// The pages with fixed numbers.
   public var layout: PageLayout { PageLayout(pageSize: pageSize, usableSize: usableSize) }
 }
 
 extension Database {
-  /// A page as a reader would see it, or nil where no byte of it exists.
-  ///
-  /// Pages behind ``pageCount`` are given too where the file holds them.
+  /// Returns a page as a reader sees it, even beyond ``pageCount``; nil if no byte exists.
   public func page(_ number: UInt32) throws(FormatError) -> Page? {
     guard number > 0, number <= highestPage else { return nil }
     if let page = cache.page(number) { return page }
@@ -116,13 +111,13 @@ extension Database {
     return page
   }
 
-  /// A page's b-tree header and cells; nil where the page does not exist or is of another kind.
+  /// Returns a b-tree page; nil if the page is missing or of another kind.
   public func bTreePage(_ number: UInt32) throws(FormatError) -> BTreePage? {
     guard let page = try page(number) else { return nil }
     return BTreePage(page.bytes, number: number, geometry: geometry)
   }
 
-  /// What the pointer map says about a page; nil where there is no pointer map, or none for this page.
+  /// Returns a page's pointer map entry, if there is one.
   public func pointerMapEntry(for page: UInt32) throws(FormatError) -> PointerMapEntry? {
     guard header?.isAutoVacuum == true, let map = layout.pointerMapPage(for: page), map != page,
       let content = try self.page(map)
@@ -152,7 +147,6 @@ extension Database {
     return try DatabaseView.readPage(number, size: pageSize, main: main, log: nil, journal: nil)
   }
 
-  /// The first bytes of a page, for looking at headers without reading whole pages.
   func pagePrefix(_ number: UInt32, length: Int, into buffer: inout [UInt8]) throws(FormatError) {
     buffer.removeAll(keepingCapacity: true)
     guard number > 0, number <= highestPage else { return }
@@ -169,33 +163,33 @@ extension Database {
 }
 
 extension Database {
-  /// What a scan of a whole database read.
+  /// The totals of a full table scan.
   public struct ScanResult: Sendable, Hashable {
-    /// The table leaves that were read.
+    /// The table leaves.
     public var leaves = 0
 
     /// The bytes of those leaves.
     public var leafBytes = 0
 
-    /// The rows that were read.
+    /// The rows.
     public var rows = 0
 
-    /// The columns that were read.
+    /// The columns.
     public var columns = 0
 
-    /// The bytes of text and blobs that were read.
+    /// The bytes of text and blobs.
     public var contentBytes = 0
 
-    /// The cells that could not be read.
+    /// The unreadable cells.
     public var badCells = 0
 
-    /// A sum over everything that was read; it is the same for the same content.
+    /// A checksum of everything read; equal for equal content.
     public var checksum: UInt64 = 0
   }
 
-  /// Reads every row of every table with rowids: each rowid, record header, number, text and blob on the leaf itself.
+  /// Reads all rows of tables with rowids, as far as they lie on leaves.
   ///
-  /// It is the fastest way through a database, for measuring and for warming caches; overflow pages are not followed.
+  /// It is the fastest pass, for measuring and warming caches.
   public func scanTables() throws(FormatError) -> ScanResult {
     var scan = LeafScan()
     var result = ScanResult()
@@ -218,13 +212,13 @@ extension Database {
 }
 
 extension Database {
-  /// The row of a rowid, found by descending from the root; nil where it is not there or damage is in the way.
+  /// Returns the row of a rowid; nil if absent or behind damage.
   public func row(_ rowid: Int64, root: UInt32) throws(FormatError) -> Row? {
     var number = root
     var depth = 0
     while depth < BTreeWalk.maximumDepth {
       guard let page = try bTreePage(number), page.kind.isTable else { return nil }
-      // The first cell whose key is not below the rowid; an unreadable one counts as below.
+      // The first cell not below the rowid; unreadable cells count as below.
       var low = 0
       var high = page.cellCount
       while low < high {
@@ -253,10 +247,9 @@ extension Database {
 }
 
 extension Database {
-  /// The row with the highest rowid, found by descending along the right edge; nil where the table is empty or damage is in
-  /// the way.
+  /// Returns the row with the highest rowid, along the right edge; nil if the table is empty or damaged there.
   ///
-  /// Of its record no more than `payloadLimit` bytes are read.
+  /// Reads at most `payloadLimit` bytes of its record.
   public func lastRow(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> Row? {
     var number = root
     for _ in 0..<BTreeWalk.maximumDepth {
@@ -279,10 +272,9 @@ extension Database {
 }
 
 extension Database {
-  /// The first and the last entry of an index, found by descending along both edges; what is empty or behind damage is left
-  /// out.
+  /// Returns an index's first and last entries, if readable.
   ///
-  /// Of each entry no more than `payloadLimit` bytes are read.
+  /// Reads at most `payloadLimit` bytes of each.
   public func indexEnds(root: UInt32, payloadLimit: Int = 512) throws(FormatError) -> [Record] {
     var ends: [Record] = []
     for isLast in [false, true] {
@@ -310,19 +302,19 @@ extension Database {
 }
 
 extension Database {
-  /// The number of rows of a table, or of entries of an index, from page headers alone.
+  /// Counts rows or entries from page headers alone.
   ///
-  /// Leaves of tables are not read beyond their first bytes. Damage is noted, and what lies behind it not counted.
+  /// Reads only the first bytes of table leaves. Notes damage and skips what lies below.
   public func countRows(root: UInt32) throws(FormatError) -> (count: Int, findings: Findings) {
     var counting = RowCounting(self, root: root)
     try counting.run()
     return (counting.count, counting.findings)
   }
 
-  /// The number of rows of a table for each integer in one column, such as `Z_ENT`; column 0 is the record's first.
+  /// Counts rows for each integer in one column, such as `Z_ENT`; columns count from 0.
   ///
-  /// Rows whose column holds anything else, or lies on an overflow page, are counted under nil. At most 65,536
-  /// different integers are told apart; rows of further ones are counted under nil too, with a finding.
+  /// Nil counts rows with other values or the column on an overflow page. Integers beyond 65,536 also count under nil,
+  /// with a finding.
   public func countRows(
     root: UInt32, byIntegerIn column: Int
   ) throws(FormatError) -> (counts: [Int64?: Int], findings: Findings) {
@@ -342,7 +334,7 @@ extension Database {
   }
 }
 
-/// Counts the cells of a b-tree by reading the first bytes of its pages, and inner pages whole.
+/// Counts cells, reading only interior pages whole.
 private struct RowCounting {
   let database: Database
   let root: UInt32
@@ -350,7 +342,6 @@ private struct RowCounting {
   var findings = Findings()
   private var visited = PageSet()
   private var prefix: [UInt8] = []
-  /// The pages still to look at, the next one last, with their depth.
   private var pending: [(page: UInt32, depth: Int)]
 
   init(_ database: Database, root: UInt32) {

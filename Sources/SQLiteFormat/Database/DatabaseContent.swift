@@ -1,25 +1,20 @@
 package import Platform
 
-/// The database file that a store folds up to: the main file with the committed frames of its log, or with a hot journal
-/// undone, page by page under the same numbers.
+/// A database as one file, with WAL frames applied or a hot journal undone.
 package struct DatabaseContent: ByteSource {
   private let main: any ByteSource
   private let log: WriteAheadLog?
   private let journal: RollbackJournal?
 
-  /// The page size in bytes.
   package let pageSize: Int
 
-  /// The number of pages that a reader counts.
   package let pageCount: UInt32
 
-  /// The highest page of which any byte exists, whatever number of pages the header tells.
+  /// The highest page with any byte, whatever the header's count.
   let highestPage: UInt32
 
-  /// The bytes of all pages.
   package var count: Int64 { Int64(pageSize) * Int64(pageCount) }
 
-  /// The content of a database as a reader sees it.
   package init(_ database: Database) {
     main = database.main
     log = database.isLogApplied ? database.writeAheadLog : nil
@@ -29,12 +24,11 @@ package struct DatabaseContent: ByteSource {
     highestPage = database.highestPage
   }
 
-  /// Reads bytes of the pages as a reader sees them.
   package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
     let got = try main.read(at: offset, length: wanted, into: &buffer)
-    // A page that only the log has may lie behind the end of the file.
+    // A page in the log may lie past the file's end.
     if got < wanted { for index in got..<wanted { buffer[index] = 0 } }
     guard log != nil || journal != nil else { return wanted }
     let size = Int64(pageSize)

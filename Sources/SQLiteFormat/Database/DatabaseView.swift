@@ -1,6 +1,6 @@
 internal import Platform
 
-/// The choices made when a database is opened: page size, what is laid over the file, and how many pages there are.
+/// The choices at opening: page size, overlay and page count.
 struct DatabaseView {
   let mainCount: Int64
   var pageSize: Int?
@@ -16,7 +16,7 @@ struct DatabaseView {
       return
     }
     let inLog = log.flatMap { $0.hasCommittedFrames ? $0.header?.pageSize : nil }
-    // A transaction that was cut off may have been changing the page size; the journal has the one to return to.
+    // An interrupted transaction may change the page size; the journal has the old one.
     let inJournal = journal.flatMap { $0.state == .hot && mainCount > 0 ? $0.pageSize : nil }
     pageSize = inJournal ?? inFile ?? inLog
   }
@@ -33,7 +33,7 @@ struct DatabaseView {
           findings.note(
             .journalPageSizeDiffers, expected: pageSize.map(Int64.init), found: journal.pageSize.map(Int64.init))
         } else {
-          // Beside an empty file SQLite deletes a journal without reading it.
+          // SQLite deletes a journal beside an empty file unread.
           isJournalApplied = mainCount > 0
         }
       }
@@ -71,7 +71,7 @@ struct DatabaseView {
       let given = log.frames.keys.count { $0 > begun && $0 <= pageCount }
       if Int64(given) < needed { findings.note(.logMissingPages, expected: needed, found: Int64(given)) }
       if let mainHeader, mainHeader.hasMagic, let header, log.frames[1] != nil {
-        // The counter grows with each transaction; the difference is taken as a signed number because it may wrap.
+        // The change counter may wrap, so the difference is signed.
         let lead = Int32(bitPattern: header.changeCounter &- mainHeader.changeCounter)
         if lead < 0 {
           findings.note(
@@ -85,7 +85,7 @@ struct DatabaseView {
       highestPage = max(highestPage, journal.pageOffsets.keys.max() ?? 0)
       return
     }
-    // What was written over the header counts no pages, though SQLite would believe it.
+    // SQLite would believe an overwritten header's page count.
     guard let header, header.isPageCountValid, header.hasUsualFractions,
       header.isConsistent || header.pageCount <= whole
     else {
@@ -101,7 +101,6 @@ struct DatabaseView {
     }
   }
 
-  /// Reads a page from where a reader would find it; nil where no byte of it exists.
   static func readPage(
     _ number: UInt32, size: Int, main: any ByteSource, log: WriteAheadLog?, journal: RollbackJournal?
   ) throws(FormatError) -> Page? {
@@ -127,7 +126,7 @@ struct DatabaseView {
   }
 }
 
-/// The pages that were read last: at most one for each slot, and about a mebibyte in all.
+/// A cache of recent pages, about 1 MiB in all.
 struct PageCache {
   private var slots: [Page?]
 
@@ -146,29 +145,27 @@ struct PageCache {
   }
 }
 
-/// A page as a reader would see it now, and where its bytes came from.
+/// A page as a reader sees it, with its origin.
 public struct Page: Sendable {
-  /// The place that a page's bytes came from.
+  /// The origin of a page's bytes.
   public enum Origin: Sendable, Hashable {
-    /// The database file, at a byte offset.
     case main(offset: Int64)
 
-    /// A frame of the write-ahead log, counted from 1, whose page begins at a byte offset.
+    /// A frame, from 1, and its page's byte offset.
     case writeAheadLog(frame: Int, offset: Int64)
 
-    /// The rollback journal, at a byte offset.
     case rollbackJournal(offset: Int64)
   }
 
-  /// The page's number, counted from 1.
+  /// The page number, from 1.
   public let number: UInt32
 
-  /// The page's bytes, always a whole page; zeros stand for what the file does not hold.
+  /// The whole page; zeros replace bytes missing in the file.
   public let bytes: [UInt8]
 
-  /// How many of the bytes were really there; fewer than a page only at the end of a file.
+  /// The bytes actually present; less than a page only at a file's end.
   public let presentCount: Int
 
-  /// Where the bytes came from.
+  /// The origin of the bytes.
   public let origin: Origin
 }

@@ -1,21 +1,19 @@
-/// Counts rows by the integer in one of their columns, such as `Z_ENT`.
+/// Counts rows by the integer in one column, such as `Z_ENT`.
 struct GroupedCount {
-  /// At most so many different integers are told apart; rows of further ones are counted under nil too.
+  /// Further integers count under nil.
   static let limit = 65536
 
-  /// The column of the record, from 0.
   let column: Int
 
   private var counted: [Int64?: Int] = [:]
   private var current: Int64?
   private var run = 0
 
-  /// Whether there were more integers than are told apart.
   private(set) var hasTooMany = false
 
   init(column: Int) { self.column = column }
 
-  /// The rows for each integer; those that hold anything else there, or hold it on an overflow page, under nil.
+  /// The rows per integer; nil for other values or overflow.
   var counts: [Int64?: Int] {
     guard run > 0 else { return counted }
     return counted.merging([current: run], uniquingKeysWith: +)

@@ -1,31 +1,24 @@
-/// The hot loops over a table leaf: every cell, its rowid, its record header and its columns, without allocating.
+/// The allocation-free loops over a table leaf.
 struct LeafScan {
-  /// The rows that were read.
   var rows = 0
 
-  /// The columns that were read.
   var columns = 0
 
-  /// The bytes of text and blobs that were read.
   var contentBytes = 0
 
-  /// The cells that could not be read.
   var badCells = 0
 
-  /// The cells of which a part is on overflow pages, which are not read.
   var overflowing = 0
 
-  /// A sum over everything that was read; it is the same for the same content.
   var checksum: UInt64 = 0
 
-  /// Reads all cells of a leaf.
   mutating func add(_ page: BTreePage) {
     let bytes = page.bytes.span
     let count = page.cellCount
     var pointer = page.pointerArrayOffset
     let end = min(page.geometry.usableSize, bytes.count)
     let maximumLocal = page.geometry.maximumTableLocal
-    // No byte of a sound page belongs to two cells.
+    // Cells of a sound page share no byte.
     var room = page.geometry.usableSize
     for _ in 0..<count {
       guard let start = bytes.uint16(at: pointer) else { return }
@@ -73,7 +66,7 @@ struct LeafScan {
         contentBytes &+= count
         body &+= count
       } else if let width = SerialType.length(of: code), width <= end &- body {
-        // Real numbers are taken as their bits; the codes 8 and 9 are themselves the values.
+        // Reals count as bits; codes 8 and 9 are values.
         sum = sum &* 31
         sum &+= UInt64(bitPattern: bytes.signedInteger(at: body, length: width) ?? code)
         body &+= width
@@ -92,7 +85,7 @@ struct LeafScan {
     return sum
   }
 
-  /// The integer in a column of the record at a place; nil where it is none, or not on this page.
+  /// Returns a column's integer; nil for other values or overflow.
   @inline(__always)
   static func integer(inColumn column: Int, of bytes: Span<UInt8>, payload: Range<Int>) -> Int64? {
     let end = min(payload.upperBound, bytes.count)

@@ -1,6 +1,6 @@
-/// A cursor over a table's rows in rowid order, or over an index's entries in key order.
+/// A cursor over rows in rowid order, or index entries in key order.
 ///
-/// Damage that it meets is noted in ``findings``, and the walk goes on behind it. It belongs to its database's thread.
+/// It notes damage in ``findings`` and continues. Use it on its database's thread.
 public struct TableCursor {
   private var walk: BTreeWalk
   private var page: BTreePage?
@@ -16,12 +16,12 @@ public struct TableCursor {
     walk = try BTreeWalk(database: database, root: root, isTable: isTable)
   }
 
-  /// What was wrong on the way so far.
+  /// The damage met so far.
   public var findings: Findings { walk.findings }
 
-  /// The next row, or nil behind the last one.
+  /// Returns the next row, or nil at the end.
   ///
-  /// A row whose overflow chain is broken is given with the bytes that are there; ``Record/isComplete`` tells.
+  /// A broken overflow chain leaves the row incomplete; see ``Record/isComplete``.
   public mutating func next() throws(FormatError) -> Row? {
     while let place = try nextPlace() {
       guard let cell = place.page.cell(at: place.index) else {
@@ -53,7 +53,6 @@ public struct TableCursor {
   }
 
   private mutating func nextPlace() throws(FormatError) -> BTreeWalk.Place? {
-    // Within a leaf no walk is needed.
     if let page, nextCell < page.cellCount {
       nextCell += 1
       return BTreeWalk.Place(page: page, index: nextCell - 1)
@@ -71,20 +70,20 @@ public struct TableCursor {
 }
 
 extension Database {
-  /// A cursor over the rows of a table with rowids, in rowid order.
+  /// Returns a cursor over a table with rowids.
   ///
-  /// Of each record no more than `payloadLimit` bytes are read.
+  /// Reads at most `payloadLimit` bytes of each record.
   public func rows(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> TableCursor {
     try TableCursor(self, root: root, isTable: true, payloadLimit: payloadLimit)
   }
 
-  /// A cursor over the entries of an index, or over the rows of a table WITHOUT ROWID, in key order.
+  /// Returns a cursor over an index or a table WITHOUT ROWID.
   public func entries(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> TableCursor {
     try TableCursor(self, root: root, isTable: false, payloadLimit: payloadLimit)
   }
 }
 
-/// A row of a table or an entry of an index as a cursor found it.
+/// A table row or index entry.
 public struct Row: Sendable {
   /// The rowid; 0 in indexes and tables WITHOUT ROWID.
   public var rowid: Int64
@@ -95,19 +94,19 @@ public struct Row: Sendable {
   /// The page of the cell.
   public var page: UInt32
 
-  /// The place of the cell in its page's cell pointer array, counted from 0.
+  /// The cell's place in its page's cell pointer array, from 0.
   public var cell: Int
 }
 
-/// The bytes of a page that its cells may still take in all.
+/// The bytes that a page's cells may still use.
 ///
-/// In a sound page no byte belongs to two cells. Without this bound, thousands of pointers to one long cell would make a
-/// small file give gigabytes of rows.
+/// Cells of a sound page share no byte. Without this bound, thousands of pointers to one long cell would turn a small
+/// file into gigabytes of rows.
 struct PageBudget {
   private var page: UInt32?
   private var rest = 0
 
-  /// Takes a cell's bytes from its page; false where the page has given more than it holds already.
+  /// Takes a cell's bytes; returns false when the page is used up.
   @inline(__always)
   mutating func take(_ length: Int, of page: BTreePage) -> Bool {
     if self.page != page.number {

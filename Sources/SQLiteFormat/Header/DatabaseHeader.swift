@@ -1,11 +1,11 @@
 /// The first 100 bytes of a database file (SQLite file format, "The Database Header").
 ///
-/// Every field is kept as it was found, odd or not; ``findings`` says what is odd about them.
+/// Fields are kept as found; ``findings`` lists their oddities.
 public struct DatabaseHeader: Sendable, Hashable {
-  /// The number of bytes of the header.
+  /// The header's length in bytes.
   public static let length = 100
 
-  /// The 16 bytes that every database begins with: `SQLite format 3` and a zero.
+  /// The first 16 bytes of every database: `SQLite format 3` and a zero.
   public static let magic: [UInt8] = Array("SQLite format 3".utf8) + [0]
 
   /// Whether the file begins with ``magic``.
@@ -14,13 +14,13 @@ public struct DatabaseHeader: Sendable, Hashable {
   /// The page size as stored at offset 16; 1 stands for 65536.
   public var storedPageSize: Int
 
-  /// The file format version for writing, offset 18: 1 is a rollback journal, 2 a write-ahead log.
+  /// The write version, offset 18: 1 for a rollback journal, 2 for WAL.
   public var writeVersion: UInt8
 
-  /// The file format version for reading, offset 19: 1 is a rollback journal, 2 a write-ahead log.
+  /// The read version, offset 19: 1 for a rollback journal, 2 for WAL.
   public var readVersion: UInt8
 
-  /// Bytes at the end of each page that SQLite does not use, offset 20.
+  /// The unused bytes at the end of each page, offset 20.
   public var reservedBytes: UInt8
 
   /// The maximum embedded payload fraction, offset 21; always 64.
@@ -35,7 +35,7 @@ public struct DatabaseHeader: Sendable, Hashable {
   /// The file change counter, offset 24.
   public var changeCounter: UInt32
 
-  /// The size of the database in pages, offset 28; valid only where ``isPageCountValid``.
+  /// The database size in pages, offset 28; see ``isPageCountValid``.
   public var pageCount: UInt32
 
   /// The first freelist trunk page, offset 32; 0 for none.
@@ -47,13 +47,13 @@ public struct DatabaseHeader: Sendable, Hashable {
   /// The schema cookie, offset 40; it changes with the schema.
   public var schemaCookie: UInt32
 
-  /// The schema format number, offset 44: 1 to 4, and 0 in an empty database.
+  /// The schema format, offset 44: 1 to 4, and 0 in an empty database.
   public var schemaFormat: UInt32
 
   /// The suggested cache size, offset 48.
   public var defaultCacheSize: Int32
 
-  /// The largest root page, offset 52; not 0 means auto-vacuum, and that there are pointer-map pages.
+  /// The largest root page, offset 52; nonzero means auto-vacuum with pointer-map pages.
   public var largestRootPage: UInt32
 
   /// The text encoding as stored at offset 56.
@@ -62,22 +62,22 @@ public struct DatabaseHeader: Sendable, Hashable {
   /// The user version, offset 60.
   public var userVersion: Int32
 
-  /// Whether auto-vacuum is incremental, offset 64: not 0 for yes.
+  /// Whether auto-vacuum is incremental, offset 64: nonzero for yes.
   public var incrementalVacuum: UInt32
 
   /// The application id, offset 68.
   public var applicationID: UInt32
 
-  /// Whether offsets 72 to 91, reserved for expansion, are all zero.
+  /// Whether the reserved offsets 72 to 91 are zero.
   public var isExpansionZero: Bool
 
-  /// The change counter for which ``pageCount`` and ``sqliteVersion`` were written, offset 92.
+  /// The change counter that ``pageCount`` and ``sqliteVersion`` belong to, offset 92.
   public var versionValidFor: UInt32
 
-  /// The version of the SQLite that last wrote, offset 96, such as 3040001 for 3.40.1.
+  /// The last writer's SQLite version, offset 96, such as 3040001 for 3.40.1.
   public var sqliteVersion: UInt32
 
-  /// Reads a header from the first 100 bytes of page 1; nil where there are fewer.
+  /// Reads a header from page 1; nil for fewer than 100 bytes.
   public init?(_ bytes: [UInt8]) {
     guard bytes.count >= DatabaseHeader.length else { return nil }
     func word(_ offset: Int) -> UInt32 { bytes.span.uint32(at: offset) ?? 0 }
@@ -108,29 +108,29 @@ public struct DatabaseHeader: Sendable, Hashable {
 }
 
 extension DatabaseHeader {
-  /// The page size in bytes, or nil where the stored one is not a power of two from 512 to 65536.
+  /// The page size in bytes; nil unless a power of two from 512 to 65536.
   public var pageSize: Int? {
     let size = storedPageSize == 1 ? 65536 : storedPageSize
     return DatabaseHeader.isPageSize(size) ? size : nil
   }
 
-  /// The bytes of a page that SQLite uses, or nil where that is not known or fewer than 480.
+  /// The usable bytes of a page; nil if unknown or below 480.
   public var usableSize: Int? {
     guard let pageSize, pageSize - Int(reservedBytes) >= 480 else { return nil }
     return pageSize - Int(reservedBytes)
   }
 
-  /// The text encoding; UTF-8 where nothing is stored yet (0), nil where the code is unknown.
+  /// The text encoding; UTF-8 for 0 (not yet stored), nil for an unknown code.
   public var encoding: TextEncoding? {
     storedEncoding == 0 ? .utf8 : TextEncoding(rawValue: storedEncoding)
   }
 
-  /// Whether ``pageCount`` was written together with the last change and so is to be believed.
+  /// Whether ``pageCount`` was written with the last change.
   public var isPageCountValid: Bool { pageCount != 0 && versionValidFor == changeCounter }
 
-  /// Whether the numbers can be those of a database: the bytes that never change are right, and none contradicts another.
+  /// Whether constants are right and numbers consistent.
   ///
-  /// What was written over a header satisfies ``isPageCountValid`` where it repeats one pattern.
+  /// A repeated pattern over the header satisfies ``isPageCountValid`` alone.
   public var isConsistent: Bool {
     guard hasUsualFractions, (1...2).contains(readVersion), (1...2).contains(writeVersion), schemaFormat <= 4,
       encoding != nil, isExpansionZero
@@ -141,26 +141,26 @@ extension DatabaseHeader {
   /// Whether the database has pointer-map pages.
   public var isAutoVacuum: Bool { largestRootPage != 0 }
 
-  /// Whether the database is in write-ahead log mode.
+  /// Whether the database is in WAL mode.
   public var usesWriteAheadLog: Bool { readVersion == 2 }
 
-  /// Whether the payload fractions are the only ones that exist; a sign of a header even where the magic is lost.
+  /// Whether the payload fractions are right, a sign of a header without magic.
   public var hasUsualFractions: Bool {
     maximumPayloadFraction == 64 && minimumPayloadFraction == 32 && leafPayloadFraction == 32
   }
 
-  /// The writer's version in the usual notation, such as `3.40.1`; nil where none is stored.
+  /// The writer's version, such as `3.40.1`; nil if not stored.
   public var sqliteVersionName: String? {
     guard sqliteVersion != 0 else { return nil }
     return "\(sqliteVersion / 1_000_000).\(sqliteVersion / 1000 % 1000).\(sqliteVersion % 1000)"
   }
 
-  /// Whether a number is a page size that SQLite knows.
+  /// Whether SQLite allows a page size.
   public static func isPageSize(_ size: Int) -> Bool {
     size >= 512 && size <= 65536 && size & (size - 1) == 0
   }
 
-  /// What is odd about the fields, taken for themselves.
+  /// The oddities of the fields alone.
   public var findings: Findings {
     var findings = Findings()
     if !hasMagic { findings.note(.magicMissing, page: 1) }

@@ -1,11 +1,10 @@
 internal import Platform
 
-/// What a file is, as its first bytes tell; for saying what stands in a database's place.
+/// A file's kind by its first bytes.
 public enum FileKind: String, Sendable, Hashable {
-  /// A SQLite 3 database.
   case database = "sqlite"
 
-  /// A database of SQLite 2, which SQLite 3 cannot read.
+  /// Unreadable by SQLite 3.
   case databaseOfVersion2 = "sqlite-2"
 
   case writeAheadLog = "wal"
@@ -16,63 +15,59 @@ public enum FileKind: String, Sendable, Hashable {
 
   case zeros = "zeros"
 
-  /// Changes of a SQLite database as LiteFS and Litestream keep them (LTX).
+  /// LiteFS or Litestream (LTX).
   case transactions = "ltx"
 
-  /// A database of Berkeley DB.
   case berkeleyDatabase = "berkeley-db"
 
-  /// A database of file names, mlocate's or plocate's.
+  /// Mlocate or plocate.
   case locateDatabase = "locate-db"
 
-  /// Another database: Realm, Microsoft Access and others.
+  /// Realm, Microsoft Access and others.
   case otherDatabase = "other-database"
 
   case markup = "markup"
 
   case json = "json"
 
-  /// Other text, UTF-8 or UTF-16 with a byte order mark.
+  /// UTF-8, or UTF-16 with a byte order mark.
   case text = "text"
 
   case gzip = "gzip"
 
   case zip = "zip"
 
-  /// An archive or a compressed file of another kind than gzip and zip: tar, 7z, xz, bzip2, zstd and others.
+  /// Tar, 7z, xz, bzip2, zstd and others.
   case archive = "archive"
 
   case binaryPropertyList = "binary-plist"
 
-  /// A property list in XML.
   case propertyList = "plist"
 
-  /// A picture: PNG, JPEG, GIF, TIFF, WebP, HEIC and others.
+  /// PNG, JPEG, GIF, TIFF, WebP, HEIC and others.
   case picture = "picture"
 
   case media = "media"
 
-  /// A document of an office, PDF or PostScript.
+  /// An office document, PDF or PostScript.
   case document = "document"
 
-  /// A program or a library: ELF, Mach-O, PE, WebAssembly, Java.
+  /// ELF, Mach-O, PE, WebAssembly, Java.
   case program = "program"
 
-  /// A script, which says in its first line what runs it.
   case script = "script"
 
-  /// An encrypted file that says so: age, OpenPGP, OpenSSL.
+  /// Age, OpenPGP, OpenSSL.
   case sealed = "encrypted-file"
 
-  /// Bytes without any pattern, as encryption makes them.
   case encrypted = "encrypted"
 
   case other = "other"
 
-  /// How many bytes from a file's beginning are worth giving.
+  /// The useful number of first bytes.
   public static let sampleLength = 4096
 
-  /// Tells a file's kind from its first bytes; ``sampleLength`` of them are enough.
+  /// Detects a file's kind from its first ``sampleLength`` bytes.
   public init(firstBytes bytes: [UInt8]) {
     let sample = Array(bytes.prefix(FileKind.sampleLength))
     if sample.isEmpty {
@@ -88,7 +83,7 @@ public enum FileKind: String, Sendable, Hashable {
     }
   }
 
-  /// The kind in plain words, as the end of "it is …".
+  /// The kind in words, to follow "it is".
   public var words: String {
     switch self {
     case .database: "a SQLite database"
@@ -120,7 +115,7 @@ public enum FileKind: String, Sendable, Hashable {
     }
   }
 
-  /// Whether files of this kind are plainly something else than a SQLite database or a part of one.
+  /// Whether the kind is clearly no part of a SQLite database.
   public var isForeign: Bool {
     switch self {
     case .database, .writeAheadLog, .rollbackJournal, .empty, .zeros, .encrypted, .other: false
@@ -131,7 +126,7 @@ public enum FileKind: String, Sendable, Hashable {
     }
   }
 
-  /// Whether the kind is known by a signature that no other content begins with by chance; text and markup have none.
+  /// Whether a signature identifies the kind; text and markup have none.
   public var hasSignature: Bool {
     switch self {
     case .markup, .json, .text, .script, .propertyList: false
@@ -160,15 +155,15 @@ public enum FileKind: String, Sendable, Hashable {
     }
   }
 
-  /// Whether markup is a property list in XML, as its type or its outermost element says.
+  /// Whether markup is an XML property list.
   private static func isPropertyList(_ text: ArraySlice<UInt8>) -> Bool {
     let head = String(decoding: text.prefix(512), as: UTF8.self)
     return head.contains("<!DOCTYPE plist") || head.contains("<plist")
   }
 
-  /// Whether the byte values are spread as evenly as those of a cipher: a chi-square test with 255 degrees of freedom.
+  /// Whether byte values are as even as a cipher's: a chi-square test with 255 degrees of freedom.
   ///
-  /// Random bytes give 255 ± 23; compressed or structured content gives far more.
+  /// Random bytes give 255 ± 23; other content far more.
   public static func looksRandom(_ bytes: [UInt8]) -> Bool {
     guard bytes.count >= 1024 else { return false }
     var counts = [Int](repeating: 0, count: 256)
@@ -179,14 +174,11 @@ public enum FileKind: String, Sendable, Hashable {
   }
 }
 
-/// Bytes that files of one kind begin with, or have at a fixed place.
 struct FileSignature {
-  /// What is at the place.
   let bytes: [UInt8]
 
   let offset: Int
 
-  /// What files with it are.
   let kind: FileKind
 
   private init(_ bytes: [UInt8], at offset: Int = 0, _ kind: FileKind) {
@@ -199,7 +191,6 @@ struct FileSignature {
 
   private func isIn(_ sample: [UInt8]) -> Bool { sample.dropFirst(offset).starts(with: bytes) }
 
-  /// The kind that a file's first bytes show by a signature; nil where they have none.
   static func kind(of sample: [UInt8]) -> FileKind? {
     if let known = all.first(where: { $0.isIn(sample) }) { return known.kind }
     return kindOfContainer(sample) ?? kindOfWeakSignature(sample)
@@ -225,7 +216,7 @@ struct FileSignature {
     FileSignature([0, 0, 0x06, 0x15, 0x61], at: 11, .berkeleyDatabase),
     FileSignature([0, 0, 0x05, 0x31, 0x62], at: 11, .berkeleyDatabase),
     FileSignature("DUCK", at: 8, .otherDatabase),
-    // Hashes and trees of Berkeley DB 1, in both byte orders, with the version behind them.
+    // Berkeley DB 1 hashes and trees in both byte orders, with version.
     FileSignature([0, 0x06, 0x15, 0x61, 0, 0, 0, 2], .berkeleyDatabase),
     FileSignature([0x61, 0x15, 0x06, 0, 2, 0, 0, 0], .berkeleyDatabase),
     FileSignature([0, 0x05, 0x31, 0x62, 0, 0, 0, 3], .berkeleyDatabase),
@@ -307,7 +298,7 @@ struct FileSignature {
     FileSignature([0, 0x61, 0x73, 0x6d, 0x01, 0, 0, 0], .program),
   ]
 
-  /// Containers that name what they hold: RIFF, IFF and the boxes of ISO's base media format.
+  /// Detects RIFF, IFF and ISO base media containers.
   private static func kindOfContainer(_ sample: [UInt8]) -> FileKind? {
     func word(_ offset: Int) -> String { String(decoding: sample.dropFirst(offset).prefix(4), as: UTF8.self) }
     switch (word(0), word(4), word(8)) {
@@ -319,7 +310,7 @@ struct FileSignature {
     }
   }
 
-  /// Kinds whose signature is short: something more of them has to be as it must.
+  /// Checks short signatures further.
   private static func kindOfWeakSignature(_ sample: [UInt8]) -> FileKind? {
     if sample.starts(with: "MZ".utf8), sample.count >= 64 {
       let place = (60..<64).reversed().reduce(0) { $0 << 8 | Int(sample[$1]) }
@@ -329,7 +320,7 @@ struct FileSignature {
       return sample[4..<10].elementsEqual([0x31, 0x41, 0x59, 0x26, 0x53, 0x59]) ? .archive : nil
     }
     if sample.starts(with: "BM".utf8), sample.count > 30 {
-      // Reserved bytes, and a header whose length is one of those that exist.
+      // Reserved bytes, and a known header length.
       return sample[6..<10].allSatisfy { $0 == 0 } && [12, 40, 52, 56, 64, 108, 124].contains(sample[14])
         && sample[15..<18].allSatisfy { $0 == 0 } ? .picture : nil
     }

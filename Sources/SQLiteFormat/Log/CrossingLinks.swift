@@ -1,36 +1,34 @@
 import Platform
 
-/// The places at which the trees of a database lead from pages of its file to pages of its log or journal, or back.
+/// The tree links between the database file and its log or journal.
 ///
-/// SQLite wrote both for one tree, so the keys below such a place lie between those above it. In two databases they do not.
+/// Within one database the keys below a link lie within its bounds; across databases they do not.
 package struct CrossingLinks: Sendable, Hashable {
-  /// Places below which there are the keys that the page above says.
   package private(set) var fitting = 0
 
-  /// Places below which there are other keys, or a page of another kind.
+  /// The links to other keys or kinds of page.
   package private(set) var contradicting = 0
 
-  /// Creates the count of no place.
   package init() {}
 
-  /// Whether the trees of the file and those of the log or journal are not the same ones.
+  /// Whether file and overlay have different trees.
   package var areContradicted: Bool { contradicting > fitting }
 
-  /// Adds a place whose page below is of a table.
+  /// Adds a link to a table page.
   ///
   /// - Parameters:
-  ///   - keys: the first and the last rowid on the page below.
-  ///   - low: the rowid that all below are greater than; nil for the first child.
-  ///   - high: the greatest rowid that may be below; nil for the last child.
+  ///   - keys: the page's first and last rowid.
+  ///   - low: the exclusive bound; nil for the first child.
+  ///   - high: the inclusive bound; nil for the last child.
   package mutating func add(_ keys: (first: Int64, last: Int64), above low: Int64?, upTo high: Int64?) {
     let isWithin = low.map { keys.first > $0 } ?? true && high.map { keys.last <= $0 } ?? true
     if isWithin { fitting += 1 } else { contradicting += 1 }
   }
 
-  /// Adds a place whose page below is of an index, which no table leads to.
+  /// Adds a link to an index page, which is impossible in a table.
   package mutating func addIndexPage() { contradicting += 1 }
 
-  /// Looks at the inner pages of a database's tables, as far as its limits let it.
+  /// Samples the interior pages of tables.
   init(_ database: Database, _ schema: Schema) throws(FormatError) {
     guard database.main.count > 0, database.isLogApplied || database.isJournalApplied else { return }
     var visited = PageSet()
@@ -47,7 +45,7 @@ package struct CrossingLinks: Sendable, Hashable {
       looked += 1
       guard let node = Node(page, last: database.highestPage) else { continue }
       try add(node, of: page, in: database)
-      // All children of an inner page are of one kind.
+      // All children of an interior page are of one kind.
       var hasInner = false
       for child in node.children.prefix(Self.kindSample) where !hasInner {
         hasInner = try database.bTreePage(child)?.kind == .tableInterior
@@ -58,10 +56,8 @@ package struct CrossingLinks: Sendable, Hashable {
 
   private static let innerPageLimit = 2048
 
-  /// The most places of one inner page that are looked at.
   private static let placeLimit = 32
 
-  /// How many children of an inner page are asked of what kind they are.
   private static let kindSample = 2
 
   private mutating func add(_ node: Node, of page: BTreePage, in database: Database) throws(FormatError) {
@@ -85,12 +81,11 @@ package struct CrossingLinks: Sendable, Hashable {
 }
 
 extension CrossingLinks {
-  /// The children of a sound inner page of a table, and the keys between them.
   private struct Node {
     var children: [UInt32] = []
     var keys: [Int64] = []
 
-    /// Reads a page; nil where a cell of it cannot be read, or leads behind the last page.
+    /// Returns nil for an unreadable or out-of-range child.
     init?(_ page: BTreePage, last: UInt32) {
       for index in 0..<page.cellCount {
         guard let cell = page.cell(at: index), let child = cell.leftChild, child > 1, child <= last,
@@ -106,7 +101,7 @@ extension CrossingLinks {
 }
 
 extension Database {
-  /// Whether what a reader sees of a page is from the log or the journal.
+  /// Whether the log or journal provides the page.
   func isLaidOver(_ page: UInt32) -> Bool {
     isLogApplied && writeAheadLog?.frames[page] != nil || isJournalApplied && rollbackJournal?.pageOffsets[page] != nil
   }

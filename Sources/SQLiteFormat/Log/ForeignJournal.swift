@@ -1,18 +1,17 @@
 public import Platform
 
-/// What shows that the rollback journal beside a database file is not of the transaction that the file was in the middle of.
+/// Evidence that a rollback journal is not of the file's interrupted transaction.
 ///
-/// A journal has no name of its database in it. But until its transaction ends the file has the counter of transactions that
-/// the journal has on the old first page, and from then on the next one; and with the old pages put back the trees of the
-/// database are whole.
+/// A journal does not name its database. But during its transaction the file has the change counter of the journal's
+/// page 1, afterwards the next one; and the old pages make the trees whole.
 public enum ForeignJournal: Sendable, Hashable {
-  /// The file has another number of transactions or of pages behind it than the journal.
+  /// Change counters or page counts differ.
   case counters
 
-  /// Pages of the file and old pages in the journal lead to each other, and have other keys than that says.
+  /// Links between file and journal pages contradict keys.
   case trees
 
-  /// What shows that a database's journal is another's, or of an earlier transaction; nil where nothing does.
+  /// Finds evidence of another database or an earlier transaction.
   ///
   /// - Parameter database: the file with its journal.
   public init?(of database: Database) throws(FormatError) {
@@ -26,22 +25,22 @@ public enum ForeignJournal: Sendable, Hashable {
     if Self.isContradicted(by: main, old: old, pageCount: journal.header?.originalPageCount) {
       self = .counters
     } else if !journal.isCutShort, try CrossingLinks(database, database.schema()).areContradicted {
-      // With a part of the old pages alone put back, trees are of two times.
+      // Partly restored pages mix two states.
       self = .trees
     } else {
       return nil
     }
   }
 
-  /// Whether the first page of a file contradicts a journal.
+  /// Whether the file's page 1 contradicts a journal.
   ///
   /// - Parameters:
-  ///   - old: the image of the first page in the journal; nil where it has none.
-  ///   - pageCount: the number of pages that the journal says that the file had.
+  ///   - old: the journal's page 1, if any.
+  ///   - pageCount: the journal's page count.
   package static func isContradicted(by main: DatabaseHeader, old: DatabaseHeader?, pageCount: UInt32?) -> Bool {
     guard main.hasMagic, main.hasUsualFractions, main.isPageCountValid else { return false }
     guard let old else {
-      // Without an image of the first page the number of pages on it is that of before.
+      // Without page 1 in the journal the page count is unchanged.
       guard let pageCount, pageCount > 0 else { return false }
       return main.pageCount != pageCount
     }
@@ -49,7 +48,7 @@ public enum ForeignJournal: Sendable, Hashable {
     return main.changeCounter != old.changeCounter && main.changeCounter != old.changeCounter &+ 1
   }
 
-  /// What it shows, in a sentence.
+  /// The evidence in a sentence.
   public var words: String {
     switch self {
     case .counters:
@@ -61,10 +60,9 @@ public enum ForeignJournal: Sendable, Hashable {
 }
 
 extension Database {
-  /// Opens a database without a log that is certain to be another's, and without a journal that is another's or of an earlier
-  /// transaction.
+  /// Opens a database without a foreign log or journal.
   ///
-  /// - Throws: what opening it throws.
+  /// - Throws: errors of opening.
   public static func withOwnParts(
     main: any ByteSource, writeAheadLog: (any ByteSource)?, rollbackJournal: (any ByteSource)?
   ) throws(FormatError) -> Database {

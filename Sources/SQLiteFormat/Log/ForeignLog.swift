@@ -1,33 +1,30 @@
 public import Platform
 
-/// What shows that the write-ahead log beside a database file is not the file's own.
+/// Evidence that a write-ahead log is not the file's own.
 ///
-/// A log has no name of its database in it. But its pages have the database's size, a transaction only ever counts up, all
-/// tables of a store never go in one transaction, and the identifier of a Core Data store never changes.
+/// A log does not name its database. But page sizes match, counters only grow, no transaction replaces all tables, and
+/// a Core Data store's identifier never changes.
 public enum ForeignLog: Sendable, Hashable {
-  /// Its pages have another size than the file's.
   case pageSize
 
-  /// It ends with an earlier transaction than the file.
+  /// The last transaction is earlier than the file's.
   case older
 
-  /// It has none of the tables that the file has.
+  /// The log has none of the file's tables.
   case tables
 
-  /// It has another identifier of a Core Data store than the file.
   case identifier
 
-  /// With it applied the schema is damaged, or tables do not begin where it says; without it all is as it should be.
+  /// The log damages the schema or root pages; the file alone is sound.
   case roots
 
-  /// Pages of the file and pages in it lead to each other, and have other keys than that says.
+  /// Links between file and log pages contradict keys.
   case trees
 
-  /// It is of a later state of the same database, or of another copy: with it trees and indexes contradict each other, without it
-  /// all is as it should be.
+  /// The log is of a later state or another copy: trees and indexes contradict each other; the file alone is sound.
   case state
 
-  /// What shows that a database's log is another's; nil where nothing does.
+  /// Finds evidence that the log is another's.
   ///
   /// - Parameter database: the file with its log.
   public init?(of database: Database) throws(FormatError) {
@@ -35,10 +32,10 @@ public enum ForeignLog: Sendable, Hashable {
     self = sign
   }
 
-  /// Whether the log is certain to be another's; one that is older may be an earlier one of the file's own.
+  /// Whether the log is certainly another's; an older one may be its own.
   public var isCertain: Bool { self != .older }
 
-  /// What it shows, in a sentence.
+  /// The evidence in a sentence.
   public var words: String {
     switch self {
     case .pageSize:
@@ -61,7 +58,7 @@ public enum ForeignLog: Sendable, Hashable {
   private static func sign(of database: Database) throws(FormatError) -> ForeignLog? {
     if database.findings.contains(.logPageSizeDiffers) { return .pageSize }
     guard database.isLogApplied else { return nil }
-    // What shows another database goes before what an earlier log of the same one would show too.
+    // Signs of another database precede those of an earlier log.
     let sign = try contradiction(in: database)
     if let sign, sign != .roots { return sign }
     if try isOlder(database) { return .older }
@@ -71,7 +68,7 @@ public enum ForeignLog: Sendable, Hashable {
     return try isOfOtherState(database) ? .state : nil
   }
 
-  /// Whether the log ends with an earlier transaction than the file.
+  /// Whether the last transaction is earlier than the file's.
   private static func isOlder(_ database: Database) throws(FormatError) -> Bool {
     if database.findings.contains(.logBehindDatabase) { return true }
     guard let log = database.writeAheadLog, let header = database.header,
@@ -81,7 +78,7 @@ public enum ForeignLog: Sendable, Hashable {
     if log.frames[1] != nil, header.hasMagic, EarlierImages.isEarlier(header, than: main) { return true }
     let end = log.pageCount
     let count = log.frames.keys.count { $0 <= end }
-    // A log that has all pages of its database is the whole of it, as where the store was made anew.
+    // A complete log replaces its database, as after re-creating the store.
     guard count < Int(end) - 1 else { return false }
     let filePages = UInt32(clamping: database.main.count / Int64(database.pageSize))
     if main.isPageCountValid, main.pageCount > end, main.pageCount <= filePages,
@@ -98,7 +95,7 @@ public enum ForeignLog: Sendable, Hashable {
     return EarlierImages.hasLowerKeys(newer, than: older, database.encoding)
   }
 
-  /// What in the file by itself contradicts what it is with its log.
+  /// Compares the file alone with the file and log.
   private static func contradiction(in database: Database) throws(FormatError) -> ForeignLog? {
     guard database.main.count > Int64(database.pageSize) else { return nil }
     let alone: Database
@@ -123,10 +120,8 @@ public enum ForeignLog: Sendable, Hashable {
     return .roots
   }
 
-  /// The longest identifier's row that is read, in bytes.
   private static let rowLimit = 64 << 20
 
-  /// The identifier of a Core Data store; nil where there is none, or it cannot be read.
   private static func storeIdentifier(in database: Database, _ schema: Schema) throws(FormatError) -> String? {
     guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0, let definition = table.tableDefinition,
       let place = definition.column(named: "Z_UUID")
@@ -140,7 +135,7 @@ public enum ForeignLog: Sendable, Hashable {
 }
 
 extension Database {
-  /// What is wrong with the roots that a schema names: every one must be of the kind that its table or index needs.
+  /// Checks that root pages exist once and have the right kind.
   public func rootFindings(of schema: Schema) throws(FormatError) -> Findings {
     var findings = Findings()
     var roots: Set<UInt32> = []
@@ -164,26 +159,27 @@ extension Database {
 }
 
 extension ForeignLog {
-  /// Whether a log that seems to be the file's own is of another state of it, as where an earlier copy of the file was put back.
+  /// Whether an own log belongs to another state, as after restoring an earlier file.
   ///
-  /// Then the file is consistent by itself, and not with the log, nor with the log's first transaction alone. Every page is
-  /// looked at, up to three times.
+  /// Then the file alone is consistent, but not with the log or its first transaction. Reads every page up to three
+  /// times.
   package static func isOfOtherState(_ database: Database) throws(FormatError) -> Bool {
     guard database.isLogApplied, let log = database.writeAheadLog, database.main.count > 0 else { return false }
     let isLater = try isLater(database)
-    // Where a part of the log could not be read, the rest may well contradict itself.
+    // A partly unreadable log may contradict itself.
     if !isLater { guard log.isReadToItsEnd, try !database.isConsistent() else { return false } }
     let alone = try Database(main: database.main, pageSize: database.pageSize)
     guard alone.header?.hasMagic == true, try alone.isConsistent() else { return false }
     guard !isLater, let frameLength = log.frameLength, log.commitCount > 1 else { return true }
     let end = Int64(WriteAheadLog.Header.length) + Int64(log.firstCommittedFrame) * Int64(frameLength)
-    // The log of an app whose indexes went wrong only later is its own.
+    // If indexes went wrong only later, the log is the app's own.
     let first = try Database(main: database.main, writeAheadLog: Prefix(source: log.source, count: end))
     return try !first.isConsistent()
   }
 
-  /// Whether the file lacks transactions from before the log: its counter grows by one with each, and the first that the log
-  /// has is more than one above the file's.
+  /// Whether the file lacks transactions before the log.
+  ///
+  /// Counters grow by one per transaction; the log's first is more than one above the file's.
   static func isLater(_ database: Database) throws(FormatError) -> Bool {
     guard let log = database.writeAheadLog, let frame = log.firstHeaderFrame,
       let offset = log.pageOffset(ofFrame: frame),
@@ -206,7 +202,6 @@ extension ForeignLog {
 }
 
 extension Database {
-  /// Whether every page has one use, every tree fits, and every index has the rows of its table, as far as they can be compared.
   fileprivate func isConsistent() throws(FormatError) -> Bool {
     let schema = try schema()
     guard !findings.hasDamage, !schema.findings.hasDamage, try rootFindings(of: schema).isEmpty else { return false }
@@ -218,26 +213,23 @@ extension Database {
   }
 }
 
-/// What shows that the images of a log are of an earlier time than the database file that it lies beside: what only ever
-/// grows is less in them.
+/// Evidence that a log is older than the file: counters that only grow are lower.
 package enum EarlierImages {
-  /// Whether a first page is of an earlier time than another one, by the counters of transactions and of schemas.
+  /// Compares page 1 by change counter and schema cookie.
   package static func isEarlier(_ header: DatabaseHeader, than other: DatabaseHeader) -> Bool {
-    // The counters may wrap, so their difference is taken as a signed number.
+    // Signed, because counters may wrap.
     Int32(bitPattern: header.changeCounter &- other.changeCounter) < 0
       || Int32(bitPattern: header.schemaCookie &- other.schemaCookie) < 0
   }
 
-  /// Whether a log that ends at a page may have made its database shorter: it has nearly all pages, or there are pointer
-  /// maps.
+  /// Whether a log with nearly all pages, or with pointer maps, may have shortened its database.
   ///
-  /// - Parameter count: the number of pages up to the end that the log has.
+  /// - Parameter count: the log's pages up to the end.
   package static func mayHaveShortened(end: UInt32, images count: Int, isAutoVacuum: Bool) -> Bool {
     isAutoVacuum || end < 2 || count >= Int(end) - 1
   }
 
-  /// Whether the highest keys on a leaf of `Z_PRIMARYKEY` that a log has are lower than those of the file, and none is
-  /// higher.
+  /// Whether a log's `Z_PRIMARYKEY` leaf has lower keys than the file's, and none higher.
   package static func hasLowerKeys(_ page: BTreePage, than other: BTreePage, _ encoding: TextEncoding) -> Bool {
     let older = highestKeys(other, encoding)
     var isLower = false
@@ -249,7 +241,7 @@ package enum EarlierImages {
     return isLower
   }
 
-  /// The name and the highest key of each entity on a leaf of `Z_PRIMARYKEY`.
+  /// Returns entity names and highest keys of a `Z_PRIMARYKEY` leaf.
   private static func highestKeys(
     _ page: BTreePage, _ encoding: TextEncoding
   ) -> [Int64: (name: String, highest: Int64)] {

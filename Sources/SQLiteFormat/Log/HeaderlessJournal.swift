@@ -1,24 +1,23 @@
 package import Platform
 
-/// The records of a rollback journal whose header is zeroed or destroyed, found by the checksums that share one nonce.
+/// Records of a rollback journal without its header, found by their shared checksum nonce.
 ///
-/// SQLite zeroes the header of a journal that it keeps when a transaction ends, so a destroyed header alone tells nothing.
-/// But a transaction mostly ends by changing the counter on page 1, whose old image is in the journal by then: where the
-/// journal lacks page 1, or has it with the very counter that the file has, the transaction may not have ended.
+/// SQLite zeroes a kept journal's header when a transaction ends, so a missing header proves little. But the end mostly
+/// changes page 1's counter, after journaling page 1: if the journal lacks page 1 or has the file's counter, the
+/// transaction may be unfinished.
 package struct HeaderlessJournal: Sendable {
-  /// Where the old content of each page begins; of several images of a page the first.
+  /// The offset of each page's first image.
   package private(set) var pageOffsets: [UInt32: Int64] = [:]
 
-  /// The old first page's header; nil where the journal has none.
   package private(set) var first: DatabaseHeader?
 
   private let source: any ByteSource
   private let pageSize: Int
 
-  /// The sizes of sectors that journals are written in, the likeliest first.
+  /// The journal sector sizes, likeliest first.
   private static let sectors: [Int64] = [512, 4096, 1024, 2048, 8192, 16384, 32768, 65536]
 
-  /// Reads the records of a journal; nil where there are none of that page size.
+  /// Reads records; nil if none has that page size.
   package init?(_ source: any ByteSource, pageSize: Int) throws(FormatError) {
     self.source = source
     self.pageSize = pageSize
@@ -30,10 +29,9 @@ package struct HeaderlessJournal: Sendable {
     }
   }
 
-  /// Whether its transaction may not have ended: the file has other pages than the journal, and not the next transaction's
-  /// counter.
+  /// Whether pages differ and the file lacks the next change counter.
   ///
-  /// - Parameter base: where in the file the first page begins.
+  /// - Parameter base: the offset of page 1.
   package func mayBeUnfinished(
     _ main: any ByteSource, at base: Int64 = 0, header: DatabaseHeader?
   ) throws(FormatError) -> Bool {
@@ -45,7 +43,7 @@ package struct HeaderlessJournal: Sendable {
     return false
   }
 
-  /// Takes the records behind the first sector, as long as their checksums share one nonce; then those of later segments.
+  /// Reads records while they share a nonce, then later segments.
   private mutating func read(sector: Int64) throws(FormatError) {
     let length = pageSize + 8
     var record: [UInt8] = []
@@ -58,7 +56,7 @@ package struct HeaderlessJournal: Sendable {
       let found = base(of: record.span)
       if page > 0, page < 1 << 30, nonce == nil || found == nonce {
         if pageOffsets.isEmpty {
-          // A first record proves nothing alone: the next must agree with it.
+          // The first record needs confirmation by the next.
           let next = try source.read(at: offset + Int64(length), length: length)
           if next.count == length, base(of: next.span) != found,
             try !isHeader(at: aligned(offset + Int64(length), sector))

@@ -1,100 +1,95 @@
 public import Platform
 
-/// A rollback journal: the pages as they were before a transaction that may have been cut off (SQLite file format, "The
-/// Rollback Journal").
+/// A rollback journal of a possibly interrupted transaction (SQLite file format, "The Rollback Journal").
 ///
-/// It is hot where SQLite would roll it back at the next opening. Pages are not kept in memory, only where they are.
+/// It is hot if SQLite would roll it back. Only page offsets stay in memory.
 public struct RollbackJournal: Sendable {
-  /// The header of the journal's first segment.
+  /// The first segment's header.
   public struct Header: Sendable, Hashable {
-    /// The number of bytes of the header's fields; the header itself fills a sector.
+    /// The length of the header's fields in bytes; the header fills a sector.
     public static let length = 28
 
-    /// The number of records of the first segment; 0xffffffff for as many as the file holds.
+    /// The first segment's record count; 0xffffffff for all that the file holds.
     public var storedRecordCount: UInt32
 
-    /// The number that the records' checksums start from.
+    /// The start value of record checksums.
     public var nonce: UInt32
 
-    /// The size of the database in pages before the transaction.
+    /// The database size in pages before the transaction.
     public var originalPageCount: UInt32
 
-    /// The sector size in bytes; segments begin at its multiples.
+    /// The sector size in bytes, which aligns segments.
     public var sectorSize: UInt32
 
-    /// The page size in bytes as stored.
+    /// The stored page size in bytes.
     public var storedPageSize: UInt32
   }
 
-  /// What the journal's beginning says about it.
+  /// The state by the journal's first bytes.
   public enum State: String, Sendable, Hashable {
-    /// No byte, or too few for a header.
     case empty
 
-    /// Zeros where the header was: the transaction is over, and the file is kept for the next one.
+    /// A zeroed header: the transaction is over, the file kept for the next.
     case finished
 
-    /// A header, and so a transaction to roll back.
     case hot
 
     case invalid
   }
 
-  /// The eight bytes that a journal's segments begin with.
+  /// The first eight bytes of a segment.
   public static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
 
   /// The journal's bytes.
   public let source: any ByteSource
 
-  /// What the journal's beginning says about it.
+  /// The state by the journal's first bytes.
   public internal(set) var state = State.empty
 
-  /// The first segment's header, where there is a usable one.
+  /// The first segment's header, if usable.
   public internal(set) var header: Header?
 
-  /// The number of segments that were read.
+  /// The number of segments read.
   public internal(set) var segmentCount = 0
 
-  /// The number of records whose checksum is right, in all segments.
+  /// The records with right checksums in all segments.
   public internal(set) var recordCount = 0
 
-  /// The name of the super-journal at the end, as bytes of a path, where the transaction spans several databases.
+  /// The super-journal's path as bytes, if the transaction spans several databases.
   public internal(set) var superJournal: [UInt8]?
 
-  /// What is odd about the journal.
+  /// The oddities of the journal.
   public internal(set) var findings = Findings()
 
-  /// Whether records of it are gone or damaged, so that not all of its transaction can be undone.
+  /// Whether records are missing or damaged, so that the rollback is incomplete.
   public var isCutShort: Bool {
     findings.contains(.journalTruncated) || findings.contains(.journalRecordChecksumWrong)
       || findings.contains(.journalRecordInvalid)
   }
 
-  /// Whether the last segment is on the disk and no other header is behind it.
+  /// Whether the last segment is synced and no header follows it.
   var endsWithoutHeader = false
 
-  /// Where its last record ends.
   var end: Int64 = 0
 
-  /// Where in the journal each page's content is.
   var pageOffsets: [UInt32: Int64] = [:]
 
-  /// The page size; nil where there is no usable header.
+  /// The page size; nil without a usable header.
   public var pageSize: Int? { header.map { Int($0.storedPageSize) } }
 
-  /// The pages that are rolled back, in ascending order.
+  /// The pages to roll back, in ascending order.
   public var pages: [UInt32] { pageOffsets.keys.sorted() }
 
-  /// Where in the journal the old content of a page begins.
+  /// Returns the journal offset of a page's old content.
   public func pageOffset(of page: UInt32) -> Int64? { pageOffsets[page] }
 
-  /// Reads a journal's headers and checks its records, in pieces.
+  /// Reads headers and checks records.
   ///
   /// - Parameters:
-  ///   - databasePageSize: used where the journal's own field is 0, as very old versions of SQLite left it.
-  ///   - database: the header of the database file; without it a journal that was cut off between two segments is not seen.
-  ///   - takesUnsynced: whether records of a segment that was not on the disk for certain are taken too. SQLite leaves
-  ///     them out: the pages that they are of were not written before.
+  ///   - databasePageSize: replaces a 0, left by very old SQLite versions.
+  ///   - database: the file's header, which reveals a journal cut off between segments.
+  ///   - takesUnsynced: whether to read possibly unsynced segments. SQLite skips them, since their
+  ///     pages were not yet overwritten.
   public init(
     _ source: any ByteSource, databasePageSize: Int? = nil, database: DatabaseHeader? = nil,
     takesUnsynced: Bool = false
@@ -109,7 +104,7 @@ public struct RollbackJournal: Sendable {
 }
 
 extension RollbackJournal.Header {
-  /// Reads a header's fields; nil where they do not begin with the magic bytes.
+  /// Returns nil without the magic bytes.
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= RollbackJournal.Header.length, bytes.starts(with: RollbackJournal.magic) else { return nil }
     func word(_ offset: Int) -> UInt32 { bytes.span.uint32(at: offset) ?? 0 }
@@ -125,7 +120,7 @@ extension RollbackJournal {
   mutating func scan(databasePageSize: Int?, takesUnsynced: Bool) throws(FormatError) {
     let bytes = try source.read(at: 0, length: Header.length)
     guard var first = Header(bytes) else {
-      // SQLite goes by the first byte alone: a zero there means that the journal is not hot.
+      // SQLite checks the first byte alone: zero means not hot.
       state = bytes.first == 0 ? .finished : .invalid
       findings.note(state == .finished ? .journalFinished : .journalHeaderInvalid)
       return
@@ -149,7 +144,7 @@ extension RollbackJournal {
       segmentCount += 1
       let end = try readSegment(header, at: offset, first: first, takes: takesUnsynced || !isUnsynced)
       segment = try nextHeader(behind: end, first)
-      // Until a segment is on the disk its header has neither the magic bytes nor a count.
+      // An unsynced segment's header has neither magic nor count.
       let beginning = try source.read(at: aligned(end), length: Header.length)
       isUnsynced = isUnsynced || segment != nil && Header(beginning) == nil
       if segment == nil { segment = try lostHeader(behind: end, first) }
@@ -159,7 +154,7 @@ extension RollbackJournal {
     }
   }
 
-  /// Whether nothing but zeros and the name of a super-journal is behind the last record; true for a journal that is not hot.
+  /// Whether only zeros and a super-journal name follow the records; true if not hot.
   public var isReadToItsEnd: Bool {
     get throws(FormatError) {
       guard state == .hot else { return true }
@@ -175,10 +170,10 @@ extension RollbackJournal {
     }
   }
 
-  /// Notes that segments are missing behind the last one.
+  /// Notes missing final segments.
   ///
-  /// Once a segment is on the disk SQLite writes the next header at once, but at the end of the transaction; the file's first
-  /// page is the first to be written then, with the next counter of transactions.
+  /// SQLite writes the next header after syncing a segment, except at the transaction's end, when it first writes page
+  /// 1 with the next counter.
   mutating func noteMissingSegments(_ database: DatabaseHeader?) throws(FormatError) {
     guard endsWithoutHeader, !isCutShort, let database else { return }
     var isEnding = false
@@ -189,7 +184,7 @@ extension RollbackJournal {
     if !isEnding { findings.note(.journalTruncated, found: Int64(recordCount)) }
   }
 
-  /// A header for a segment that lost its own to zeros: the checksums of its records share one nonce.
+  /// Reconstructs a zeroed segment header from its records' shared nonce.
   private mutating func lostHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
     let (start, pageSize) = (aligned(offset), Int(first.storedPageSize))
     let own = try source.read(at: start, length: Header.length)
@@ -215,7 +210,6 @@ extension RollbackJournal {
     return (offset + sector - 1) / sector * sector
   }
 
-  /// The header of the segment behind an offset; nil where there is none.
   private func nextHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
     let bytes = try source.read(at: aligned(offset), length: Header.length)
     if let header = Header(bytes) { return header }
@@ -226,9 +220,9 @@ extension RollbackJournal {
     return header
   }
 
-  /// Takes a segment's records as far as whole ones with right checksums go, whatever their count says; returns where it ends.
+  /// Reads a segment's valid records, even beyond its count; returns their end.
   ///
-  /// A record proves itself, so one that is damaged ends nothing; behind those that are counted the first one does.
+  /// A record proves itself, so damage ends the segment only beyond the count.
   private mutating func readSegment(
     _ segment: Header, at start: Int64, first: Header, takes: Bool
   ) throws(FormatError) -> Int64 {
@@ -264,7 +258,7 @@ extension RollbackJournal {
     return offset
   }
 
-  /// The checksum of a record: the nonce and every 200th byte of the page, counted from its end.
+  /// The nonce plus every 200th byte of the page, from its end.
   static func checksum(_ record: Span<UInt8>, pageSize: Int, nonce: UInt32) -> UInt32 {
     var sum = nonce
     var index = pageSize - 200
@@ -275,7 +269,7 @@ extension RollbackJournal {
     return sum
   }
 
-  /// The super-journal's name, which stands before its length, its checksum and the magic bytes at the journal's end.
+  /// Returns the super-journal's name, stored before its length, checksum and magic.
   func readSuperJournal() throws(FormatError) -> [UInt8]? {
     guard state == .hot, source.count >= 16 else { return nil }
     let tail = try source.read(at: source.count - 16, length: 16)
@@ -283,7 +277,7 @@ extension RollbackJournal {
       let checksum = tail.span.uint32(at: 4), length > 0, length <= 4096, Int64(length) <= source.count - 16
     else { return nil }
     let name = try source.read(at: source.count - 16 - Int64(length), length: Int(length))
-    // The writer adds C characters, which have a sign on most machines and none on others.
+    // The writer sums C characters, which are signed on most machines.
     var sum: UInt32 = 0
     var unsignedSum: UInt32 = 0
     for byte in name {
@@ -294,7 +288,7 @@ extension RollbackJournal {
   }
 }
 
-/// The places of a database's pages whose number alone says what they are: pointer maps and the lock-byte page.
+/// The pages with fixed numbers: pointer maps and the lock-byte page.
 public struct PageLayout: Sendable, Hashable {
   /// The page size in bytes.
   public let pageSize: Int
@@ -302,19 +296,19 @@ public struct PageLayout: Sendable, Hashable {
   /// The usable bytes of a page.
   public let usableSize: Int
 
-  /// A layout for pages of the given size.
+  /// Creates a layout.
   public init(pageSize: Int, usableSize: Int) {
     self.pageSize = max(512, pageSize)
     self.usableSize = max(480, usableSize)
   }
 
-  /// The page that holds the lock bytes at 1 GiB, and nothing else.
+  /// The page of the lock bytes at 1 GiB.
   public var lockBytePage: UInt32 { UInt32((1 << 30) / pageSize) + 1 }
 
-  /// How many pages one pointer-map page tells of.
+  /// The entries of one pointer-map page.
   public var pointerMapEntries: Int { usableSize / 5 }
 
-  /// The pointer-map page that tells of a page, in an auto-vacuum database; nil for page 1.
+  /// Returns the pointer-map page for a page in an auto-vacuum database; nil for page 1.
   public func pointerMapPage(for page: UInt32) -> UInt32? {
     guard page >= 2 else { return nil }
     let group = UInt32(pointerMapEntries) + 1
@@ -322,6 +316,6 @@ public struct PageLayout: Sendable, Hashable {
     return map == lockBytePage ? map + 1 : map
   }
 
-  /// Whether a page is a pointer-map page, in an auto-vacuum database.
+  /// Whether a page is a pointer-map page in an auto-vacuum database.
   public func isPointerMap(_ page: UInt32) -> Bool { pointerMapPage(for: page) == page }
 }

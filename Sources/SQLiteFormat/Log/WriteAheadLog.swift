@@ -1,119 +1,117 @@
 public import Platform
 
-/// A write-ahead log: what it says about itself, and which of its frames a reader sees (SQLite file format, "The
-/// Write-Ahead Log").
+/// A write-ahead log (SQLite file format, "The Write-Ahead Log").
 ///
-/// Only frames whose salts and cumulative checksum agree, up to the last commit, count; the rest is told of. Pages are not
-/// kept in memory, only where each page's newest committed frame is.
+/// Only frames with matching salts and checksums count, up to the last commit; findings list the rest. Only frame
+/// numbers stay in memory.
 public struct WriteAheadLog: Sendable {
   /// The first 32 bytes of a log.
   public struct Header: Sendable, Hashable {
-    /// The number of bytes of the header.
+    /// The header's length in bytes.
     public static let length = 32
 
-    /// Whether checksums are computed over big-endian words: magic 0x377f0683, not 0x377f0682.
+    /// Whether checksums use big-endian words: magic 0x377f0683, not 0x377f0682.
     public var isBigEndian: Bool
 
     /// The format version; always 3007000.
     public var version: UInt32
 
-    /// The page size in bytes as stored.
+    /// The stored page size in bytes.
     public var storedPageSize: UInt32
 
-    /// The number of checkpoints that restarted the log.
+    /// The checkpoint sequence: the number of restarts.
     public var checkpointSequence: UInt32
 
-    /// The first salt; it grows by one with each restart of the log.
+    /// The first salt, incremented at each restart.
     public var salt1: UInt32
 
-    /// The second salt; random for each restart of the log.
+    /// The second salt, random for each restart.
     public var salt2: UInt32
 
     /// Whether the header's checksum is right.
     public var isChecksumRight: Bool
 
-    /// The page size, or nil where it is not a power of two from 512 to 65536.
+    /// The page size; nil unless a power of two from 512 to 65536.
     public var pageSize: Int? {
       DatabaseHeader.isPageSize(Int(storedPageSize)) ? Int(storedPageSize) : nil
     }
   }
 
-  /// The number of bytes of a frame's header.
+  /// The length of a frame header in bytes.
   public static let frameHeaderLength = 24
 
   /// The log's bytes.
   public let source: any ByteSource
 
-  /// The header; nil where the log is too short or does not begin with its magic number.
+  /// The header; nil if the log is too short or lacks the magic number.
   public let header: Header?
 
-  /// The frames that the log's length has room for.
+  /// The frames that fit in the log's length.
   public internal(set) var frameCount: Int = 0
 
-  /// The frames from the first on whose salts and checksums are right.
+  /// The leading frames with right salts and checksums.
   public internal(set) var validFrameCount: Int = 0
 
-  /// The frames up to the last commit: those that a reader sees.
+  /// The frames up to the last commit, which a reader sees.
   public internal(set) var committedFrameCount: Int = 0
 
-  /// The number of commits among them.
+  /// The commits among them.
   public internal(set) var commitCount: Int = 0
 
-  /// Frames of the log's present round behind the valid ones.
+  /// The current frames after the valid ones.
   ///
-  /// Where none of them is a commit, they are of a transaction that never ended: until its commit, SQLite leaves out salts
-  /// and checksums once it has written a page twice.
+  /// Without a commit they are unfinished: until its commit, SQLite omits salts and checksums after rewriting a page.
   public internal(set) var framesBehindBreak: Int = 0
 
-  /// The commits among ``framesBehindBreak``: transactions that were complete and are lost to readers.
+  /// The commits among ``framesBehindBreak``, lost to readers.
   public internal(set) var commitsBehindBreak: Int = 0
 
-  /// Frames behind the valid ones with other salts: left from before the log was restarted.
+  /// The later frames left from before a restart.
   public internal(set) var staleFrameCount: Int = 0
 
-  /// The size of the database in pages after the last commit; 0 where nothing is committed.
+  /// The database size in pages after the last commit; 0 without one.
   public internal(set) var pageCount: UInt32 = 0
 
-  /// What is odd about the log.
+  /// The oddities of the log.
   public internal(set) var findings = Findings()
 
-  /// The last frame of the first transaction, counted from 1; 0 where nothing is committed.
+  /// The first transaction's last frame; 0 without a commit.
   var firstCommittedFrame = 0
 
-  /// The first committed frame that has page 1, counted from 1; nil where none has.
+  /// The first committed frame of page 1.
   var firstHeaderFrame: Int?
 
-  /// The newest committed frame of each page, frames counted from 1.
+  /// The newest committed frames, from 1.
   var frames: [UInt32: UInt32] = [:]
 
-  /// Whether every byte of it is understood: of a committed transaction, or left from an earlier round.
+  /// Whether every byte is committed or a leftover of a restart.
   public var isReadToItsEnd: Bool { !findings.counts.keys.contains(where: \.isOfUnreadLog) }
 
-  /// Whether any page is to be read from the log.
+  /// Whether the log has pages for a reader.
   public var hasCommittedFrames: Bool { committedFrameCount > 0 }
 
-  /// How many pages the committed frames have, each counted once.
+  /// The number of distinct pages in committed frames.
   public var committedPageCount: Int { frames.count }
 
-  /// The valid frames behind the last commit: a transaction that never ended.
+  /// The valid frames after the last commit, of an unfinished transaction.
   public var uncommittedFrameCount: Int { validFrameCount - committedFrameCount }
 
-  /// The pages that have a committed frame, in ascending order.
+  /// The pages with a committed frame, in ascending order.
   public var pages: [UInt32] { frames.keys.sorted() }
 
-  /// The number of bytes from a frame to the next; nil without a usable header.
+  /// The bytes per frame; nil without a usable header.
   public var frameLength: Int? { header?.pageSize.map { $0 + WriteAheadLog.frameHeaderLength } }
 
-  /// The newest committed frame of a page, counted from 1.
+  /// Returns a page's newest committed frame, from 1.
   public func frame(of page: UInt32) -> Int? { frames[page].map(Int.init) }
 
-  /// Where in the log the page of a frame begins, frames counted from 1.
+  /// Returns the log offset of a frame's page; frames count from 1.
   public func pageOffset(ofFrame frame: Int) -> Int64? {
     guard let frameLength, frame >= 1, frame <= frameCount else { return nil }
     return Int64(Header.length) + Int64(frame - 1) * Int64(frameLength) + Int64(WriteAheadLog.frameHeaderLength)
   }
 
-  /// Reads a log from its first byte to its last, in pieces.
+  /// Reads a whole log in pieces.
   public init(_ source: any ByteSource) throws(FormatError) {
     self.source = source
     let bytes = try source.read(at: 0, length: Header.length)
@@ -134,9 +132,9 @@ public struct WriteAheadLog: Sendable {
 }
 
 extension WriteAheadLog {
-  /// Whether the log's index shows that all that it has behind the last commit is a transaction that never ended.
+  /// Whether the index shows that only an unfinished transaction remains.
   ///
-  /// - Parameter index: that which a process that has the log open keeps; nil where there is none that can be read.
+  /// - Parameter index: a running process's index, if readable.
   package func endsWithUnfinishedTransaction(by index: WriteAheadLogIndex?) -> Bool {
     guard let index, let header, index.salts == header.salts, Int(index.lastFrame) == committedFrameCount else {
       return false
@@ -147,7 +145,7 @@ extension WriteAheadLog {
 }
 
 extension WriteAheadLog.Header {
-  /// A header that is lost, as far as frames tell it.
+  /// Reconstructs a lost header.
   package init(isBigEndian: Bool, pageSize: Int, salt1: UInt32, salt2: UInt32) {
     self.isBigEndian = isBigEndian
     version = 3_007_000
@@ -158,20 +156,18 @@ extension WriteAheadLog.Header {
     isChecksumRight = false
   }
 
-  /// The salts, as they stand in the header.
   package var salts: [UInt8] {
     [salt1, salt2].flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32($0))) } }
   }
 
-  /// Whether a frame has the salts of this round.
   package func hasSalts(of frame: LogFrame) -> Bool { frame.salt1 == salt1 && frame.salt2 == salt2 }
 
-  /// Whether a frame was left from before the log was restarted, which adds one to the first salt and draws the second anew.
+  /// Whether a frame predates a restart, which increments the first salt and randomizes the second.
   package func isOfEarlierRound(_ frame: LogFrame) -> Bool {
     (1...0xffff).contains(salt1 &- frame.salt1) && frame.salt2 != salt2
   }
 
-  /// Reads a header from the log's first 32 bytes; nil where there are fewer, or they do not begin with the magic number.
+  /// Reads a header; nil for fewer than 32 bytes or a wrong magic number.
   public init?(_ bytes: [UInt8]) {
     let span = bytes.span
     guard bytes.count >= WriteAheadLog.Header.length, let magic = span.uint32(at: 0), magic & ~1 == 0x377f_0682 else {
@@ -191,11 +187,10 @@ extension WriteAheadLog.Header {
 }
 
 extension WriteAheadLog {
-  /// Walks over all frames once, in pieces of about 256 KiB.
   mutating func scan(_ header: Header) throws(FormatError) {
     guard let pageSize = header.pageSize, let frameLength else { return }
     let room = source.count - Int64(Header.length)
-    // A frame's number has 32 bits in SQLite's own index.
+    // SQLite's index has 32-bit frame numbers.
     frameCount = Int(min(Int64(UInt32.max), room / Int64(frameLength)))
     guard header.isChecksumRight, header.version == 3_007_000 else { return }
 
@@ -232,14 +227,14 @@ extension WriteAheadLog {
     if staleFrameCount > 0 { findings.note(.logStaleFrames, found: Int64(staleFrameCount)) }
   }
 
-  /// What is carried from one frame to the next: the checksum so far, and the pages since the last commit.
+  /// The running checksum and the pages since the last commit.
   private struct Chain {
     let header: Header
     var checksum = LogChecksum()
     var transaction: [UInt32] = []
   }
 
-  /// Takes the next frame; false where it does not continue the log.
+  /// Adds the next frame; returns false if it breaks the chain.
   private mutating func add(_ frame: Span<UInt8>, pageSize: Int, to chain: inout Chain) -> Bool {
     let head = LogFrame(frame)
     let checksum = LogFrame.checksum(chain.checksum, adding: frame, bigEndian: chain.header.isBigEndian)
@@ -264,9 +259,9 @@ extension WriteAheadLog {
     pageCount = size
   }
 
-  /// Counts what lies behind the valid frames, frame by frame; returns the offset of what is no frame, nil where all is.
+  /// Counts later frames; returns the offset of unknown bytes, if any.
   ///
-  /// A frame is of this round by its salts or, where these alone are wrong, by the checksum that its predecessor's leads to.
+  /// A current frame has the header's salts or, if only these are wrong, the next checksum.
   private mutating func scanBehindEnd(
     _ header: Header, _ checksum: LogChecksum, frameLength: Int
   ) throws(FormatError) -> Int64? {
@@ -314,11 +309,11 @@ extension WriteAheadLog {
     if frame.pageCount != 0 { commitsBehindBreak += 1 }
   }
 
-  /// Looks for frames of this round behind bytes that are none, wherever they begin.
+  /// Searches for frames at any offset after unknown bytes.
   private mutating func searchBehind(_ place: Int64, _ header: Header, frameLength: Int) throws(FormatError) {
     findings.note(.logUnknownBytes)
     var search = LogFrameSearch(source, salts: header.salts)
-    // A frame before it may have lost bytes, so that the next one begins in it.
+    // A frame may have lost bytes and contain the next one's start.
     var offset = max(Int64(Header.length), place - Int64(frameLength) + 1)
     while let found = try search.next(from: offset) {
       let bytes = try source.read(at: found, length: WriteAheadLog.frameHeaderLength)
@@ -329,24 +324,21 @@ extension WriteAheadLog {
   }
 }
 
-/// The header of a frame of a write-ahead log.
 package struct LogFrame: Sendable, Equatable {
-  /// The page whose image follows; 0 in no frame that SQLite wrote.
+  /// The page; SQLite never writes 0.
   package var page: UInt32
 
-  /// The number of pages of the database after it, where it ends a transaction; 0 elsewhere.
+  /// The database size in pages after a commit; 0 in other frames.
   package var pageCount: UInt32
 
-  /// The first salt.
   package var salt1: UInt32
 
-  /// The second salt.
   package var salt2: UInt32
 
-  /// The checksum of the log up to the end of the frame.
+  /// The checksum up to the frame's end.
   package var checksum: LogChecksum
 
-  /// Reads a header; what the bytes do not have is 0.
+  /// Reads missing bytes as 0.
   package init(_ bytes: Span<UInt8>) {
     page = bytes.uint32(at: 0) ?? 0
     pageCount = bytes.uint32(at: 4) ?? 0
@@ -357,9 +349,9 @@ package struct LogFrame: Sendable, Equatable {
     checksum.second = bytes.uint32(at: 20) ?? 0
   }
 
-  /// The checksum up to the end of a whole frame.
+  /// Returns the checksum up to a frame's end.
   ///
-  /// - Parameter known: that of its predecessor, or of the log's header.
+  /// - Parameter known: that of the previous frame or the header.
   package static func checksum(_ known: LogChecksum, adding frame: Span<UInt8>, bigEndian: Bool) -> LogChecksum {
     var checksum = known
     checksum.add(frame.extracting(0..<8), bigEndian: bigEndian)
@@ -368,7 +360,7 @@ package struct LogFrame: Sendable, Equatable {
   }
 }
 
-/// Finds where frames begin in a log, at whatever offset, by their salts.
+/// Finds frames by their salts, at any offset.
 package struct LogFrameSearch {
   private let source: any ByteSource
   private let salts: [UInt8]
@@ -377,13 +369,12 @@ package struct LogFrameSearch {
 
   private static let pieceLength = 1 << 18
 
-  /// A search for frames with the eight bytes of two salts.
   package init(_ source: any ByteSource, salts: [UInt8]) {
     self.source = source
     self.salts = salts
   }
 
-  /// The offset of the next header of a frame at or behind an offset; nil where there is none.
+  /// Returns the next frame header at or after an offset.
   package mutating func next(from offset: Int64) throws(FormatError) -> Int64? {
     var place = max(0, offset) + 8
     while place + 8 <= source.count {

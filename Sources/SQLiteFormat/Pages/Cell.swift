@@ -1,32 +1,32 @@
-/// A cell of a b-tree page: where its parts are, and what leads on from it (SQLite file format, "B-tree Cell Format").
+/// A cell of a b-tree page (SQLite file format, "B-tree Cell Format").
 public struct Cell: Sendable, Hashable {
-  /// The longest payload that is believed: 2³¹ − 1 bytes, the most that SQLite can hold.
+  /// The longest accepted payload: 2³¹ − 1 bytes, SQLite's limit.
   public static let maximumPayloadLength = Int(Int32.max)
 
-  /// The offset of its first byte on the page.
+  /// The cell's offset on the page.
   public var offset: Int
 
-  /// The number of bytes that it takes on the page, at least 4.
+  /// The cell's length on the page, at least 4.
   public var length: Int
 
-  /// The page of the keys before this one, on inner pages.
+  /// The left child, on interior pages.
   public var leftChild: UInt32?
 
   /// The rowid, on pages of tables with rowids; 0 elsewhere.
   public var rowid: Int64
 
-  /// The number of bytes of the whole payload; 0 on inner pages of tables.
+  /// The total payload length in bytes; 0 on interior table pages.
   public var payloadLength: Int
 
-  /// Where on the page the first bytes of the payload are.
+  /// The payload's range on the page.
   public var localPayload: Range<Int>
 
-  /// The first overflow page, where the payload does not fit on this one.
+  /// The first overflow page, if any.
   public var overflowPage: UInt32?
 }
 
 extension Cell {
-  /// Reads the cell at an offset of a page; nil where it does not end within the usable bytes.
+  /// Reads the cell at an offset; nil if it exceeds the usable bytes.
   ///
   /// It needs no database, so it can be tried at any offset of any bytes.
   public init?(_ bytes: Span<UInt8>, kind: PageKind, at start: Int, geometry: PayloadGeometry) {

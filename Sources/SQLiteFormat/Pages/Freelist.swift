@@ -1,20 +1,20 @@
-/// The pages of a database that are free.
+/// The free pages of a database.
 public struct Freelist: Sendable {
-  /// The trunk pages in the order of their chain.
+  /// The trunk pages in chain order.
   public var trunks: [UInt32] = []
 
-  /// The leaf pages, whose content is what it was when they were freed.
+  /// The leaf pages, which keep their content from before they were freed.
   public var leaves: [UInt32] = []
 
-  /// What is wrong with the list.
+  /// The damage of the list.
   public var findings = Findings()
 
-  /// The number of pages in it.
+  /// The number of pages.
   public var count: Int { trunks.count + leaves.count }
 }
 
 extension Database {
-  /// Reads the freelist from the header's first trunk on; each page is taken once.
+  /// Reads the freelist, taking each page once.
   public func freelist() throws(FormatError) -> Freelist {
     var list = Freelist()
     guard let header else { return list }
@@ -56,21 +56,21 @@ extension Database {
   }
 }
 
-/// A trunk page of the freelist: the next trunk, and leaves that are free (SQLite file format, "The Freelist").
+/// A freelist trunk page (SQLite file format, "The Freelist").
 public struct FreelistTrunk: Sendable, Hashable {
-  /// The next trunk page, or 0 behind the last.
+  /// The next trunk page, or 0.
   public var next: UInt32
 
-  /// The leaves, as many as can be on the page.
+  /// The leaves that fit on the page.
   public var leaves: [UInt32]
 
-  /// The number of leaves that the page claims.
+  /// The stored number of leaves.
   public var storedLeafCount: UInt32
 
-  /// Whether all claimed leaves fit on the page.
+  /// Whether all stored leaves fit.
   public var isSound: Bool { Int(storedLeafCount) == leaves.count }
 
-  /// Reads a trunk page's bytes; nil where there are fewer than eight.
+  /// Reads a trunk page; nil for fewer than eight bytes.
   public init?(_ bytes: [UInt8], usableSize: Int) {
     let span = bytes.span
     guard let next = span.uint32(at: 0), let count = span.uint32(at: 4) else { return nil }

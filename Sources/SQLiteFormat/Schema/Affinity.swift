@@ -1,4 +1,4 @@
-/// The kind of value that a column prefers (SQLite, "Datatypes In SQLite", section 3.1).
+/// A column's preferred kind of value (SQLite, "Datatypes In SQLite", section 3.1).
 public enum Affinity: String, Sendable, Hashable {
   case integer
 
@@ -6,13 +6,13 @@ public enum Affinity: String, Sendable, Hashable {
 
   case blob
 
-  /// Reals, even where an integer was stored to save space.
+  /// Reals, even if stored as integers.
   case real
 
-  /// Numbers where text looks like one.
+  /// Numbers, if text looks like one.
   case numeric
 
-  /// The affinity of a declared type.
+  /// Returns the affinity of a declared type.
   public init(declaredType: String) {
     let type = declaredType.utf8.map(lowercased)
     func has(_ part: String) -> Bool {
@@ -33,7 +33,6 @@ public enum Affinity: String, Sendable, Hashable {
     }
   }
 
-  /// A default's literal as a column of this affinity gives it.
   func applied(to literal: Value) -> Value {
     switch (self, literal) {
     case (.real, .integer(let number)): .real(Double(number))
@@ -48,7 +47,7 @@ public enum Affinity: String, Sendable, Hashable {
     }
   }
 
-  /// A text without white space around it, where it has nothing but a decimal number; nil else.
+  /// Returns trimmed text that is a decimal number.
   private static func number(_ text: String) -> String? {
     let isSpace = { (byte: UInt8) in byte == 0x20 || (byte >= 9 && byte <= 13) }
     let bytes = Array(text.utf8.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
@@ -56,7 +55,6 @@ public enum Affinity: String, Sendable, Hashable {
     return isNumber && !bytes.isEmpty ? String(decoding: bytes, as: UTF8.self) : nil
   }
 
-  /// A number as an integer where that loses nothing.
   private static func shortened(_ number: Double) -> Value {
     Int64(exactly: number).map { .integer($0) } ?? .real(number)
   }

@@ -1,28 +1,27 @@
-/// An index as its `CREATE INDEX` statement declares it, read without SQLite.
+/// An index as declared by `CREATE INDEX`, read without SQLite.
 public struct IndexDefinition: Sendable, Hashable {
   /// The name.
   public var name: String
 
-  /// The name of its table.
+  /// The table's name.
   public var tableName: String
 
   /// Whether it is UNIQUE.
   public var isUnique = false
 
-  /// The columns in their order.
+  /// The columns in order.
   public var columns: [IndexedColumn]
 
-  /// Whether it has a WHERE clause and so does not hold every row.
+  /// Whether a WHERE clause limits its rows.
   public var isPartial: Bool { condition != nil }
 
-  /// The WHERE clause, tokens separated by one space; nil where there is none.
+  /// The WHERE clause, tokens separated by one space.
   public var condition: String?
 
-  /// A function in an expression of it that is none of SQLite's own, so that only the app that made it knows its entries; nil
-  /// where there is none.
+  /// An app-defined function in its expressions; only the app then knows its entries.
   public private(set) var foreignFunction: String?
 
-  /// Reads a `CREATE INDEX` statement; nil where it is none.
+  /// Reads a `CREATE INDEX` statement; nil for others.
   public init?(sql: String) {
     var reader = TokenReader(SQLTokenizer.tokens(of: sql))
     guard reader.takeWord("create") else { return nil }
@@ -46,7 +45,7 @@ public struct IndexDefinition: Sendable, Hashable {
       }.first
   }
 
-  /// The functions that SQLite has by itself and allows in an index, and the words that may stand before a parenthesis.
+  /// SQLite's functions allowed in indexes, and words that may precede a parenthesis.
   private static let knownFunctions = Set(
     """
     abs char coalesce concat concat_ws format glob hex if ifnull iif instr length octet_length like likelihood likely lower

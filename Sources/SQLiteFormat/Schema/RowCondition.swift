@@ -1,5 +1,4 @@
-/// The condition of a partial index, where it is simple: columns that are NULL or not, and columns compared with an integer,
-/// joined by AND.
+/// A partial index's simple condition: NULL tests and integer comparisons, joined by AND.
 struct RowCondition: Hashable, Sendable {
   private enum Test: Hashable {
     case isNull
@@ -14,10 +13,9 @@ struct RowCondition: Hashable, Sendable {
 
   private let terms: [Term]
 
-  /// The columns that it asks for, by their places in the table.
   var columns: [Int] { terms.map(\.column) }
 
-  /// Reads a WHERE clause; nil where it is more than that.
+  /// Returns nil for a complex clause.
   init?(_ clause: String, of table: TableDefinition) {
     let tokens = SQLTokenizer.tokens(of: clause)
     var terms: [Term] = []
@@ -46,10 +44,9 @@ struct RowCondition: Hashable, Sendable {
     return .compared(signs.joined(), number)
   }
 
-  /// Whether a row fulfils it.
+  /// Evaluates the condition; nil if undecided.
   ///
-  /// - Parameter value: the value of a column of the row; nil where it is not known.
-  /// - Returns: nil where it cannot be told.
+  /// - Parameter value: a column's value; nil if unknown.
   func holds(_ value: (Int) -> Value?) -> Bool? {
     var isKnown = true
     for term in terms {
@@ -74,7 +71,7 @@ struct RowCondition: Hashable, Sendable {
       case .real(let own):
         let other = Double(number)
         order = own < other ? -1 : own > other ? 1 : 0
-      // Text and bytes come behind all numbers.
+      // Text and blobs sort after all numbers.
       case .text, .blob: order = 1
       }
       return switch sign {

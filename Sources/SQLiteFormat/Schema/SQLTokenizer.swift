@@ -1,9 +1,8 @@
-/// Cuts an SQL statement into tokens; comments and white space are left out, and nothing is refused.
+/// Splits SQL into tokens, without comments; accepts any input.
 struct SQLTokenizer {
   private let bytes: [UInt8]
   private var offset = 0
 
-  /// All tokens of a statement.
   static func tokens(of sql: String) -> [SQLToken] {
     var tokenizer = SQLTokenizer(bytes: Array(sql.utf8))
     var tokens: [SQLToken] = []
@@ -56,7 +55,7 @@ struct SQLTokenizer {
     }
   }
 
-  /// Text up to its closing quote, which stands for itself where it is doubled.
+  /// Reads to the closing quote; a doubled one stands for itself.
   private mutating func quoted(until quote: UInt8) -> String {
     offset += 1
     var content: [UInt8] = []

@@ -1,32 +1,32 @@
-/// The schema of a database: the rows of `sqlite_schema` that could be read.
+/// The readable rows of `sqlite_schema`.
 public struct Schema: Sendable {
-  /// The entries in the order of their rowids.
+  /// The entries in rowid order.
   public var entries: [SchemaEntry]
 
-  /// What was wrong with the schema's own table.
+  /// The damage of the schema's own table.
   public var findings: Findings
 
-  /// The tables, virtual ones included.
+  /// The tables, including virtual ones.
   public var tables: [SchemaEntry] { entries.filter { $0.kind == .table } }
 
-  /// The indexes, automatic ones included.
+  /// The indexes, including automatic ones.
   public var indexes: [SchemaEntry] { entries.filter { $0.kind == .index } }
 
-  /// The table of a name, whose ASCII letters may be of either case.
+  /// Returns a table by name, ignoring ASCII case.
   public func table(named name: String) -> SchemaEntry? {
     entries.first { $0.kind == .table && isSameName($0.name, name) }
   }
 
-  /// The indexes of a table.
+  /// Returns a table's indexes.
   public func indexes(ofTable name: String) -> [SchemaEntry] {
     entries.filter { $0.kind == .index && isSameName($0.tableName, name) }
   }
 }
 
 extension Database {
-  /// Reads the schema: the table whose root is page 1.
+  /// Reads the schema.
   ///
-  /// An entry whose root page is another entry's already has 0 there, with a finding. At most 65,536 entries with 64 MiB of statements are read.
+  /// An entry that repeats a root page gets 0, with a finding. Reads at most 65,536 entries with 64 MiB of statements.
   public func schema() throws(FormatError) -> Schema {
     var cursor = try rows(root: 1, payloadLimit: 2 * SchemaEntry.maximumSQLLength)
     var entries: [SchemaEntry] = []
@@ -46,7 +46,7 @@ extension Database {
       if entry.rootPage == 1 || entry.rootPage > highestPage {
         malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
       } else if entry.rootPage != 0, !roots.insert(entry.rootPage) {
-        // One tree cannot be two tables; a caller that reads all tables must not read it thousands of times.
+        // Otherwise a caller might read one tree thousands of times.
         malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
         entry.rootPage = 0
       }
@@ -58,7 +58,7 @@ extension Database {
   }
 }
 
-/// Whether two names are the same to SQLite, which takes no account of the case of ASCII letters.
+/// SQLite ignores ASCII case.
 func isSameName(_ first: String, _ second: String) -> Bool {
   first.utf8.elementsEqual(second.utf8) { lowercased($0) == lowercased($1) }
 }
@@ -67,26 +67,22 @@ func lowercased(_ byte: UInt8) -> UInt8 {
   byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
 }
 
-/// A set of page numbers, one bit for each page up to the highest one in it.
 package struct PageSet: Sendable {
   private var words: [UInt64] = []
 
-  /// How many pages are in it.
   package private(set) var count = 0
 
-  /// An empty set.
   package init() {}
 
-  /// Whether a page is in it.
   package func contains(_ page: UInt32) -> Bool {
     let word = Int(page >> 6)
     guard word < words.count else { return false }
     return words[word] & (1 << UInt64(page & 63)) != 0
   }
 
-  /// Puts a page in, and returns whether it was new.
+  /// Inserts a page; returns whether it was new.
   ///
-  /// Memory grows to an eighth of a byte per page number, so callers check first that the page exists in the file.
+  /// Memory is an eighth of a byte per page number, so callers first check that the page exists.
   package mutating func insert(_ page: UInt32) -> Bool {
     let word = Int(page >> 6)
     if word >= words.count {
@@ -100,40 +96,39 @@ package struct PageSet: Sendable {
   }
 }
 
-/// The findings of one piece of work: all are counted, and the first ones kept.
+/// Findings: all are counted, the first ones kept.
 ///
-/// A hostile file can hold a flaw per byte; memory stays bounded because only ``limit`` findings are stored.
+/// A hostile file can have a flaw per byte; ``limit`` bounds memory.
 public struct Findings: Sendable {
-  /// How many findings are kept at most.
+  /// The most findings kept.
   public let limit: Int
 
-  /// The findings that were kept, in the order they were met.
+  /// The kept findings in order.
   public private(set) var items: [Finding] = []
 
-  /// How many findings there were of each kind, kept or not.
+  /// The number of findings per kind, kept or not.
   public private(set) var counts: [Finding.Kind: Int] = [:]
 
-  /// An empty list that keeps up to `limit` findings.
+  /// Creates an empty list that keeps up to `limit` findings.
   public init(limit: Int = 1000) {
     self.limit = max(0, limit)
   }
 
-  /// How many findings there were, kept or not.
+  /// The number of findings, kept or not.
   public var total: Int { counts.values.reduce(0, &+) }
 
-  /// Whether nothing at all was found.
+  /// Whether there are no findings.
   public var isEmpty: Bool { counts.isEmpty }
 
-  /// Whether any finding means that content is damaged, and is not just worth knowing.
+  /// Whether any finding is damage.
   public var hasDamage: Bool { counts.keys.contains { $0.severity == .damage } }
 
-  /// How many findings of damage there were of each kind, kept or not.
   package var damage: [Finding.Kind: Int] { counts.filter { $0.key.severity == .damage } }
 
-  /// Whether a finding of this kind was met.
+  /// Whether there is a finding of this kind.
   public func contains(_ kind: Finding.Kind) -> Bool { counts[kind] != nil }
 
-  /// How many findings of this kind were met.
+  /// Returns the number of findings of this kind.
   public func count(of kind: Finding.Kind) -> Int { counts[kind] ?? 0 }
 
   /// Adds a finding.
@@ -142,7 +137,7 @@ public struct Findings: Sendable {
     if items.count < limit { items.append(finding) }
   }
 
-  /// Adds all findings of another list; what that one had only counted is counted.
+  /// Adds all findings of a list, including those only counted.
   public mutating func append(contentsOf other: Findings) {
     for (kind, count) in other.counts { counts[kind, default: 0] &+= count }
     items.append(contentsOf: other.items.prefix(max(0, limit - items.count)))

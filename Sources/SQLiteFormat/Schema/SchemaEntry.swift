@@ -1,11 +1,9 @@
-/// A row of `sqlite_schema`: a table, an index, a view or a trigger.
+/// A row of `sqlite_schema`: a table, index, view or trigger.
 public struct SchemaEntry: Sendable, Hashable {
-  /// What the entry is of.
+  /// The kind of an entry.
   public enum Kind: String, Sendable, Hashable {
-    /// A table, virtual ones included.
     case table
 
-    /// An index, automatic ones included.
     case index
 
     case view
@@ -13,25 +11,25 @@ public struct SchemaEntry: Sendable, Hashable {
     case trigger
   }
 
-  /// What it is.
+  /// The kind.
   public var kind: Kind
 
-  /// Its name.
+  /// The name.
   public var name: String
 
   /// The table that it belongs to; its own name for tables and views.
   public var tableName: String
 
-  /// The root page of its b-tree; 0 for views, triggers and virtual tables.
+  /// The b-tree's root page; 0 for views, triggers and virtual tables.
   public var rootPage: UInt32
 
-  /// The statement that makes it; nil for automatic indexes.
+  /// The creating statement; nil for automatic indexes.
   public var sql: String?
 
-  /// The rowid of its row.
+  /// The rowid.
   public var rowid: Int64
 
-  /// An entry of the given fields.
+  /// Creates an entry.
   public init(kind: Kind, name: String, tableName: String, rootPage: UInt32, sql: String?, rowid: Int64 = 0) {
     self.kind = kind
     self.name = name
@@ -41,9 +39,9 @@ public struct SchemaEntry: Sendable, Hashable {
     self.rowid = rowid
   }
 
-  /// The columns of a table, read from its statement; nil for other entries and statements that cannot be read.
+  /// The table's definition, if readable.
   ///
-  /// Of a damaged statement the columns are read where it has a b-tree. The name is that of the entry, which stands there twice.
+  /// A damaged statement is read if the table has a b-tree, with the entry's name.
   public var tableDefinition: TableDefinition? {
     guard kind == .table, let sql else { return nil }
     var definition = TableDefinition(sql: sql)
@@ -52,17 +50,17 @@ public struct SchemaEntry: Sendable, Hashable {
     return definition
   }
 
-  /// The columns of an index, read from its statement; nil for other entries and automatic indexes.
+  /// The index's definition; nil for automatic indexes.
   public var indexDefinition: IndexDefinition? {
     kind == .index ? sql.flatMap { IndexDefinition(sql: $0) } : nil
   }
 }
 
 extension SchemaEntry {
-  /// The most bytes of one statement that are read: SQLite's own default limit.
+  /// SQLite's default limit.
   static let maximumSQLLength = 1_000_000
 
-  /// An entry from the record of a row of `sqlite_schema`; nil where it is none.
+  /// Reads a row of `sqlite_schema`; nil if invalid.
   public init?(_ record: Record, rowid: Int64) {
     let values = record.values
     guard values.count >= 5, let kind = values[0].string.flatMap(Kind.init(rawValue:)), let name = values[1].string,

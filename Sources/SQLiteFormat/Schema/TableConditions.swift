@@ -1,22 +1,17 @@
-/// What a table's statement says of its columns besides their definitions: what they refer to, and which of them expressions
-/// name.
+/// A table's foreign keys and the columns in its expressions.
 package struct TableConditions: Sendable, Hashable {
-  /// A column of another table, or of the same.
   package struct Target: Sendable, Hashable {
-    /// The table.
     package var table: String
 
     /// The column; nil for the primary key.
     package var column: String?
   }
 
-  /// For each column that refers to others, by its name in lower case, what it refers to.
   package private(set) var targets: [String: Target] = [:]
 
-  /// The words of CHECK constraints and of generated columns, in lower case.
+  /// The lower-case words of CHECK constraints and generated columns.
   package private(set) var words: Set<String> = []
 
-  /// Reads a `CREATE TABLE` statement; nothing is known of one that is none.
   package init(sql: String) {
     var reader = TokenReader(SQLTokenizer.tokens(of: sql))
     while let token = reader.peek, !token.isSymbol("(") { _ = reader.next() }
@@ -48,7 +43,7 @@ package struct TableConditions: Sendable, Hashable {
     IndexedColumn.list(tokens ?? []).compactMap(\.name)
   }
 
-  /// The words of the condition and of the expressions of an index, in lower case: all of its statement where it has any.
+  /// Returns the lower-case words of an index with a condition or expressions.
   package static func words(ofIndex sql: String) -> Set<String> {
     guard let definition = IndexDefinition(sql: sql),
       definition.isPartial || definition.columns.contains(where: { $0.name == nil })

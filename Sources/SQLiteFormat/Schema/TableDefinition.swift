@@ -1,59 +1,59 @@
-/// A table as its `CREATE TABLE` statement declares it, read without SQLite.
+/// A table as declared by `CREATE TABLE`, read without SQLite.
 public struct TableDefinition: Sendable, Hashable {
   /// The name.
   public var name: String
 
-  /// The columns in their declared order.
+  /// The columns in declared order.
   public var columns: [ColumnDefinition] = []
 
-  /// The columns of the primary key as it is declared, in its order.
+  /// The primary key's columns as declared.
   public var primaryKeyColumns: [IndexedColumn] = []
 
-  /// The names of the primary key's columns, in the key's order.
+  /// The names of the primary key's columns.
   public var primaryKey: [String] { primaryKeyColumns.compactMap(\.name) }
 
-  /// How many UNIQUE constraints are declared before the primary key.
+  /// The UNIQUE constraints before the primary key.
   var primaryKeyPlace = 0
 
-  /// Whether the primary key is one column of the type INTEGER, for which SQLite makes no index where it declares it.
+  /// Whether the key is one INTEGER column, for which SQLite makes no index in declaration order.
   var hasIntegerKey = false
 
-  /// The columns of the UNIQUE constraints as they are declared, without the primary key.
+  /// The columns of the UNIQUE constraints, without the primary key.
   public var uniqueColumns: [[IndexedColumn]] = []
 
-  /// The column sets of the UNIQUE constraints, without the primary key.
+  /// The column names of the UNIQUE constraints, without the primary key.
   public var uniqueConstraints: [[String]] { uniqueColumns.map { $0.compactMap(\.name) } }
 
-  /// Whether the table has no rowids: its rows are in an index b-tree.
+  /// Whether the table has no rowids, so that an index b-tree holds its rows.
   public var isWithoutRowid = false
 
-  /// How many CHECK constraints are declared, those of columns included.
+  /// The number of CHECK constraints, including those of columns.
   public var checkCount = 0
 
-  /// Whether no rowid is given twice.
+  /// Whether rowids are never reused.
   public var isAutoincrement = false
 
   /// Whether the table is STRICT.
   public var isStrict = false
 
-  /// The module of a virtual table, such as `fts5`; nil for ordinary tables.
+  /// A virtual table's module, such as `fts5`.
   public var module: String?
 
-  /// The place of the column that is another name for the rowid, where there is one.
+  /// The place of the rowid's alias column, if any.
   public var rowidAlias: Int?
 
-  /// Whether it is a virtual table, which has no b-tree of its own.
+  /// Whether it is a virtual table, without a b-tree.
   public var isVirtual: Bool { module != nil }
 
-  /// The place of a column, whose name's ASCII letters may be of either case.
+  /// Returns a column's place by name, ignoring ASCII case.
   public func column(named name: String) -> Int? {
     columns.firstIndex { isSameName($0.name, name) }
   }
 
-  /// For each field of a stored record, the place of its column.
+  /// The column of each record field.
   ///
-  /// Virtual generated columns are not stored; tables without rowids store their key first, which may have a column more
-  /// than once, by several collations.
+  /// Virtual columns are not stored. Tables without rowids store their key first, with a column repeated for several
+  /// collations.
   public var storedColumns: [Int] {
     let stored = columns.indices.filter { columns[$0].generation != .virtual }
     guard isWithoutRowid else { return stored }
@@ -61,10 +61,10 @@ public struct TableDefinition: Sendable, Hashable {
     return key + stored.filter { !key.contains($0) }
   }
 
-  /// The values of a row's columns in their declared order, as SQL would see them.
+  /// Returns a row's values in declared order, as SQL sees them.
   ///
-  /// The rowid stands in for its alias, defaults for columns that were added after the row was written, and integers that
-  /// a REAL column stores to save space become reals. Virtual generated columns are NULL.
+  /// The rowid replaces its alias, defaults fill newer columns, and integers in REAL columns become reals. Virtual
+  /// columns are NULL.
   public func values(of row: Row) -> [Value] {
     var values = [Value](repeating: .null, count: columns.count)
     let fields = row.record.values
@@ -83,7 +83,7 @@ public struct TableDefinition: Sendable, Hashable {
     return values
   }
 
-  /// The value that a column has in records that were written before it was added.
+  /// The value in records older than the column.
   package func defaultValue(ofColumn index: Int, encoding: TextEncoding) -> Value {
     let value = columns[index].affinity.applied(to: columns[index].defaultValue ?? .null)
     guard case .text(let text) = value else { return value }
@@ -92,14 +92,16 @@ public struct TableDefinition: Sendable, Hashable {
 }
 
 extension TableDefinition {
-  /// The columns of the primary key as a table without rowids stores them: each of them once for each collation
-  /// (https://sqlite.org/fileformat2.html, "Suppression of redundant columns in the PRIMARY KEY of WITHOUT ROWID tables").
+  /// The stored key columns of a table without rowids, each once per collation.
+  ///
+  /// Source: https://sqlite.org/fileformat2.html, "Suppression of redundant columns in the PRIMARY KEY of WITHOUT ROWID
+  /// tables".
   public var keyFields: [IndexedColumn] { keyFields(behind: []) }
 
-  /// The columns of the primary key that the entries of an index end with in a table without rowids: those that the index
-  /// does not have by the same collation.
+  /// Returns the key columns that end an index's entries in a table without rowids, unless the index has them with the
+  /// same collation.
   ///
-  /// - Parameter columns: the columns of the index.
+  /// - Parameter columns: the index's columns.
   public func keyFields(behind columns: [IndexedColumn]) -> [IndexedColumn] {
     var fields = columns
     for key in primaryKeyColumns where key.name.flatMap({ column(named: $0) }) != nil {
@@ -108,11 +110,10 @@ extension TableDefinition {
     return Array(fields.dropFirst(columns.count))
   }
 
-  /// The columns of the indexes that SQLite makes for the primary key and UNIQUE constraints, in the order of the numbers
-  /// that end their names.
+  /// The columns of SQLite's automatic indexes, in the order of their numbers.
   ///
-  /// They are numbered as they are declared, and of several with the same columns there is one. That of the primary key of
-  /// a table without rowids is the table itself and stands in no schema; an integer key gets it last.
+  /// They follow declaration order, without duplicates. The key of a table without rowids is the table itself and
+  /// absent from the schema; an integer key comes last.
   public var automaticIndexes: [[IndexedColumn]] {
     var all = uniqueColumns
     if !primaryKeyColumns.isEmpty, rowidAlias == nil {
@@ -136,9 +137,9 @@ extension TableDefinition {
 }
 
 extension TableDefinition {
-  /// Reads a `CREATE TABLE` or `CREATE VIRTUAL TABLE` statement; nil where it is none.
+  /// Reads a `CREATE TABLE` or `CREATE VIRTUAL TABLE` statement; nil for others.
   ///
-  /// Text that SQLite itself would refuse is read as far as it makes sense.
+  /// Tolerates text that SQLite would reject.
   public init?(sql: String) {
     var reader = TokenReader(SQLTokenizer.tokens(of: sql))
     guard reader.takeWord("create") else { return nil }
@@ -160,9 +161,9 @@ extension TableDefinition {
     read(body, &reader)
   }
 
-  /// Reads what is left of a table's statement where the words before its columns are damaged; nil where it has no columns.
+  /// Reads a statement damaged before its columns.
   ///
-  /// - Parameter name: the name of the table, as its entry in the schema has it.
+  /// - Parameter name: the entry's name.
   init?(damagedSQL sql: String, name: String) {
     guard let start = sql.firstIndex(of: "(") else { return nil }
     var reader = TokenReader(SQLTokenizer.tokens(of: String(sql[start...])))
@@ -172,7 +173,6 @@ extension TableDefinition {
     if columns.isEmpty { return nil }
   }
 
-  /// Reads the columns and constraints of a table, and what follows them.
   private mutating func read(_ body: [SQLToken], _ reader: inout TokenReader) {
     while let token = reader.next() {
       if token.isWord("without"), reader.takeWord("rowid") { isWithoutRowid = true }
@@ -186,7 +186,7 @@ extension TableDefinition {
     finishPrimaryKey(mayBeAlias: !hasDescendingKey)
   }
 
-  /// Reads a column, and returns whether it is declared PRIMARY KEY DESC.
+  /// Returns whether the column is PRIMARY KEY DESC.
   private mutating func readColumn(_ reader: inout TokenReader) -> Bool {
     guard let name = reader.next()?.name else { return false }
     var column = ColumnDefinition(name: name, declaredType: reader.takeType())
@@ -222,7 +222,7 @@ extension TableDefinition {
       } else if token.isWord("autoincrement") {
         isAutoincrement = true
       } else if token.isWord("set") {
-        // `ON DELETE SET DEFAULT` is no default.
+        // `ON DELETE SET DEFAULT` declares no default.
         _ = reader.next()
       } else if token.isWord("foreign") {
         break
@@ -232,7 +232,6 @@ extension TableDefinition {
     return isDescendingKey
   }
 
-  /// Reads constraints of the table; false where the tokens are a column instead.
   private mutating func readTableConstraints(_ reader: inout TokenReader) -> Bool {
     guard let first = reader.peek,
       ["constraint", "primary", "unique", "check", "foreign"].contains(where: { first.isWord($0) })
@@ -264,7 +263,7 @@ extension TableDefinition {
     return true
   }
 
-  /// Settles which columns are the key; a column's own PRIMARY KEY DESC is, for history's sake, no alias of the rowid.
+  /// Resolves the key; for historical reasons a column's PRIMARY KEY DESC is no rowid alias.
   private mutating func finishPrimaryKey(mayBeAlias: Bool) {
     for name in primaryKey {
       if let index = column(named: name) { columns[index].isPrimaryKey = true }
@@ -278,45 +277,45 @@ extension TableDefinition {
   }
 }
 
-/// A column of a table, as its `CREATE TABLE` statement declares it.
+/// A column of a table, as declared.
 public struct ColumnDefinition: Sendable, Hashable {
-  /// How a generated column gets its value.
+  /// When a generated column is computed.
   public enum Generation: String, Sendable, Hashable {
-    /// Computed when read; it is not in the record.
+    /// Absent from the record.
     case virtual
 
-    /// Computed when written; it is in the record.
+    /// Present in the record.
     case stored
   }
 
   /// The name.
   public var name: String
 
-  /// The declared type as written, words separated by one space; empty where there is none.
+  /// The declared type, words separated by one space; empty without one.
   public var declaredType: String
 
   /// Whether it is declared NOT NULL.
   public var isNotNull = false
 
-  /// Whether it is, or is a part of, the primary key.
+  /// Whether it belongs to the primary key.
   public var isPrimaryKey = false
 
   /// Whether it is declared UNIQUE by itself.
   public var isUnique = false
 
-  /// The collation's name, where one is declared.
+  /// The declared collation.
   public var collation: String?
 
-  /// The default, where it is a plain literal; text is in UTF-8.
+  /// The default if it is a plain literal; text is UTF-8.
   public var defaultValue: Value?
 
-  /// Whether it has a default, be it one that cannot be read here.
+  /// Whether it has a default, readable or not.
   public var hasDefault = false
 
-  /// How it is generated, where it is.
+  /// The kind of generated column, if it is one.
   public var generation: Generation?
 
-  /// The table whose rows it refers to, where a foreign key of this column alone is declared.
+  /// The table that this column's own foreign key references.
   public var referencedTable: String?
 
   /// The affinity of the declared type.
@@ -325,29 +324,28 @@ public struct ColumnDefinition: Sendable, Hashable {
 
 /// A column of an index or of a key.
 public struct IndexedColumn: Sendable, Hashable {
-  /// The column's name; nil where an expression is indexed.
+  /// The column's name; nil for an expression.
   public var name: String?
 
-  /// The collation's name, where one is given.
+  /// The given collation.
   public var collation: String?
 
-  /// Whether it is in descending order.
+  /// Whether the order is descending.
   public var isDescending = false
 
-  /// A column in ascending order.
+  /// Creates a column in ascending order.
   public init(name: String? = nil, collation: String? = nil) {
     self.name = name
     self.collation = collation
   }
 
-  /// The columns of a list between parentheses.
   static func list(_ tokens: [SQLToken]) -> [IndexedColumn] {
     tokens.splitAtCommas.map { part in
       var rest = part
       var column = IndexedColumn()
       while let last = rest.last {
         if rest.count > 1, last.isWord("autoincrement") {
-          // Only a key may have it, which is then the rowid.
+          // Only a key, which is then the rowid, may have it.
           rest.removeLast()
         } else if rest.count > 1, last.isWord("asc") || last.isWord("desc") {
           column.isDescending = last.isWord("desc")
@@ -356,7 +354,7 @@ public struct IndexedColumn: Sendable, Hashable {
           column.collation = last.name
           rest.removeLast(2)
         } else if rest.count > 2, last.isSymbol(")"), rest.first?.isSymbol("(") == true {
-          // A name in parentheses is a column; anything else stays an expression.
+          // A name in parentheses is a column; anything else is an expression.
           rest = Array(rest.dropFirst().dropLast())
         } else {
           break

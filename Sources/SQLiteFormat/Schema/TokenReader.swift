@@ -1,6 +1,6 @@
 internal import Platform
 
-/// Reads a statement's tokens from front to back; parentheses are taken as one.
+/// Reads tokens in order; parentheses count as one.
 struct TokenReader {
   private let tokens: [SQLToken]
   private var index = 0
@@ -11,7 +11,6 @@ struct TokenReader {
 
   var peek: SQLToken? { index < tokens.count ? tokens[index] : nil }
 
-  /// The tokens that have not been taken.
   var rest: [SQLToken] { Array(tokens[index...]) }
 
   mutating func next() -> SQLToken? {
@@ -20,14 +19,12 @@ struct TokenReader {
     return tokens[index - 1]
   }
 
-  /// Takes a keyword where it comes next.
   mutating func takeWord(_ keyword: StaticString) -> Bool {
     guard peek?.isWord(keyword) == true else { return false }
     index += 1
     return true
   }
 
-  /// Takes a name, with or without its schema's name before it.
   mutating func takeQualifiedName() -> String? {
     guard let first = next()?.name else { return nil }
     guard peek?.isSymbol(".") == true else { return first }
@@ -35,7 +32,7 @@ struct TokenReader {
     return next()?.name
   }
 
-  /// Takes what stands in parentheses, where one opens next; an unclosed one reaches to the end.
+  /// Takes a parenthesized part; an unclosed one runs to the end.
   mutating func takeParenthesized() -> [SQLToken]? {
     guard peek?.isSymbol("(") == true else { return nil }
     index += 1
@@ -45,7 +42,6 @@ struct TokenReader {
     return Array(tokens[start..<(isClosed ? index - 1 : index)])
   }
 
-  /// Goes on behind the parenthesis that closes the one just opened.
   mutating func skipParenthesized() {
     var depth = 1
     while depth > 0, let token = next() {
@@ -54,7 +50,6 @@ struct TokenReader {
     }
   }
 
-  /// Takes a column's type: words and a parenthesis, up to the first word that begins a constraint.
   mutating func takeType() -> String {
     var type = ""
     while let token = peek {
@@ -69,9 +64,9 @@ struct TokenReader {
     return type
   }
 
-  /// Takes a default: a literal, or an expression, which is nil.
+  /// Takes a default; nil for an expression.
   ///
-  /// - Parameter keepsDigits: whether a number is text, a decimal one as it is written, which SQLite takes it for in a column of text.
+  /// - Parameter keepsDigits: whether numbers stay text, as in text columns.
   mutating func takeLiteral(keepingDigits keepsDigits: Bool = false) -> Value? {
     if peek?.isSymbol("(") == true {
       let inner = takeParenthesized() ?? []
@@ -99,7 +94,6 @@ struct TokenReader {
     }
   }
 
-  /// Takes what follows REFERENCES or CHECK as far as parentheses go.
   mutating func takeReference() {
     if peek?.isSymbol("(") == false { index += 1 }
     _ = takeParenthesized()
@@ -119,7 +113,7 @@ struct TokenReader {
 }
 
 extension SQLToken {
-  /// Whether it ends a column's type.
+  /// Whether a type ends here.
   var beginsConstraint: Bool {
     guard case .word(let word) = self else { return false }
     return [
@@ -128,7 +122,6 @@ extension SQLToken {
     ].contains { isSameName($0, word) }
   }
 
-  /// It as it may be written; quotes are normal ones.
   var text: String {
     switch self {
     case .word(let text), .number(let text): text
@@ -141,7 +134,7 @@ extension SQLToken {
 }
 
 extension Array where Element == SQLToken {
-  /// The parts between the commas that are in no parenthesis; empty parts are left out.
+  /// The parts between top-level commas.
   var splitAtCommas: [[SQLToken]] {
     var parts: [[SQLToken]] = []
     var part: [SQLToken] = []
@@ -161,25 +154,20 @@ extension Array where Element == SQLToken {
   }
 }
 
-/// A piece of an SQL statement.
 enum SQLToken: Sendable, Hashable {
-  /// A name or keyword without quotes.
   case word(String)
 
-  /// A name in double quotes, backticks or brackets.
+  /// In double quotes, backticks or brackets.
   case quoted(String)
 
   case string(String)
 
   case number(String)
 
-  /// A blob literal's hexadecimal digits.
   case blob(String)
 
-  /// One character that is none of these.
   case symbol(UInt8)
 
-  /// Whether it is the given keyword.
   func isWord(_ keyword: StaticString) -> Bool {
     guard case .word(let text) = self else { return false }
     return isSameName(text, "\(keyword)")
@@ -190,7 +178,7 @@ enum SQLToken: Sendable, Hashable {
     return byte == UInt8(ascii: character)
   }
 
-  /// The name that it can stand for, where it can; SQLite takes text in single quotes for a name too.
+  /// The name, if any; SQLite accepts single quotes.
   var name: String? {
     switch self {
     case .word(let text), .quoted(let text), .string(let text): text

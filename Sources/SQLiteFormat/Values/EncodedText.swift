@@ -1,20 +1,20 @@
 import Platform
 
-/// Text as the bytes that a database holds, valid in its encoding or not.
+/// Text as stored bytes, valid or not.
 public struct EncodedText: Sendable, Hashable {
   /// The bytes, without a terminator.
   public var bytes: [UInt8]
 
-  /// The encoding that the bytes should be in.
+  /// The expected encoding.
   public var encoding: TextEncoding
 
-  /// Text from bytes that are in the given encoding, or should be.
+  /// Creates text from bytes.
   public init(bytes: [UInt8], encoding: TextEncoding) {
     self.bytes = bytes
     self.encoding = encoding
   }
 
-  /// A string's bytes in the given encoding.
+  /// Encodes a string.
   public init(_ string: String, encoding: TextEncoding = .utf8) {
     self.encoding = encoding
     switch encoding {
@@ -27,7 +27,7 @@ public struct EncodedText: Sendable, Hashable {
     }
   }
 
-  /// The text, with U+FFFD in place of what is not valid; the last byte of an odd UTF-16 length is left out.
+  /// The text, with U+FFFD for invalid parts; drops the last byte of an odd UTF-16 length.
   public var string: String {
     switch encoding {
     case .utf8: String(decoding: bytes, as: UTF8.self)
@@ -35,7 +35,7 @@ public struct EncodedText: Sendable, Hashable {
     }
   }
 
-  /// The text, or nil where the bytes are not valid in the encoding.
+  /// The text, or nil if invalid.
   public var validString: String? {
     switch encoding {
     case .utf8:
@@ -57,14 +57,12 @@ public struct EncodedText: Sendable, Hashable {
   }
 }
 
-/// The encoding of all text in a database (header offset 56).
+/// A database's text encoding (header offset 56).
 public enum TextEncoding: UInt32, Sendable, Hashable {
   /// UTF-8, as in every Core Data store.
   case utf8 = 1
 
-  /// UTF-16, little-endian.
   case utf16LittleEndian = 2
 
-  /// UTF-16, big-endian.
   case utf16BigEndian = 3
 }

@@ -1,25 +1,22 @@
-/// A row's or an index entry's columns, as bytes that are decoded when asked for (SQLite file format, "Record Format").
+/// The columns of a row or index entry, decoded on demand (SQLite file format, "Record Format").
 public struct Record: Sendable {
-  /// The record's bytes: header and body.
-  ///
-  /// There are fewer than ``payloadLength`` where the rest could not be read or was not asked for.
+  /// The header and body, shorter than ``payloadLength`` if unreadable or not requested.
   public let payload: ArraySlice<UInt8>
 
-  /// The number of bytes that the cell says the record has.
+  /// The record's length according to its cell.
   public let payloadLength: Int
 
-  /// The encoding of its text.
+  /// The text encoding.
   public let encoding: TextEncoding
 
-  /// The number of bytes of the record's header, its own length included.
+  /// The header's length in bytes, including its own length field.
   public let headerLength: Int
 
-  /// The offset in ``payload`` of the first serial type.
   private let firstSerialType: Int
 
-  /// A record from its bytes; nil where they do not begin with a header that is wholly there.
+  /// Creates a record; nil without a complete header.
   ///
-  /// `payloadLength` is what the cell says; it is more than `payload` has where a part of the record is missing.
+  /// `payloadLength` comes from the cell and exceeds `payload` if a part is missing.
   public init?(payload: ArraySlice<UInt8>, payloadLength: Int? = nil, encoding: TextEncoding) {
     let bytes = payload.span
     var offset = 0
@@ -33,10 +30,10 @@ public struct Record: Sendable {
     self.firstSerialType = offset
   }
 
-  /// Whether all bytes that the cell promises are there.
+  /// Whether all bytes are present.
   public var isComplete: Bool { payload.count >= payloadLength }
 
-  /// Whether the header fits the payload exactly: legal serial types whose lengths add up to the body's.
+  /// Whether the header fits the payload exactly, with legal serial types.
   public var isWellFormed: Bool {
     var body = headerLength
     var isLegal = true
@@ -51,7 +48,7 @@ public struct Record: Sendable {
     return isLegal && headerEnd && body == payloadLength
   }
 
-  /// The number of columns that the header lists.
+  /// The number of columns in the header.
   public var columnCount: Int {
     var count = 0
     _ = forEachSerialType { _ in
@@ -71,7 +68,7 @@ public struct Record: Sendable {
     return types
   }
 
-  /// The value of a column, counted from 0; nil where the record has no such column or its bytes are missing.
+  /// Returns a column's value, counting from 0; nil if the column or its bytes are missing.
   public func value(at column: Int) -> Value? {
     var body = headerLength
     var index = 0
@@ -90,14 +87,14 @@ public struct Record: Sendable {
     return SerialType.value(of: wanted, in: payload.span, at: body, encoding: encoding)
   }
 
-  /// The values of all columns; NULL stands for those whose bytes are missing.
+  /// The values of all columns; NULL replaces missing ones.
   public var values: [Value] {
     var values: [Value] = []
     decode(into: &values)
     return values
   }
 
-  /// Decodes all columns into an array whose storage is used again, and returns whether all of them were there.
+  /// Decodes all columns into a reused array; returns whether all were present.
   @discardableResult
   public func decode(into values: inout [Value]) -> Bool {
     values.removeAll(keepingCapacity: true)
@@ -119,7 +116,7 @@ public struct Record: Sendable {
     return allThere && headerEnd
   }
 
-  /// Calls `body` with each serial type until it returns false; returns whether the header ends with its last one.
+  /// Calls `body` with each serial type until it returns false; returns whether the header ends exactly.
   @inline(__always)
   private func forEachSerialType(_ body: (Int64) -> Bool) -> Bool {
     let bytes = payload.span
@@ -136,26 +133,24 @@ public struct Record: Sendable {
 public enum Value: Sendable, Hashable {
   case null
 
-  /// A signed integer of up to 64 bits.
   case integer(Int64)
 
   /// An IEEE 754 double, never not-a-number (SQLite reads that as NULL).
   case real(Double)
 
-  /// Text in the database's encoding.
   case text(EncodedText)
 
   case blob([UInt8])
 }
 
 extension Value {
-  /// The integer, where it is one.
+  /// The integer, if it is one.
   public var integer: Int64? {
     guard case .integer(let value) = self else { return nil }
     return value
   }
 
-  /// The number, where it is a real or an integer.
+  /// The number, if it is a real or integer.
   public var real: Double? {
     switch self {
     case .real(let value): value
@@ -164,7 +159,7 @@ extension Value {
     }
   }
 
-  /// The text, where it is text, with U+FFFD in place of what is not valid in its encoding.
+  /// The text, if it is one, with U+FFFD for invalid parts.
   public var string: String? {
     guard case .text(let value) = self else { return nil }
     return value.string
@@ -183,13 +178,13 @@ extension Value {
   public var isNull: Bool { self == .null }
 }
 
-/// The number before a record's body that says what a column holds and how long it is (SQLite file format, "Serial Type
-/// Codes Of The Record Format").
+/// A record header's code for a column's type and length (SQLite file format, "Serial Type Codes Of The Record
+/// Format").
 public struct SerialType: RawRepresentable, Sendable, Hashable {
-  /// The code as stored.
+  /// The stored code.
   public var rawValue: Int64
 
-  /// A serial type of the given code.
+  /// Creates a serial type.
   public init(rawValue: Int64) { self.rawValue = rawValue }
 
   @inlinable
@@ -197,11 +192,10 @@ public struct SerialType: RawRepresentable, Sendable, Hashable {
   package static func length(of code: Int64) -> Int? {
     if code >= 12 { return Int((code &- 12) >> 1) }
     guard code >= 0, code < 10 else { return nil }
-    // The lengths of codes 0 to 9, four bits each, the lowest first: 0, 1, 2, 3, 4, 6, 8, 8, 0, 0.
+    // The lengths of codes 0 to 9, four bits each, lowest first: 0, 1, 2, 3, 4, 6, 8, 8, 0, 0.
     return (0x00_8864_3210 as Int) >> Int(4 &* code) & 0xf
   }
 
-  /// The value of a column whose body starts at `offset`, or nil where the bytes end before it does.
   static func value(of code: Int64, in bytes: Span<UInt8>, at offset: Int, encoding: TextEncoding) -> Value? {
     switch code {
     case 0: return .null
@@ -225,7 +219,6 @@ public struct SerialType: RawRepresentable, Sendable, Hashable {
 }
 
 extension Array where Element == UInt8 {
-  /// An array of a span's bytes.
   package init(copying span: Span<UInt8>) {
     self.init(capacity: span.count) { (output: inout OutputSpan<UInt8>) in
       for index in span.indices { output.append(span[index]) }
