@@ -1,6 +1,6 @@
 internal import Platform
 
-/// Passes on how far a salvage is, one call at a time, and asks again whether it is to end while SQLite works.
+/// Serializes progress calls, and polls for cancellation while SQLite works.
 final class ProgressRelay: Sendable {
   typealias Progress = @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
@@ -16,7 +16,7 @@ final class ProgressRelay: Sendable {
 
   init(_ progress: @escaping Progress) { self.progress = progress }
 
-  /// Tells how far it is; false where it is to end.
+  /// Reports progress; returns false if cancelled.
   func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool {
     state.withLock { state in
       (state.phase, state.done, state.total) = (phase, done, total)
@@ -25,7 +25,7 @@ final class ProgressRelay: Sendable {
     }
   }
 
-  /// Whether it is to end; asks by telling once more what was told last.
+  /// Whether the caller cancels; repeats the last report to ask.
   func isCancelled() -> Bool {
     state.withLock { state in
       if !progress(state.phase, state.done, state.total) { state.isCancelled = true }

@@ -2,45 +2,45 @@ package import PersistentStore
 public import Platform
 package import SQLiteFormat
 
-/// A salvage that could not be done at all; what could not be recovered is in the report instead.
+/// A failure of a whole salvage; partial losses are in the report instead.
 public typealias SalvageError = Failure<SalvageErrorKind>
 
-/// Why a salvage could not be done at all.
+/// The cause of a salvage failure.
 public enum SalvageErrorKind: String, FailureKind {
-  /// No page of a SQLite database was found in the bytes.
+  /// The files contain no page of a SQLite database.
   case nothingFound = "nothing-to-salvage"
 
-  /// Something has the name that the result should get.
+  /// The result's name is taken.
   case outputExists = "output-exists"
 
-  /// The result would take the place of a part of the store.
+  /// The result would replace a part of the store.
   case outputIsStore = "output-is-store"
 
-  /// The result could not be written.
+  /// The result can't be written.
   case output = "salvage-output"
 
-  /// The backup that rows are to be taken from is of no use.
+  /// The donor backup is unusable.
   case donor = "backup-unusable"
 
-  /// The model cannot be laid out.
+  /// The model has no valid layout.
   case model = "salvage-model"
 
-  /// The model has nothing of what the store holds.
+  /// The model matches no content of the store.
   case unfitModel = "model-fits-nothing"
 
-  /// What was rebuilt did not pass its checks.
+  /// The rebuilt store failed its checks.
   case verificationFailed = "salvage-verification-failed"
 
-  /// The caller's progress function asked to stop.
+  /// The caller's progress function cancelled.
   case cancelled = "cancelled"
 
-  /// The file system refused; the code is that of the file error.
+  /// A file system error, which supplies the code.
   case file = "salvage-file"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation.
   public static let usualOperation = "salvage the store"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint for the user.
   public var usualHint: String {
     switch self {
     case .nothingFound: "Check that it is the right file."
@@ -56,18 +56,16 @@ public enum SalvageErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the code is that of the file system's error.
+  /// Whether the file system error supplies the code.
   public var standsForCause: Bool { self == .file }
 }
 
 extension SalvageError {
-  /// The error of a file that could not be read or written.
   package init(_ error: FileError) { self.init(.file, because: error) }
 
-  /// The error of evidence that could not be read, or is no database.
   package init(_ error: FormatError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }
 
-  /// The error of a model that cannot be laid out; memory that has run out meanwhile is no fault of the model.
+  /// Wraps a model's layout error, or the environmental error that caused it.
   package init(_ error: PersistentStoreError) {
     if let cause = DatabaseFailure(error, operation: error.operation, path: error.path).environmentalError {
       self.init(cause)

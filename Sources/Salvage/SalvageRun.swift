@@ -4,28 +4,26 @@ internal import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// One salvage, from the evidence to the rows as they are found.
+/// A salvage from the files to the rows as found.
 package struct SalvageRun {
   private let evidence: Evidence
   private let options: Salvager.Options
   private let search: TreeSearch
 
-  /// - Parameter model: what the caller knows of the store.
   package init(evidence: Evidence, model: SalvageModel?, options: Salvager.Options) {
     self.evidence = evidence
     self.options = options
     search = TreeSearch(evidence: evidence, model: model, options: options)
   }
 
-  /// Makes a new store that takes all rows it can, of what was found out about the old one.
+  /// Creates a new store for direct writing of rows.
   package typealias StoreMaker = (StoreFacts) throws(SalvageError) -> any NewTables
 
-  /// Writes the rows as they are found.
+  /// Writes the rows as found.
   ///
   /// - Parameters:
-  ///   - output: the new database of rows as found.
-  ///   - makesVirtualTables: whether virtual tables are made again over the tables behind them.
-  ///   - makeStore: makes the new store, so that only the rows that it does not take come into `output`.
+  ///   - makesVirtualTables: whether to restore virtual tables over their shadow tables.
+  ///   - makeStore: creates the new store; `output` then gets only the rows that it rejects.
   package func raw(
     to output: FilePath, makesVirtualTables: Bool = false, makeStore: StoreMaker? = nil
   ) throws(SalvageError) -> RawSalvage {
@@ -39,13 +37,13 @@ package struct SalvageRun {
     try database.execute("BEGIN")
     let tables = try RowTables(crawl, in: database, remembering: crawl.kit == nil ? [] : .doubtedRows)
     let newStore = try makeStore.map { make throws(SalvageError) in try make(found.facts) }
-    // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
+    // Rows of a foreign model are converted by column name, not copied.
     try tables.makeTables(in: found.isForeign ? nil : newStore)
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
     let recovery = RowRecovery(consume crawl, into: tables)
     let outcome = try recovery.run(findsDeleted: options.findsDeleted) { pages throws(SalvageError) in
-      // Each phase may take a while, and the caller may want it to end.
+      // Reports within the phase, as the caller may cancel.
       done += Int64(pages)
       try search.tell(.rows, done, total)
     }
@@ -66,10 +64,10 @@ package struct SalvageRun {
     try newStore?.finish()
     var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [])
     try virtual.make { sql throws(SalvageError) in try database.answer(sql) }
-    // What a new store has of the declarations, its maker tells.
+    // A new store's maker reports on declarations itself.
     let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
     var report = try report(found, outcome, kit, donorRemarks, tables.losses + declarations)
-    // The rebuild counts the rows of all tables anew before.
+    // A rebuild recounts all tables first.
     if newStore == nil { report.foldShadowTables(of: found.definitions.declarations) }
     return RawSalvage(
       report: report,
@@ -89,7 +87,7 @@ package struct SalvageRun {
     return Set(empty.map { $0.name.lowercased() })
   }
 
-  /// Takes lost rows from a healthy store, where there is one; returns what is to be said of it.
+  /// Takes lost rows from the donor, if any; returns remarks.
   private func takeFromDonor(
     _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?
   ) throws(SalvageError) -> [String] {
@@ -123,9 +121,7 @@ package struct SalvageRun {
     return report
   }
 
-  /// What the store's pages are.
-  ///
-  /// Rows are only read where pages seem to have changed places, or two rows lead to one.
+  /// Surveys the pages; reads rows only if pages seem swapped or two rows share one.
   func survey() throws(SalvageError) -> StoreSurvey {
     var found = try search.run()
     let reader = found.reader
@@ -135,7 +131,7 @@ package struct SalvageRun {
       crawl.damage > 0 || crawl.map.hasCrossedLinks || crawl.map.contested.count > 0 || !reader.moved.isEmpty
     var apart: Set<CellPlace> = []
     if isDamaged {
-      // A file without a name, which is gone when it is closed.
+      // An unnamed database, deleted on close.
       let database = try OutputDatabase("", pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
       try database.execute("BEGIN")
       let tables = try RowTables(crawl, in: database, remembering: .apartChains)
@@ -154,10 +150,8 @@ package struct SalvageRun {
 }
 
 extension FoundTrees {
-  /// Whether rows go into another model's tables than they are from.
   var isForeign: Bool { foreignModel != nil || numbering != nil }
 
-  /// What a new store is made by.
   var facts: StoreFacts {
     StoreFacts(
       layout: expected?.layout, entries: isForeign ? [] : definitions.declarations, header: reader.layout.header,
@@ -165,9 +159,9 @@ extension FoundTrees {
   }
 }
 
-/// What the files tell of the end of the write-ahead log.
+/// Detects a missing end of the write-ahead log.
 enum LogEnd {
-  /// What is to be said where a part of the log is gone or was not read, as a look at the store says it too.
+  /// Remarks on a lost or unread part of the log, consistent with an inspection.
   static func remarks(_ evidence: Evidence, _ reader: PageReader) throws(SalvageError) -> [String] {
     let holder: String?
     let kept: (bytes: [UInt8], isInUse: Bool)?
@@ -200,12 +194,13 @@ enum LogEnd {
       return ["the write-ahead log is cut off: \(gone) of its frames are gone"]
     }
     if log.isReadToItsEnd || kept?.isInUse == true && log.endsWithUnfinishedTransaction(by: index) { return [] }
-    // Whatever was said of it in detail, this says that something may be missing.
+    // Other remarks have the details; this one states the possible loss.
     return ["the write-ahead log was not read to its end: what was written last may be missing"]
   }
 
-  /// What is to be said of a store of Core Data's that has no log at all: Core Data leaves the file where it is, even when
-  /// everything was copied out of it, so that the store may have been copied without.
+  /// A remark on a Core Data store without any log file.
+  ///
+  /// Core Data keeps the log file even after a full checkpoint, so the store may have been copied without it.
   static func absence(_ evidence: Evidence, _ reader: PageReader, isCoreData: Bool) -> [String] {
     guard isCoreData, evidence.log == nil, reader.overlay == nil, reader.layout.header?.usesWriteAheadLog == true,
       !evidence.hasLogFile
@@ -217,102 +212,83 @@ enum LogEnd {
   }
 }
 
-/// A new store that takes rows while they are found, so that they are written only once.
+/// A new store that takes rows during recovery, so that they are written only once.
 package protocol NewTables: AnyObject {
-  /// The table that rows of a definition go into; nil where they all go into the database of rows as found.
+  /// The table for a definition; nil if all its rows go into the database of rows as found.
   func table(for definition: TableDefinition) -> (any NewTable)?
 
-  /// Ends the taking of rows.
   func finish() throws(SalvageError)
 }
 
-/// A table of a new store into which records go as the bytes that they are.
 package protocol NewTable: AnyObject {
-  /// Takes a row; false where it is for SQLite to insert.
+  /// Writes a row; returns false if SQLite must insert it.
   func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool
 
-  /// Whether there is a row of that rowid.
   func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool
 
-  /// Whether there is exactly that row.
   func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool
 
-  /// How many rows have a rowid in a range, as far as there was memory to keep them.
+  /// The rows in a range, as far as memory sufficed.
   func count(above: Int64, upTo: Int64) -> Int64
 
-  /// How many rows have an entity number.
   func count(ofEntity number: Int64) -> Int64
 
-  /// The keys of its rows; nil where not all of them could be kept.
+  /// The keys of its rows; nil if incomplete.
   var takenKeys: KeyRanges? { get }
 }
 
-/// What a new store is made by: what is known of the store that the rows are from.
+/// Facts about the source store that determine a new one.
 package struct StoreFacts {
-  /// The layout of its version; nil where no model is known.
   package var layout: StoreLayout?
 
-  /// The entries of its own schema.
   package var entries: [SchemaEntry]
 
-  /// The header of the file, where it could be read.
   package var header: DatabaseHeader?
 
-  /// The encoding of text.
   package var encoding: TextEncoding
 
-  /// The size of a page in bytes.
   package var pageSize: Int
 }
 
-/// The rows as they were found, with what was found out about the store on the way.
 package struct RawSalvage {
-  /// The account of the rows.
   package var report: SalvageReport
 
-  /// The store's metadata, where it could be read.
   package var metadata: StoreMetadata?
 
-  /// The layout of the version that the store is of; nil where no model is known.
   package var layout: StoreLayout?
 
-  /// How that version is known.
+  /// The evidence for the model version.
   package var basis: SalvageReport.Rebuild.Basis
 
-  /// The model that the store carries where its rows go into a version of another one; nil otherwise.
+  /// The store's own model, if its rows go into another.
   package var foreignModel: ManagedObjectModel?
 
-  /// How the store numbers its entities; nil where it does so as the layout of its model.
+  /// The store's entity numbers; nil where they match its model's.
   package var numbering: EntityNumbering?
 
-  /// What the store calls the tables and columns of the layout.
+  /// The store's names for the layout's tables and columns.
   package var names: StoreNames
 
-  /// The names of the tables that rows are in where they could not be made under their own.
+  /// Substitutes for unusable table names.
   package var otherNames: [String: String]
 
-  /// The tables, indexes, views and triggers that the new store is to have: those of the schema that was given, and those that
-  /// the store's own lists besides, as far as it could be read.
+  /// The new store's schema: the given one, plus readable entries of the store's own.
   package var entries: [SchemaEntry]
 
-  /// The names, in lower case, of indexes that have no entries.
+  /// Lowercase names of indexes without entries.
   package var emptyIndexes: Set<String>
 
-  /// The highest keys that were given, by the names of their tables, as `sqlite_sequence` has them.
+  /// The highest assigned keys by table, as in `sqlite_sequence`.
   package var sequences: [String: Int64]
 
-  /// The header of the file, where it could be read.
   package var header: DatabaseHeader?
 
-  /// The encoding of text.
   package var encoding: TextEncoding
 
-  /// The size of a page in bytes.
   package var pageSize: Int
 }
 
 extension TextEncoding {
-  /// The name that SQLite has for it.
   package var pragmaName: String {
     switch self {
     case .utf8: "UTF-8"

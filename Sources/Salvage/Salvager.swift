@@ -4,53 +4,52 @@ public import PersistentStore
 public import Platform
 public import SystemPackage
 
-/// Gets the rows out of a damaged store, from its bytes alone, into a new database.
+/// Recovers rows from a damaged store's bytes into a new database.
 ///
-/// The evidence is only read. What is found is decided in this order: the layout of the file, the newest committed image of
-/// each page, the tables and indexes, the pages of each, the rows. Memory is bounded by a few bytes for each page.
+/// The store is only read. Decisions follow this order: file layout, newest committed page images, tables and indexes,
+/// their pages, rows. Memory is limited to a few bytes per page.
 public struct Salvager: Sendable {
-  /// What to do.
+  /// The options of a salvage.
   public struct Options: Sendable {
-    /// Whether deleted rows are looked for too.
+    /// Whether to recover deleted rows too.
     public var findsDeleted: Bool
 
-    /// Whether a rebuilt store is migrated to the current version of the model.
+    /// Whether to migrate a rebuilt store to the model's current version.
     public var migrates: Bool
 
-    /// Whether the rows are put into the version of the given model that fits them best where the store is of another
-    /// model; else they stay in the store's own.
+    /// Whether to convert rows of a store with another model to the given model's best fitting version; otherwise they
+    /// keep the store's own.
     public var fitsModel: Bool
 
-    /// Whether rows stay in a model that is none of the versions that ``fitsModel`` asks for, such as the store's own: where a migration
-    /// leads on from there, which carries over more than the names of columns do, or where it is a newer one.
+    /// Whether rows stay in a model outside the versions for ``fitsModel``: it is newer, or a migration leads on, which
+    /// preserves more than column names do.
     package var keepsModel: @Sendable (ManagedObjectModel) -> Bool = { _ in false }
 
-    /// Whether the write-ahead log is left out whatever it is; one that shows that it is another database's always is.
+    /// Whether to ignore the write-ahead log; one proven to be another database's is always ignored.
     public var ignoresLog: Bool
 
-    /// The byte of the file at which the database begins, where there are several; nil for the one that the model or schema
-    /// has something of, else the first.
+    /// The database's byte offset in the file; nil for the one that the model or schema matches, else the first.
     public var offset: Int64?
 
-    /// Where a recovery kit of the store is looked for.
+    /// The source of recovery kits.
     public var kit: KitSource
 
-    /// Whether the recovery kit was noted of the very state that is salvaged, as the one in a backup is of that backup.
+    /// Whether the recovery kit records exactly the salvaged state, like a backup's own kit.
     package var isKitOfThisState = false
 
-    /// Which recovery kits say something of the store, by generation and date; nil for all that are the store's.
+    /// The recovery kits to consider by generation and date; nil for all of the store's.
     public var scope: EvidenceScope?
 
-    /// A healthy store, such as a restored backup, that lost rows are taken from; nil for none.
+    /// A healthy store, such as a restored backup, to supply lost rows.
     public var donor: SalvageDonor?
 
-    /// What stands in for the store's metadata and model where its bytes have none; nil for nothing.
+    /// A substitute for lost metadata and model.
     package var standIn: StandInIdentity?
 
-    /// Called with the work done and the work in all; false ends the run with `cancelled`.
+    /// Called with the work done and the total; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
-    /// Live rows only, unless told otherwise.
+    /// Creates options; live rows only by default.
     public init(
       findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
       offset: Int64? = nil, kit: KitSource = .none, scope: EvidenceScope? = nil, donor: SalvageDonor? = nil,
@@ -71,26 +70,26 @@ public struct Salvager: Sendable {
   package let surroundings: Surroundings
   package var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// A salvager that reads and writes through a file system.
+  /// Creates a salvager with a file system.
   public init(fileSystem: FileSystem = FileSystem()) {
     var surroundings = Surroundings.machine
     surroundings.fileSystem = fileSystem
     self.init(surroundings: surroundings)
   }
 
-  /// A salvager with a file system, a clock and a source of identifiers.
+  /// Creates a salvager with a file system, a clock and a source of identifiers.
   public init(surroundings: Surroundings) { self.surroundings = surroundings }
 
-  /// Writes the rows of a store as they are found, in the version that they were in, into a new database.
+  /// Writes a store's rows as found, in their model version, into a new database.
   ///
-  /// Nothing is repaired. Live rows are in tables of their own names; rows that are not live, or not certain to be part of
-  /// any table, are in tables whose names begin with `lazaret_`.
+  /// No row is repaired. Live rows are in tables with their own names; other rows, and those of uncertain tables, are
+  /// in tables with the prefix `lazaret_`.
   ///
   /// - Parameters:
   ///   - path: the store's main file.
-  ///   - output: the new database; nothing may have its name.
-  ///   - model: what is known of the store.
-  /// - Throws: ``SalvageError`` where nothing of a database is found, or a file cannot be read or written.
+  ///   - output: the new database; the name must be free.
+  ///   - model: the app's model or schema.
+  /// - Throws: ``SalvageError`` if no database is found, or a file can't be read or written.
   public func salvageRaw(
     _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> SalvageReport {
@@ -110,36 +109,32 @@ public struct Salvager: Sendable {
   }
 }
 
-/// What a salvage is doing.
+/// A phase of a salvage.
 public enum SalvagePhase: String, Sendable {
   case survey
 
-  /// Finding out whose the pages are.
+  /// Assigning pages to tables.
   case placement
 
   case rows
 
-  /// Putting the rows into a new store, and repairing what does not fit.
+  /// Moving rows into a new store, and repairing inconsistencies.
   case rebuild
 
   case migration
 }
 
 extension Salvager {
-  /// The rows of a store as they are found, for looking at them, with the model that tells what they mean.
+  /// A store's rows as found and their model, for display.
   package struct Findings: Sendable {
-    /// The account of the rows.
     package var report: SalvageReport
 
-    /// The model of the version that the store is of, as far as that can be told.
     package var model: ManagedObjectModel?
   }
 
-  /// Writes the rows of a store as they are found into a file that is the caller's alone.
+  /// Writes a store's rows as found into the caller's private file, without a sync, as it can be recreated.
   ///
-  /// As `salvageRaw`, but nothing is pushed to the disk, since it can be made again at any time.
-  ///
-  /// - Throws: ``SalvageError``; nothing is left then.
+  /// - Throws: ``SalvageError``; the output is then removed.
   package func look(
     at path: FilePath, into output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> Findings {
@@ -157,27 +152,25 @@ extension Salvager {
 }
 
 extension Salvager {
-  /// Makes a clean store of the rows of a damaged one, of the version it was written with, and migrates it to the current
-  /// version of the model.
+  /// Rebuilds a clean store from a damaged one's rows in its model version, and migrates it to the current version.
   ///
-  /// References to records that are gone are cut, contradicting and unfit rows are set aside into a file beside the result
-  /// (its name with `-set-aside`), and the report counts each. Where nothing tells the version, the one of the bundle that
-  /// fits best is taken; without any model the tables are made as the store's schema lists them. The result has passed
-  /// every check before it gets its name. Where the migration fails for a reason in the records, the store stays of its own
-  /// version and the report says so.
+  /// References to lost records are removed; conflicting and unfit rows are set aside into a file beside the result
+  /// (suffix `-set-aside`); the report counts each. If the version is unknown, the bundle's best fitting one is used;
+  /// without a model, the store's own schema. The result passes every check before it gets its name. If records prevent
+  /// the migration, the store keeps its version, and the report says so.
   ///
   /// - Parameters:
   ///   - path: the store's main file.
-  ///   - output: the new store; nothing may have its name, nor that of the file beside it.
-  ///   - model: what is known of the store.
-  /// - Throws: ``SalvageError``; nothing is left then.
+  ///   - output: the new store; its name and that of the file beside it must be free.
+  ///   - model: the app's model or schema.
+  /// - Throws: ``SalvageError``; the output is then removed.
   public func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> SalvageReport {
     try salvage(path, to: output, model: model, options: options, migration: SalvageMigration())
   }
 
-  /// The same, with the app's own way to its current version.
+  /// Salvages with the app's own migration.
   package func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel?, options: Options, migration: SalvageMigration
   ) throws(SalvageError) -> SalvageReport {
@@ -190,35 +183,32 @@ extension Salvager {
     return report
   }
 
-  /// Takes back what a killed salvage left at the place of its result.
+  /// Removes the leftovers of a killed salvage.
   ///
-  /// - Throws: `locked` where another process salvages to that place, or what the file system says.
+  /// - Throws: `locked` if another process salvages to that path, or a file system error.
   package static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
     try StoreReconstruction.clearInterrupted(output, in: fileSystem)
   }
 }
 
-/// What a caller knows of a store that is to be salvaged.
+/// The caller's knowledge of a store's schema.
 public enum SalvageModel: Sendable {
-  /// The versions of the app's model; the one that the store was written with is found out.
+  /// The versions of the app's model; the store's version is detected.
   case coreData(ModelBundle)
 
   /// The schema of a plain SQLite store.
   case sqlite(SchemaScript)
 }
 
-/// What stands in for a store's own metadata and model where nothing of them is found in its bytes.
+/// A substitute for lost metadata and model.
 package struct StandInIdentity: Sendable {
-  /// The metadata.
   package var metadata: StoreMetadata
 
-  /// The model that the store was written with; nil where it is not at hand.
   package var model: ManagedObjectModel?
 
-  /// Where it is from, such as `the backup b-2026-11-21-10-11-12`.
+  /// The origin, such as `the backup b-2026-11-21-10-11-12`.
   package var origin: String
 
-  /// What is known of a store from elsewhere.
   package init(metadata: StoreMetadata, model: ManagedObjectModel?, origin: String) {
     self.metadata = metadata
     self.model = model
@@ -227,7 +217,6 @@ package struct StandInIdentity: Sendable {
 }
 
 extension StoreIdentity {
-  /// Takes what is missing from elsewhere; returns what is to be said of that.
   mutating func take(_ standIn: StandInIdentity?) -> [String] {
     guard let standIn else { return [] }
     var remarks: [String] = []
@@ -243,12 +232,10 @@ extension StoreIdentity {
   }
 }
 
-/// The place of the result: written under a hidden name beside it, and put there when it is whole and on the disk.
+/// The path of the result, written under a hidden name beside it and renamed once whole and durable.
 package struct SalvageTarget {
-  /// Where the result will be.
   package let path: FilePath
 
-  /// Where it is written.
   package let unfinished: FilePath
 
   private let fileSystem: FileSystem
@@ -280,7 +267,7 @@ package struct SalvageTarget {
     }
   }
 
-  /// Pushes the result to the disk and gives it its name.
+  /// Syncs the result and renames it.
   package func install() throws(SalvageError) {
     try wrapping(SalvageError.init) { () throws(FileError) in
       try fileSystem.synchronizeFile(unfinished)
@@ -288,30 +275,27 @@ package struct SalvageTarget {
     }
   }
 
-  /// Removes an unfinished result; the error that led here is the one to report.
+  /// Removes an unfinished result; the original error is the one to report.
   package func discard() { try? fileSystem.unlink(unfinished) }
 }
 
-/// How a salvaged store is migrated to the app's version.
 package struct SalvageMigration: Sendable {
-  /// How: the app's mappings, stages and ways; where the result goes and what may be lost is the salvage's own affair.
+  /// The app's mappings and stages; the salvage itself sets the output and the treatment of losses.
   package var options: Migrator.Options
 
-  /// By inference alone unless told otherwise.
   package init(_ options: Migrator.Options = Migrator.Options()) { self.options = options }
 
-  /// The options of the migration of a salvaged store.
   var settled: Migrator.Options {
     var options = options
     (options.version, options.output, options.home, options.isRecorded) = (nil, nil, nil, false)
     options.repair = .structure
-    // The evidence stays, and what the migration leaves out is told; refusing would leave the app without any record.
+    // The source stays, and the report lists what the migration drops; refusing would leave the app without any record.
     options.whenMigrationLoses = .migrate
     options.matchesNames = true
     return options
   }
 
-  /// The reason why no salvaged store of a model can be brought to the current version of a bundle; nil where a way leads there.
+  /// The error that prevents migrating a model's stores to the bundle's current version, if any.
   package func obstacle(from source: MigrationPath.Source, in bundle: ModelBundle) -> MigrationError? {
     do throws(MigrationError) {
       _ = try Migrator(bundle).way(from: source, settled)
@@ -321,8 +305,9 @@ package struct SalvageMigration: Sendable {
     }
   }
 
-  /// Whether the rows of a store stay in its own model, which is no version of the bundle or a newer one: where a way leads on,
-  /// where the app has to mend one, or where it is newer than the app's, so that a newer app has all of it.
+  /// Whether rows stay in the store's own model, which is newer or no version of the bundle.
+  ///
+  /// They do if a migration leads on, if the app must fix one, or if the model is newer, as a newer app has all of it.
   func keeps(_ model: ManagedObjectModel, in bundle: ModelBundle) -> Bool {
     guard let obstacle = obstacle(from: .model(model), in: bundle) else { return true }
     return !obstacle.kind.leavesNoWay

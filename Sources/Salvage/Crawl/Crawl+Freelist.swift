@@ -1,10 +1,10 @@
 internal import SQLiteFormat
 
 extension Crawl {
-  /// Marks the pages that are free.
+  /// Marks the free pages.
   ///
-  /// The list in the header counts where it contradicts no tree. Where it does, or where the header is lost, trunk pages
-  /// are known by their looks: a link, a count, and that many different page numbers which no tree claims.
+  /// The freelist counts unless it contradicts a tree. Otherwise trunk pages are recognized by form: a link, a count,
+  /// and that many distinct unclaimed pages.
   mutating func markFreePages() throws(SalvageError) {
     var buffer = reader.makeBuffer()
     if let header = reader.layout.header, reader.overlay?.images[1] == nil {
@@ -18,7 +18,6 @@ extension Crawl {
     }
     let listed = freeCount
     try findTrunks(&buffer)
-    // Trunks that the list does not lead to show that its fields in the header are wrong.
     if freeCount > listed { isFreelistSound = false }
   }
 
@@ -48,7 +47,7 @@ extension Crawl {
       }
       next = trunk.next
     }
-    // A list that is wrong in one place may be wrong in all.
+    // A list that is wrong in one place may be wrong everywhere.
     if isFreelistSound {
       for page in pages { map.claim(page, .free) }
       for page in chain { _ = trunks.insert(page) }
@@ -83,28 +82,26 @@ extension Crawl {
   }
 }
 
-/// Tables that the store's list of tables lacks although nothing else is wrong with it: a row of it is gone.
+/// Tables with a lost row in an otherwise whole schema table.
 ///
-/// In a sound database every page is part of a tree, or free, or special. Where the list of free pages is whole, a page with
-/// rows that is neither free nor part of a tree is one of a table whose way to it is damaged; if no tree has a place for it,
-/// it is of a table that is not listed.
+/// In a sound database every page is in a tree, free, or special. With a whole freelist, any other page with rows
+/// belongs to a damaged tree or, if no tree lacks it, to an unlisted table.
 extension Crawl {
-  /// Whether every page that no tree leads to and that is not free is known to be a live one that something does not lead to.
+  /// Whether every orphan page is known to be live, because the freelist is whole.
   var areFreePagesTold: Bool {
     isFreelistSound && isFreelistWhole && pagesBehindEnd.isEmpty && endOfDatabase == .max
   }
 
-  /// Whether the list of tables lacks some that had rows.
   var lacksTables: Bool { lacksUnknownTable || !unlistedTrees.isEmpty }
 
-  /// Looks for the tables that a model has, and the list of tables, which seemed whole, lacks, where pages are theirs.
+  /// Finds tables of the model with pages but no row in a seemingly whole schema table.
   mutating func findUnlistedTables() throws(SalvageError) {
     guard hasWholeSchema, areFreePagesTold, trees.contains(where: \.isMissingTable), map.pageCount >= 2 else { return }
     var buffer = reader.makeBuffer()
     for page in 2...map.pageCount where map.fate(page) == .unclaimed && map.fieldCount(page) > 0 {
       guard map.look(page) == .tableLeaf || map.look(page) == .indexLeaf else { continue }
       let tied = try ties(for: page, &buffer) { !trees[$0].isDropped }
-      // The entries of an index are much like the rows of a table without rowids.
+      // Index entries resemble rows without rowids.
       if map.look(page) == .indexLeaf, tied.contains(where: { !trees[$0].isMissingTable }) { continue }
       guard tied.contains(where: { trees[$0].isMissingTable }),
         !tied.contains(where: { trees[$0].isListed && !trees[$0].isComplete }),
@@ -117,7 +114,6 @@ extension Crawl {
     for tree in unlistedTrees { trees[tree].isWalked = false }
   }
 
-  /// Whether one of several tables that are listed has the rows of a page.
   private func isKnown(_ page: UInt32, to tied: [Int]) throws(SalvageError) -> Bool {
     for tree in tied where trees[tree].isListed {
       if try isObsolete(page, of: tree) { return true }
@@ -125,8 +121,7 @@ extension Crawl {
     return false
   }
 
-  /// Notes whether there was a table that nothing tells of: pages with rows are left that are of no table with a place for
-  /// them.
+  /// Notes whether leftover pages with rows reveal an unknown table.
   mutating func noteUnknownTable() throws(SalvageError) {
     guard areFreePagesTold else { return }
     var buffer = reader.makeBuffer()
@@ -136,10 +131,9 @@ extension Crawl {
     }
   }
 
-  /// Whether a page without rowids that no tree has a place for may have rows of a table.
+  /// Whether an orphan page without rowids may have rows of a table rather than index entries.
   ///
-  /// Those of a table without rowids look like the entries of an index. It has none where it is like the pages of an index
-  /// that the model has and the list of tables lacks, or where a table has the rows that its entries would be of.
+  /// It has entries if it resembles an unlisted index of the model, or a table has the rows that they name.
   func mayHaveUnknownRows(_ page: UInt32) throws(SalvageError) -> Bool {
     guard areFreePagesTold, map.fieldCount(page) > 0 else { return false }
     var buffer = reader.makeBuffer()
@@ -153,26 +147,25 @@ extension Crawl {
 }
 
 extension Tree {
-  /// Whether it is a table of the model's that the store's list of tables, though whole, lacks.
+  /// Whether it is a table of the model that the whole schema table lacks.
   var isMissingTable: Bool { !isListed && !isDropped && !isKnownByRows && kind != .index && isWalked && root == 0 }
 }
 
 extension Crawl {
-  /// How many pages a profile is made from at most.
   private static let profilePages = 24
 
-  /// The table that a page with rowids is given to, and whether more than likeness tells it.
+  /// The table chosen for a page with rowids, and whether more than likeness supports it.
   struct Assignment {
     var tree: Int
     var isProven: Bool
   }
 
-  /// Settles which of several tables a page with rowids is of; nil where nothing tells.
+  /// Picks the table of a page with rowids; nil where undecidable.
   ///
-  /// The evidence, in its order: the classes and the number of values, the pointer maps, the entries of indexes, and last what
-  /// the values of the tables are like, which proves nothing.
+  /// Evidence in order: storage classes and value count, pointer maps, index entries, and last likeness, which proves
+  /// no ownership.
   ///
-  /// - Parameter candidates: the tables that the page can be of by its keys and their declarations.
+  /// - Parameter candidates: the tables that fit by keys and declarations.
   mutating func assign(
     _ page: UInt32, among candidates: [(tree: Int, fit: PageFit)], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Assignment? {
@@ -180,7 +173,7 @@ extension Crawl {
     var left = candidates.filter { $0.fit.tier == tier }
     guard left.count > 1 else {
       guard let only = left.first else { return nil }
-      // SQLite stores values of nearly any class in any column, so that odd ones only make a table less likely.
+      // SQLite stores almost any class in any column: odd values only make a table less likely.
       let isOnly =
         candidates.count == 1
         || only.fit.tier == 0 && candidates.allSatisfy { $0.tree == only.tree || $0.fit.isShort }
@@ -199,8 +192,7 @@ extension Crawl {
     return tree.map { Assignment(tree: $0, isProven: false) }
   }
 
-  /// Whether more than likeness tells that a page is of the only table that it fits: there is no other table, or the page
-  /// belongs between two of the table's, or the entries of an index are its rows'.
+  /// Whether the only fitting table is proven: no other exists, the page fills a gap, or indexes have its rows.
   private mutating func isTold(_ page: UInt32, _ tree: Int, isShort: Bool) throws(SalvageError) -> Bool {
     if hasAllTables { return !isShort || hasShortRows(tree) }
     let isBetween = trees[tree].gaps.contains { gap in
@@ -210,8 +202,7 @@ extension Crawl {
     return try indexAgreement(of: page, with: tree) == .agreeing
   }
 
-  /// The one of several tables whose values those of a page are like, for tables of which no page is known by the rows that
-  /// their foreign keys lead to; nil where nothing tells it.
+  /// The candidate with the most similar values; compares foreign keys alone for tables without known pages.
   private mutating func likeliest(
     _ page: UInt32, among candidates: [Int], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Int? {
@@ -232,12 +223,11 @@ extension Crawl {
     shares.sort { ($0.share, $1.tree) > ($1.share, $0.tree) }
     let second = shares.count > 1 ? shares[1].share : 0
     if untold.isEmpty, let best = shares.first, best.share >= 0.6, best.share - second >= 0.2 { return best.tree }
-    // What no table with known rows is like belongs to the only one of which none is known.
+    // A page unlike every known table belongs to the only unknown one.
     if hasAllTables, untold.count == 1, let best = shares.first, best.share < 0.6 { return untold.first }
     return nil
   }
 
-  /// The tables that a page fits about as well as the best one.
   func ties(
     for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
   ) throws(SalvageError) -> [Int] {
@@ -246,7 +236,6 @@ extension Crawl {
     return fits.filter { best - $0.fit.rank < 0.2 }.map(\.tree)
   }
 
-  /// The table that the pointer maps lead to from a page, upwards from page to page.
   private mutating func mappedTree(of page: UInt32) throws(SalvageError) -> Int? {
     if pointerMaps == nil { pointerMaps = try PointerMaps(reader) }
     guard let maps = pointerMaps, maps.isThere else { return nil }
@@ -277,8 +266,7 @@ extension Crawl {
     return profile
   }
 
-  /// The table that a column's values are keys of: by its foreign key, and in Core Data's join tables by the number of the
-  /// entity that is in its name (`Z_2BOOKS`).
+  /// The referenced table, by foreign key or by the entity number in names of join table columns (`Z_2BOOKS`).
   private func referredTree(_ column: ColumnDefinition, of table: String) -> Int? {
     if let name = column.referencedTable {
       return trees.firstIndex { $0.kind == .table && isSame($0.name, name) }
@@ -286,13 +274,11 @@ extension Crawl {
     guard table.uppercased().hasPrefix("Z_"), column.name.uppercased().hasPrefix("Z_"),
       let number = Int64(column.name.dropFirst(2).prefix { $0.isASCII && $0.isNumber })
     else { return nil }
-    // Only a model tells the numbers of single tables.
     return trees.firstIndex { tree in
       tree.shape.entityNumbers.map { $0.contains(number) && $0.count < 8000 } ?? false
     }
   }
 
-  /// The keys of a table's rows as far as its tree leads to them.
   private func keyRange(of tree: Int) -> ClosedRange<Int64>? {
     guard let leaves = claimed[tree], let first = leaves.first, let last = leaves.last else { return nil }
     let low = map.firstKey(first)

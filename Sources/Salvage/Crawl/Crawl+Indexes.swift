@@ -1,13 +1,12 @@
 internal import SQLiteFormat
 
-/// What an index that is whole has of each row of its table: the value of its first column, as it is compared.
+/// The values of an index's first column by rowid.
 struct IndexedValues {
-  /// The field of the table's records that has the value.
   var field: Int
 
   var values: [Int64: Int]
 
-  /// A value as it is compared: numbers by what they are, not by how they are stored; nil for NULL.
+  /// A comparable form, in which equal integers and reals match; nil for NULL.
   static func key(_ value: Value?) -> Int? {
     switch value {
     case .integer, .real: value?.real?.hashValue
@@ -19,55 +18,48 @@ struct IndexedValues {
 }
 
 extension Crawl {
-  /// How many entries of a page are looked for among the rows.
   private static let entrySample = 16
 
-  /// How the entries of a page without rowids compare with the rows of an index's table.
   private struct Agreement {
-    /// The entries that were looked at.
     var looked = 0
 
-    /// Those that name a row which is there.
+    /// Entries that name an existing row.
     var present = 0
 
-    /// Those that the index would have of that row.
+    /// Entries that match their row.
     var agreeing = 0
   }
 
-  /// Whether the rows tell that a page without rowids is of one index and not of another.
+  /// Whether the rows tie a page to one index rather than another.
   ///
-  /// Most of its entries are then the values of the one's column in the rows that they name, and fewer those of the other's.
-  /// Likeness tells less, as an index of a column without a type holds anything.
+  /// Likeness is weaker: an index on an untyped column holds any value.
   func hasEntries(_ page: UInt32, of index: Int, ratherThan other: Int) throws(SalvageError) -> Bool {
     guard try hasEntries(page, of: index) else { return false }
     return try agreement(of: page, with: other).agreeing < agreement(of: page, with: index).agreeing
   }
 
-  /// Whether most entries of a page without rowids that name rows are what an index has of them.
   func hasEntries(_ page: UInt32, of index: Int) throws(SalvageError) -> Bool {
     let own = try agreement(of: page, with: index)
     return own.agreeing > 0 && own.agreeing * 2 >= own.present
   }
 
-  /// Whether the entries of a page are none that an index has: they name rows that have other values, or no row although the
-  /// table is whole.
+  /// Whether the entries differ from their rows, or name missing rows of a whole table.
   func isContradicted(_ page: UInt32, asOf index: Int) throws(SalvageError) -> Bool {
     let own = try agreement(of: page, with: index)
     guard own.looked > 0, let table = trees[index].table else { return false }
-    // What an expression makes of a row is not known.
     let isKnown = trees[index].indexedColumns.contains { $0 != nil }
     return isKnown && own.present > 0 && own.agreeing * 2 < own.present || isFull(index)
       || own.present * 2 < own.looked && trees[table].isComplete
   }
 
-  /// Whether an index has an entry for each row that its table has, by the pages of both that are known.
+  /// Whether an index has an entry for each known row.
   private func isFull(_ index: Int) -> Bool {
     guard let table = trees[index].table, !trees[index].isPartialIndex else { return false }
     let rows = trees[table].leaves.reduce(0) { $0 + map.cellCount($1) }
     return rows > 0 && cellCount(ofIndex: index) == rows
   }
 
-  /// The index that has the entries of a page, by the rows that they name; nil where none has.
+  /// The index that matches most entries of a page, by the rows that they name.
   func index(withEntriesOf page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
     var best: (index: Int, agreeing: Int)?
     for (index, _) in try fits(of: page, &buffer, where: { trees[$0].kind == .index }) {
@@ -82,7 +74,7 @@ extension Crawl {
     guard trees[index].kind == .index, let table = trees[index].table, trees[table].hasRowids,
       let definition = trees[table].definition
     else { return Agreement() }
-    // The first column that records hold; nil where all are expressions.
+    // The first column stored in records; nil if all are expressions.
     let compared = trees[index].indexedColumns.indices.lazy.compactMap { place -> (place: Int, field: Int)? in
       guard let name = trees[index].indexedColumns[place], let column = definition.column(named: name),
         column != definition.rowidAlias, let field = definition.storedColumns.firstIndex(of: column)
@@ -112,12 +104,12 @@ extension Crawl {
     return agreement
   }
 
-  /// Whether the value of an expression can be made of one of its row: it is the same, or a part of the other, in either case.
+  /// Whether an expression could yield the value: equal, or one contains the other, ignoring case.
   private static func isDerived(_ value: Value, from stored: Value) -> Bool {
     guard let text = words(value), let other = words(stored) else {
       return !stored.isNull && IndexedValues.key(value) == IndexedValues.key(stored)
     }
-    // A short text, or a number, is in others by chance.
+    // Short texts and numbers match by chance.
     let isLong = value.string != nil && stored.string != nil && min(text.utf8.count, other.utf8.count) >= 3
     return text == other || isLong && (other.contains(text) || text.contains(other))
   }
@@ -126,18 +118,17 @@ extension Crawl {
     value.integer.map { "\($0)" } ?? value.string?.lowercased()
   }
 
-  /// How many entries of an index are remembered at most.
   private static let entryLimit = 1 << 17
 
-  /// How many rows with a value a page must have for an index to tell whose it is, where not all tables have one.
+  /// The fewest rows that identify a page if some table lacks an index.
   private static let minimumRows = 4
 
-  /// The one of several tables whose index has the rows of a page; nil where none has, or several have.
+  /// The only candidate with an index that has the rows of a page.
   mutating func indexedTree(of page: UInt32, among candidates: [Int]) throws(SalvageError) -> Int? {
     var rows: [PageRows.Row] = []
     try PageRows(reader).forEach(on: page) { rows.append($0) }
     for tree in candidates where indexedValues[tree] == nil { indexedValues[tree] = try indexes(of: tree) }
-    // Where the indexes of all others contradict a row, that one is enough.
+    // If the indexes of all others contradict a row, one is enough.
     let areAllIndexed = candidates.allSatisfy { indexedValues[$0]?.isEmpty == false }
     var found: Int?
     for tree in candidates {
@@ -158,19 +149,15 @@ extension Crawl {
     return found
   }
 
-  /// What the indexes of a table say of the rows of a page.
   enum IndexAgreement {
-    /// One that is whole has them.
     case agreeing
 
-    /// None that is whole has them, and one has hardly any.
+    /// Whole indexes lack them, and one has hardly any.
     case contradicted
 
-    /// None is whole, or they tell nothing of these rows.
     case untold
   }
 
-  /// Whether the indexes of a table have the rows of a page.
   mutating func indexAgreement(of page: UInt32, with tree: Int) throws(SalvageError) -> IndexAgreement {
     if indexedValues[tree] == nil { indexedValues[tree] = try indexes(of: tree) }
     var rows: [PageRows.Row] = []
@@ -188,7 +175,6 @@ extension Crawl {
     return agreement
   }
 
-  /// What the indexes of a table that are whole have of its rows.
   private func indexes(of table: Int) throws(SalvageError) -> [IndexedValues] {
     guard let definition = trees[table].definition, trees[table].hasRowids else { return [] }
     var result: [IndexedValues] = []
@@ -206,7 +192,6 @@ extension Crawl {
         values.values[rowid] = key
         return values.values.count < Self.entryLimit
       }
-      // One that is too large to be remembered tells nothing.
       if values.values.count < Self.entryLimit { result.append(values) }
     }
     return result

@@ -1,7 +1,6 @@
 internal import SQLiteFormat
 
 extension Crawl {
-  /// Gives the pages that no tree claims to the tables that they belong to.
   mutating func placeOrphans() throws(SalvageError) {
     for tree in trees.indices where trees[tree].hasRowids {
       claimed[tree] = map.sorted(trees[tree].leaves)
@@ -11,7 +10,6 @@ extension Crawl {
     try placeFragments(.tableInterior)
     for tree in trees.indices { trees[tree].gaps.sort { ($0.above, $0.upTo) < ($1.above, $1.upTo) } }
     try placeLeaves()
-    // Which entries are an index's is told by the rows.
     for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
     try placeFragments(.indexInterior)
     try placeIndexPages()
@@ -20,38 +18,32 @@ extension Crawl {
     try placeTornPages()
   }
 
-  /// The table that a page's rows fit best, and whether no other fits as well.
+  /// The best fitting table, and whether no other fits as well.
   struct Choice {
     var tree: Int
     var fit: PageFit
     var isDecisive: Bool
 
-    /// By which choices are compared.
     var score: Double { fit.rank }
   }
 
-  /// Compares a page with all trees of its kind.
-  ///
-  /// - Parameter isWanted: which trees count.
   func choice(for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool) throws(SalvageError) -> Choice?
   {
     let fits = try fits(of: page, &buffer, where: isWanted)
     return Self.choice(fits)
   }
 
-  /// Compares the bytes of a page with all trees of its kind.
   func choice(of bytes: Span<UInt8>, start: Int, hasRowids: Bool, where isWanted: (Int) -> Bool) -> Choice? {
     Self.choice(fits(of: bytes, start: start, hasRowids: hasRowids, where: isWanted))
   }
 
   private static func choice(_ fits: [(tree: Int, fit: PageFit)]) -> Choice? {
-    // Of two that fit as well the first table, so that the same file is always read the same way.
+    // Ties go to the first table, so that results are reproducible.
     guard let best = fits.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }) else { return nil }
     let isDecisive = fits.allSatisfy { $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 }
     return Choice(tree: best.tree, fit: best.fit, isDecisive: isDecisive)
   }
 
-  /// The trees that a page can be of by its declared columns, and how well it fits each.
   func fits(
     of page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
   ) throws(SalvageError) -> [(tree: Int, fit: PageFit)] {
@@ -79,7 +71,7 @@ extension Crawl {
 
   // MARK: Parts of trees whose roots are lost
 
-  /// Inner pages that no tree claims lead to whole runs of pages.
+  /// Assigns runs of pages below orphan interior pages.
   private mutating func placeFragments(_ look: PageMap.Look) throws(SalvageError) {
     guard map.pageCount >= 2 else { return }
     var isReferenced = PageSet()
@@ -91,7 +83,7 @@ extension Crawl {
       }
     }
     var buffer = reader.makeBuffer()
-    // A fragment whose top is another one's child comes along with that; circles of damaged pages come last.
+    // A fragment below another comes with it; cycles of damaged pages come last.
     let ordered = inner.filter { !isReferenced.contains($0) } + inner.filter { isReferenced.contains($0) }
     for top in ordered where map.fate(top) == .unclaimed {
       var leaves: [UInt32] = []
@@ -99,7 +91,7 @@ extension Crawl {
       try collectLeaves(below: top, into: &leaves, &seen, depth: 0)
       guard let (tree, isProven) = try vote(on: leaves, &buffer) else { continue }
       if trees[tree].isComplete, try !lacks(leaves, tree) {
-        // The tree is whole without it: it is what a table was once, or what another is that nothing tells of.
+        // The tree is complete: this is obsolete, or part of an unknown table.
         if hasWholeSchema, !areFreePagesTold { for page in leaves { bury(page) } }
         let mayHaveRows = try map.look(top) == .indexInterior ? mayHaveUnknownRows(top) : false
         if !mayHaveRows { bury(top) }
@@ -138,7 +130,6 @@ extension Crawl {
     }
   }
 
-  /// The tree that most of a few leaves are of, and whether more than likeness tells it.
   private mutating func vote(
     on leaves: [UInt32], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> (tree: Int, isProven: Bool)? {
@@ -151,7 +142,6 @@ extension Crawl {
         !$0.fit.isShort || mayHaveShortRows($0.tree, page)
       }
     }
-    // The leaves of one tree are of one table.
     let common = fitting.values.filter { !$0.isEmpty }.map { Set($0.map(\.tree)) }
     let shared = common.dropFirst().reduce(common.first ?? []) { $0.intersection($1) }
     for page in sample {
@@ -159,7 +149,7 @@ extension Crawl {
       if let all = fitting[page] {
         let fits = shared.isEmpty ? all : all.filter { shared.contains($0.tree) }
         if fits.isEmpty { continue }
-        // What is live is of a tree that lacks it.
+        // A live page belongs to a tree that lacks it.
         let lacking = areFreePagesTold ? fits.filter { !trees[$0.tree].isComplete } : []
         vote = try assign(page, among: lacking.isEmpty ? fits : lacking, &buffer)
       } else {
@@ -171,7 +161,6 @@ extension Crawl {
         if vote.isProven { votes[vote.tree, default: (0, 0)].proven += 1 }
       }
     }
-    // Of two with as many votes the first table, so that the same file is always read the same way.
     guard let best = votes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }),
       best.value.count * 2 >= seen
     else { return nil }
@@ -180,17 +169,16 @@ extension Crawl {
 
   // MARK: Single leaves
 
-  /// Gives single leaves to tables: first those with all values that a table's rows have, then those with fewer, which were
-  /// written before columns were added.
+  /// Assigns single leaves: first full rows, then shorter ones from before columns were added.
   private mutating func placeLeaves() throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
     let twins = try PageTwins(self)
-    // What fits one table alone goes first: it tells which keys are taken there.
+    // Unambiguous pages first: they show which keys are taken.
     var tiers = [(single: [UInt32], ambiguous: [UInt32])](repeating: ([], []), count: 4)
     for page in 1...map.pageCount
     where map.fate(page) == .unclaimed && map.look(page) == .tableLeaf && map.fieldCount(page) > 0 {
-      // What stands in a tree already, byte for byte, is missing nowhere.
+      // A page with an identical copy in a tree isn't missing.
       if try !twins.twins(of: page, in: self).isEmpty {
         bury(page)
         continue
@@ -208,7 +196,7 @@ extension Crawl {
     }
   }
 
-  /// Whether the rows of a page that has a table may as well be older ones of another table, which columns were added to.
+  /// Whether an assigned page may be an older one of another, grown table.
   private func isOlderThanColumns(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     try fits(of: page, &buffer) { !trees[$0].isComplete }.contains { other in
       other.fit.isShort && !other.fit.isUnusual && mayHaveShortRows(other.tree, page)
@@ -216,7 +204,6 @@ extension Crawl {
     }
   }
 
-  /// The tables that a leaf can be of by its values.
   private func tables(of page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> [(tree: Int, fit: PageFit)] {
     var tables: [(tree: Int, fit: PageFit)] = []
     for one in try fits(of: page, &buffer, where: { _ in true }) {
@@ -226,7 +213,7 @@ extension Crawl {
     return tables
   }
 
-  /// Gives a leaf to the table that lacks it and that it is of; false where there is none.
+  /// Assigns a leaf to the table that lacks it; returns false if none does.
   private mutating func place(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     let all = try tables(of: page, &buffer)
     guard let best = all.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })?.fit else { return false }
@@ -237,10 +224,10 @@ extension Crawl {
       else { continue }
       open.append(candidate)
     }
-    // Two pages of a table have no rowid in common, unless one is a former version of the other.
+    // Pages of a table share rowids only as versions of each other.
     let free = open.filter { !overlaps(trees[$0.tree].leaves, map.firstKey(page), map.lastKey(page)) }
     let candidates = free.isEmpty ? open.filter { $0.fit.tier == best.tier } : free
-    // A page that may be free is like the table that it was once of.
+    // A page that may be free resembles its former table.
     if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
     let isBest = candidates.contains { $0.tree == own.tree && $0.fit.tier == best.tier }
@@ -250,20 +237,20 @@ extension Crawl {
     return true
   }
 
-  /// Decides about a leaf that no table lacks: it is obsolete, or is set aside.
+  /// Drops a leaf that no table lacks as obsolete, or sets it aside.
   private mutating func settleHomeless(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
     guard let any = try choice(for: page, &buffer, where: { _ in true }) else {
       unplaced.append(page)
       return
     }
     if !pagesBehindEnd.isEmpty {
-      // Where a transaction did not end, what no tree leads to was written by it.
+      // Orphan pages come from the unfinished transaction.
       bury(page)
       pagesBehindEnd.append(page)
     } else if try isObsolete(page, of: any.tree) {
       bury(page)
     } else if reader.isOfTwoTimes, any.isDecisive {
-      // It has rows of its tree that stand on no other page, beside some that do.
+      // Some of its rows are on no other page.
       map.claim(page, .placed, owner: any.tree)
       trees[any.tree].leaves.append(page)
     } else {
@@ -271,8 +258,8 @@ extension Crawl {
     }
   }
 
-  /// Whether a table can have a page of rows that lack values: no page of it has the same keys, and no older row has more,
-  /// unless rowids tell nothing of the age of its rows.
+  /// Whether a table can have this page of short rows: its keys are free, and no older row is longer, unless rowids
+  /// don't follow age.
   private func mayHaveShortRows(_ tree: Int, _ page: UInt32) -> Bool {
     let leaves = trees[tree].leaves
     if overlaps(leaves, map.firstKey(page), map.lastKey(page)) { return false }
@@ -286,13 +273,12 @@ extension Crawl {
     return !isOlderLonger
   }
 
-  /// Whether rows of a table lack values, so that columns were added to it.
   func hasShortRows(_ tree: Int) -> Bool {
     let count = trees[tree].shape.fields.count
     return trees[tree].leaves.contains { map.fieldCount($0) > 0 && map.fieldCount($0) < count }
   }
 
-  /// Whether the rows of a page begin with names of tables, as those of SQLite's own tables do.
+  /// Whether rows begin with table names, as in SQLite's internal tables.
   private func hasNamesOfTables(_ page: UInt32) throws(SalvageError) -> Bool {
     var areNames = true
     try PageRows(reader).forEach(on: page) { row in
@@ -306,7 +292,7 @@ extension Crawl {
 
   // MARK: Pages without rowids
 
-  /// Gives single pages of entries to indexes, then those that are none to tables without rowids.
+  /// Assigns single pages to indexes, the rest to WITHOUT ROWID tables.
   private mutating func placeIndexPages() throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
@@ -321,7 +307,7 @@ extension Crawl {
         if !own.isProven { _ = likened.insert(page) }
         continue
       }
-      // Without any schema, tables without rowids cannot be told from indexes; their rows must not be lost.
+      // Without a schema, WITHOUT ROWID tables look like indexes; their rows must not be lost.
       let isUnknown = trees.allSatisfy { $0.isInternal || $0.isKnownByRows }
       let isAnys = try choice(for: page, &buffer, where: { !trees[$0].isComplete }) != nil
       let mayHaveRows = try isUnknown || isAnys ? true : mayHaveUnknownRows(page)
@@ -338,10 +324,9 @@ extension Crawl {
     if map.look(page) == .indexLeaf { trees[tree].leaves.append(page) } else { trees[tree].innerPages.append(page) }
   }
 
-  /// Settles which index or table without rowids a page is of; nil where nothing tells.
+  /// Picks the index or WITHOUT ROWID table of a page; nil where undecidable.
   ///
-  /// Entries that equal rows are an index's. Of the others a table without rowids has those that it fits, unless an index
-  /// fits too of which the rows tell nothing.
+  /// Entries that match rows belong to an index. Others go to a fitting table, unless an uncontradicted index fits too.
   private func assignEntries(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Assignment? {
     if let index = try index(withEntriesOf: page, &buffer) { return Assignment(tree: index, isProven: true) }
     let fits = try fits(of: page, &buffer) { _ in true }
@@ -372,13 +357,12 @@ extension Crawl {
     return isDecisive ? Assignment(tree: best.tree, isProven: false) : nil
   }
 
-  /// The keys of the table that FTS5 keeps its settings in (fts5_config.c of SQLite).
+  /// The keys of FTS5's configuration table (SQLite's fts5_config.c).
   private static let fullTextSettings: Set = [
     "version", "pgsz", "automerge", "usermerge", "crisismerge", "deletemerge", "hashsize", "rank", "secure-delete",
     "insttoken",
   ]
 
-  /// Whether the rows of a page are settings of FTS5's.
   private func hasFullTextSettings(_ page: UInt32) throws(SalvageError) -> Bool {
     var areSettings = true
     try PageRows(reader).forEachEntry(on: page) { record in
@@ -387,10 +371,10 @@ extension Crawl {
     return areSettings
   }
 
-  /// Whether a table lacks pages with the rows of some, so that they can be its.
+  /// Whether a table lacks pages with such rows.
   ///
-  /// One that is whole from its root owns no other page, unless its entity numbers or its indexes tell that the rows are its,
-  /// or they can be of no other and every page is known that may be free; what led to them is of another time then.
+  /// A whole table does only if entity numbers or indexes tie the rows to it, or they fit no other table and all free
+  /// pages are known: its interior pages are then of another time.
   ///
   /// - Parameter isOnly: whether the rows fit no other table.
   private mutating func lacks(
@@ -410,22 +394,19 @@ extension Crawl {
     return false
   }
 
-  /// Whether a table has a page with rowids of that range.
   func overlaps(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
     overlaps(claimed[tree] ?? [], first, last)
   }
 
-  /// Whether any of some leaves, in the order of their keys, has rowids of that range.
   private func overlaps(_ leaves: [UInt32], _ first: Int64, _ last: Int64) -> Bool {
     leaf(endingFrom: first, in: leaves).map { map.firstKey($0) <= last } ?? false
   }
 
-  /// The first leaf of a table whose last rowid is not below one; nil where there is none.
   func leaf(of tree: Int, endingFrom key: Int64) -> UInt32? {
     leaf(endingFrom: key, in: claimed[tree] ?? [])
   }
 
-  /// The first leaf of some, in the order of their keys, that ends with a key or behind it.
+  /// The first leaf, sorted by key, with a last rowid at or above the key.
   func leaf(endingFrom key: Int64, in leaves: [UInt32]) -> UInt32? {
     let index = index(endingFrom: key, in: leaves)
     return index < leaves.count ? leaves[index] : nil
@@ -441,7 +422,6 @@ extension Crawl {
     return low
   }
 
-  /// Whether a table with lost pages lacks some with rowids of that range.
   private func hasGap(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
     if hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed || !trees[tree].isWalked,
       !overlaps(tree, first, last)
@@ -456,7 +436,7 @@ extension Crawl {
       let middle = (low + high) / 2
       if gaps[middle].above < first { low = middle + 1 } else { high = middle }
     }
-    // Gaps seldom lie within each other; a few steps back find the wider one.
+    // Gaps are rarely nested; a few steps back find the wider one.
     var index = low - 1
     while index >= 0, index >= low - 32 {
       if last <= gaps[index].upTo { return true }
@@ -467,8 +447,7 @@ extension Crawl {
 
   // MARK: Places that remain empty
 
-  /// Marks the pages that stand where a tree has a gap and belong nowhere else: what is left of them is looked for by its
-  /// table.
+  /// Marks damaged pages in gaps that belong nowhere else, so that they are searched for the table's rows.
   private mutating func settleGaps() {
     for tree in trees.indices where !trees[tree].gaps.isEmpty {
       let placed = trees[tree].leaves.filter { map.fate($0) == .placed }.sorted { map.firstKey($0) < map.firstKey($1) }
@@ -477,7 +456,7 @@ extension Crawl {
         guard gap.page > 0, gap.page <= map.pageCount, map.fate(gap.page) == .unclaimed else { continue }
         switch map.look(gap.page) {
         case .broken, .linked, .unknown:
-          // Where leaves were found for the gap, its page was an inner one, and cells on it are old.
+          // If leaves fill the gap, its page was an interior one with old cells.
           guard reader.moved[gap.page] == nil, !Self.hasPage(placed, in: gap, map) else { continue }
           map.claim(gap.page, .damaged, owner: tree)
         case .missing, .zero, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior: break
@@ -486,7 +465,6 @@ extension Crawl {
     }
   }
 
-  /// Whether any of some leaves, in the order of their keys, lies in a gap.
   static func hasPage(_ placed: [UInt32], in gap: Tree.Gap, _ map: PageMap) -> Bool {
     var low = 0
     var high = placed.count
@@ -497,7 +475,7 @@ extension Crawl {
     return low < placed.count && map.lastKey(placed[low]) <= gap.upTo
   }
 
-  /// Where exactly one page was placed into a gap that one page left, the two have changed places with one another.
+  /// Notes a swap of two pages, if exactly one page fits the gap that another left.
   private func noteMove(gap: Tree.Gap, placed: [UInt32]) {
     guard gap.page > 0, gap.page <= map.pageCount, gap.above != .min || gap.upTo != .max || placed.count == 1 else {
       return

@@ -1,123 +1,109 @@
 internal import SQLiteFormat
 
-/// Finds out which pages belong to which table: first by walking the trees from their roots, then by evidence.
+/// Assigns pages to tables: first by walking the trees, then by evidence.
 ///
-/// The order is that of certainty. What a tree claims is its; a page that no tree claims goes to a table only where the
-/// evidence is decisive, and nowhere else.
+/// A tree owns the pages that it claims; an orphan page goes to a table only on decisive evidence.
 struct Crawl {
   let reader: PageReader
   var map: PageMap
   var trees: [Tree]
 
-  /// Pages that fit several tables equally well, or none; their rows go to no table.
+  /// Pages that fit no table, or several equally well.
   var unplaced: [UInt32] = []
 
-  /// The leaves below inner pages that no root leads to; only their content tells whose they are.
+  /// The leaves below orphan interior pages, identified by content alone.
   var ofFragments = PageSet()
 
-  /// The leaves of tables that their trees lead to, in the order of their keys.
+  /// The leaves in each tree, sorted by key.
   var claimed: [Int: [UInt32]] = [:]
 
-  /// Pages that were part of a tree and are no longer.
   var dead: [UInt32] = []
 
-  /// Leaves that a transaction wrote which never ended: those behind the end of the database as its header has it, and
-  /// where there are any, those within it that nothing leads to.
+  /// Leaves of an unfinished transaction: past the header's end of the database and, if any exist, orphans within it.
   var pagesBehindEnd: [UInt32] = []
 
-  /// The tables that have such leaves: a transaction wrote to them that never ended, and any row may be of it.
+  /// The tables with such leaves, any row of which may be uncommitted.
   var unfinishedTrees: Set<Int> = []
 
-  /// What the values of tables are like, as far as that had to be found out.
   var profiles: [Int: TableProfile] = [:]
 
-  /// What the indexes of tables have of their rows, as far as that had to be found out.
   var indexedValues: [Int: [IndexedValues]] = [:]
 
-  /// The pages that more than one tree leads to, with the places of these trees.
+  /// Pages in several trees, with these trees' indices.
   private(set) var contested: [UInt32: Set<Int>] = [:]
 
-  /// What the first walk of all trees showed.
   var firstWalk = FirstWalk()
 
-  /// Pages that were given to a table although more than one could have them: what tells is only likeness.
+  /// Pages assigned by likeness alone.
   var likened = PageSet()
 
-  /// The pages that are not the trees' that lead to them.
   var strangers = Strangers()
 
-  /// The leaves of tables some of whose keys are not between those that their parent allows.
+  /// Table leaves with keys outside their parent's range.
   var outsideSpan = PageSet()
 
-  /// What speaks against rows of whole pages.
   var contradictions = Contradictions()
 
-  /// What the pointer maps say; nil until that is asked for.
   var pointerMaps: PointerMaps?
 
-  /// The last page of the database by its header, where the file is longer and nothing leads to the rest.
+  /// The header's last page, if the file is longer and no tree leads past it.
   var endOfDatabase = UInt32.max
 
-  /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
+  /// Whether each leaf is compared with its table, because of known damage.
   var isThorough = false
 
-  /// Whether no other table than those of the trees can have rows; else a page may be of one that nothing tells of.
+  /// Whether only the listed trees can have rows.
   var hasAllTables = true
 
-  /// Whether the store's own schema lists all of them, so that a tree without gaps has all rows of its table.
+  /// Whether the store's schema lists all tables, so that a tree without gaps has all rows.
   var hasWholeSchema = true
 
-  /// Whether the list of free pages in the header is to be believed.
+  /// Whether the header's freelist is trusted.
   var isFreelistSound = true
 
-  /// Whether that list has as many pages as the header says, so that no page is free that is not on it.
+  /// Whether every free page is on the freelist, by the header's count.
   var isFreelistWhole = false
 
-  /// Whether pages with rows show that there was a table that neither the store's list of tables nor a model has.
+  /// Whether pages reveal a table missing from both schema and model.
   var lacksUnknownTable = false
 
-  /// The tables that the model has and a list of tables that seemed whole lacks, and that pages belong to.
+  /// Tables of the model with pages but no row in a seemingly whole schema table.
   var unlistedTrees: Set<Int> = []
 
-  /// The pages that hold the list of free pages.
   var trunks = PageSet()
 
-  /// Pages on the list of free pages.
+  /// The number of pages on the freelist.
   var freeCount = 0
 
-  /// How many pages the header says are free; nil where it is lost, or says more than there are pages.
+  /// The header's free page count; nil if lost or impossible.
   var statedFreeCount: Int?
 
-  /// Whether a page that no tree leads to may be a free one, with rows of another time or of a table that is no more: the
-  /// store has free pages that the list, as far as it is there, does not name.
+  /// Whether orphan pages may be free, as a part of the freelist is missing.
   var mayBeFree: Bool { statedFreeCount.map { $0 > freeCount } ?? false }
 
-  /// A recovery kit of the store; nil where there is none.
   var kit: RecoveryKit?
 
-  /// No b-tree of SQLite's is deeper.
+  /// The depth that no SQLite b-tree exceeds.
   static let maximumDepth = 20
 
-  /// Whether only its content tells whose a page is.
+  /// Whether a page is identified by its content alone.
   func isByContent(_ page: UInt32) -> Bool { map.fate(page) == .placed || ofFragments.contains(page) }
 
-  /// How many places of listed trees lack their page.
+  /// The number of gaps in listed trees.
   var damage: Int { trees.reduce(0) { $0 + ($1.isListed ? $1.gaps.count : 0) } }
 
-  /// Whether the list of tables leads to any page that rows are on, be they many or none.
+  /// Whether the schema table leads to any leaf.
   var hasListedRows: Bool { trees.contains { $0.isListed && !$0.leaves.isEmpty } }
 
-  /// Pages behind the end of the database as log or journal have it belong to nothing: a transaction that did not end, or
-  /// one that made the file shorter.
+  /// Drops pages past the end by log or journal: a transaction was unfinished or shrank the file.
   mutating func buryCutOffPages() {
     guard let count = reader.overlay?.pageCount, count > 0, count < map.pageCount else { return }
     for page in (count + 1)...map.pageCount { bury(page) }
   }
 
-  /// Takes the pages behind the end of the database, as its header has it, for no live ones.
+  /// Drops pages past the header's end, like SQLite: transactions write new pages first and the new end last.
   ///
-  /// So does SQLite: a transaction that needs more pages writes them first, and the new end last. Where a tree leads there,
-  /// the header is wrong, and they count.
+  /// If a tree leads there, the header is wrong and the pages count.
   mutating func buryPagesBehindEnd() throws(SalvageError) {
     guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
       header.pageCount > 0, header.pageCount < map.pageCount
@@ -128,7 +114,6 @@ struct Crawl {
     guard !isReached, try !isLedTo(behindPage: header.pageCount, &buffer) else { return }
     endOfDatabase = header.pageCount
     for page in behind where map.fate(page) == .unclaimed {
-      // Bytes that only stand behind the database are no sign of a transaction.
       if map.look(page) == .tableLeaf, map.fieldCount(page) > 0,
         let choice = try choice(for: page, &buffer, where: { trees[$0].definition != nil })
       {
@@ -139,13 +124,12 @@ struct Crawl {
     }
   }
 
-  /// Whether a gap of a tree is at a page behind the end, or a long value goes on there.
   private func isLedTo(behindPage end: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     let behind = (end + 1)...map.pageCount
     for tree in trees where tree.isListed {
       if tree.gaps.contains(where: { behind.contains($0.page) }) { return true }
     }
-    // Where no page behind it has rows, nothing but a long value can lead there.
+    // Without rows past the end, only an overflow chain can lead there.
     guard !behind.contains(where: { map.look($0) == .tableLeaf }) else { return false }
     var claims = OverflowClaims()
     for page in 1...end {
@@ -161,9 +145,7 @@ struct Crawl {
     return behind.contains { claims.isClaimed($0) }
   }
 
-  /// Walks all trees whose roots are known.
-  ///
-  /// Where the file lacks a root, all of its tree is missing but for what is found by other means.
+  /// Walks all trees with known roots; a root past the file's end leaves a gap for all keys.
   mutating func walkRoots() throws(SalvageError) {
     for index in trees.indices where trees[index].rootBehindEnd > 0 && !trees[index].isWalked {
       trees[index].gaps.append(Tree.Gap(page: trees[index].rootBehindEnd, above: .min, upTo: .max))
@@ -175,7 +157,7 @@ struct Crawl {
     }
   }
 
-  /// Walks from a page down; what does not fit leaves a gap.
+  /// Walks down from a page; misfits leave gaps.
   mutating func walk(
     _ page: UInt32, tree: Int, above low: Int64, upTo high: Int64, depth: Int
   ) throws(SalvageError) {
@@ -200,7 +182,7 @@ struct Crawl {
     case .tableInterior where hasRowids, .indexInterior where !hasRowids:
       let node = try InnerPage(page, reader)
       guard !node.children.isEmpty, fits(page, tree: tree, above: low, upTo: high) else { break }
-      // The cells of an index's inner page are rows or entries too, and tell whose it is.
+      // Cells of an index's interior page are entries too.
       if isThorough, !hasRowids, try !hasRows(page, of: tree) { break }
       map.claim(page, .tree, owner: tree)
       if !hasRowids { trees[tree].innerPages.append(page) }
@@ -222,7 +204,6 @@ struct Crawl {
     trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
   }
 
-  /// Notes that a tree leads to a page that another one has, where it could be the tree's as well.
   private mutating func noteContest(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) {
     guard map.fate(page) == .tree, let owner = map.owner(page), owner != tree, owner > 0,
       trees[owner].hasRowids, trees[tree].hasRowids, fits(page, tree: tree, above: low, upTo: high)
@@ -230,16 +211,14 @@ struct Crawl {
     contested[page, default: [owner]].insert(tree)
   }
 
-  /// Whether a page is a leaf that a tree leads to.
   private func isLeaf(_ page: UInt32, of tree: Int) -> Bool {
     let look = map.look(page)
     return map.fate(page) == .tree && map.owner(page) == tree && (look == .tableLeaf || look == .indexLeaf)
   }
 
-  /// Whether a page that a tree leads to has rows of that tree.
+  /// Whether a page in a tree has its rows.
   ///
-  /// What leads to it decides, unless its rows speak against it: values of classes that the columns are not declared for, or
-  /// fewer values than columns where another tree, which lacks pages, has as many columns.
+  /// True unless contradicted by unusual storage classes, or by short rows that exactly fit another, incomplete tree.
   func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
     guard map.fieldCount(page) > 0 else { return true }
     var buffer = reader.makeBuffer()
@@ -251,20 +230,18 @@ struct Crawl {
       fits.allSatisfy({ $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 })
     else { return true }
     if !trees[tree].hasRowids, try hasEntries(page, of: tree, ratherThan: best.tree) { return true }
-    // Other pages of the table are as odd, and those of the other one are not.
     if let own, firstWalk.isOrdinary(own.oddness, in: tree), firstWalk.odd[best.tree] == nil { return true }
     let isOther = !best.fit.isShort && !best.fit.isUnusual
     guard let own else {
-      // Values of other classes than their columns are declared for are less than rows that are not the other's either.
+      // Unusual classes weigh less than rows that don't fit the other table either.
       let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
       return trees[tree].hasRowids && !isOther
         && PageScore.isFull(buffer.span, start: start, trees[tree].shape.ofAnyClass, geometry: reader.geometry)
     }
-    // Keys tell whose a page with rowids is; where there are none, an index can look much like a table.
+    // Without rowids, an index can resemble a table.
     return !isOther || best.fit.rank - own.rank < (trees[tree].hasRowids ? 1 : 0.25)
   }
 
-  /// Whether a page can be one of a tree, by its keys and the number of its fields.
   func fits(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) -> Bool {
     let shape = trees[tree].shape
     if trees[tree].hasRowids {
@@ -272,12 +249,12 @@ struct Crawl {
       let last = map.lastKey(page)
       let isEmpty = first == 0 && last == 0 && map.fieldCount(page) == 0
       if map.look(page) == .tableLeaf, isEmpty, low != .min || high != .max { return false }
-      // One of the two may be hit; both out of range is another page.
+      // One of the two may be damaged; both out of range is another page.
       let isFirstIn = first > low && first <= high
       let isLastIn = last > low && last <= high
       if !isEmpty, !isFirstIn, !isLastIn { return false }
       if !isEmpty, isFirstIn != isLastIn, low != .min, high != .max, last - first > 0 {
-        // A page of another place that overlaps by chance has most of its rows outside.
+        // A misplaced page that overlaps by chance has most rows outside.
         let inside = min(last, high).subtractingClamped(max(first, low.addingClamped(1)))
         let (span, overflow) = last.subtractingReportingOverflow(first)
         if overflow || inside < span / 2 { return false }
@@ -289,15 +266,13 @@ struct Crawl {
   }
 }
 
-/// The children of an inner page.
 struct InnerPage {
-  /// The children in order, the right-most last; they may lie behind the end of a file that was cut off.
+  /// The children in order, the right-most last; some may be past the end of a truncated file.
   var children: [UInt32] = []
 
-  /// The largest rowids below each child but the last; empty on pages without rowids.
+  /// The largest rowid below each child but the last; empty without rowids.
   var keys: [Int64] = []
 
-  /// Whether some cells could not be read.
   var isDamaged = false
 
   init(_ number: UInt32, _ reader: PageReader) throws(SalvageError) {
@@ -340,7 +315,7 @@ struct InnerPage {
     }
   }
 
-  /// How many cells account for every byte of an inner page that is not free; nil where no number does.
+  /// The cell count that accounts for every used byte, if any.
   private static func cellCount(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Int? {
     let free = LeafScan.freeBytes(bytes, start, start + kind.headerLength, reader.geometry)
     guard free >= 0 else { return nil }
@@ -357,11 +332,11 @@ struct InnerPage {
     return used + free == reader.usableSize ? count : nil
   }
 
-  /// The highest number that is taken for a page's where the file lacks it.
+  /// The highest plausible number of a missing page.
   static let highestPage: UInt32 = 1 << 31
 
-  /// Whether every cell of an inner page is as it should be, so that a child behind the end of the file is a page that the
-  /// file lacks, whatever the header says of its length; else such a number is taken for damage of its cell.
+  /// Whether all cells are well-formed; then a child past the end of the file is a missing page rather than a damaged
+  /// cell.
   private static func isInOrder(
     _ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ count: Int, _ reader: PageReader
   ) -> Bool {
@@ -383,12 +358,11 @@ struct InnerPage {
   }
 }
 
-/// What trees lead to behind the end of the file.
+/// Pages past the end of the file.
 ///
-/// The header's number of pages does not tell: it may be damaged, or be that of the file as it was cut off.
+/// The header's page count may be damaged, or that of the truncated file.
 extension Crawl {
-  /// Whether pages of a tree are behind the end of the file, so that nothing tells which rows they had: its root is, or one
-  /// that an inner page of it leads to, and no page was found that belongs in that place.
+  /// Whether a tree leads past the end of the file, and no found page fills the place.
   func lacksPagesBehindEnd(of index: Int) -> Bool {
     let tree = trees[index]
     guard tree.isListed else { return false }
@@ -402,8 +376,7 @@ extension Crawl {
     }
   }
 
-  /// Whether nothing but a single wrong number in the list of tables leads behind the end, and the pages of that table are
-  /// there.
+  /// Whether only a wrong root in the schema table leads past the end.
   private func isOnlyRootMisnamed(_ index: Int) -> Bool {
     guard trees[index].leaves.contains(where: { map.fate($0) == .placed || map.fate($0) == .tree }),
       let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
@@ -414,7 +387,6 @@ extension Crawl {
     }
   }
 
-  /// The pages behind the end of the file that trees lead to, in ascending order, where no page was found that belongs there.
   func pagesLackedBehindEnd() -> [UInt32] {
     var pages: Set<UInt32> = []
     for index in trees.indices where lacksPagesBehindEnd(of: index) {
@@ -425,7 +397,7 @@ extension Crawl {
     return pages.sorted()
   }
 
-  /// Whether no page but the first is one that a table that is not listed may have had: all of them are free.
+  /// Whether all other pages are free or special, so that no unlisted table had any.
   var hasFreePagesOnly: Bool {
     guard isFreelistSound, unplaced.isEmpty, dead.isEmpty, reader.statedPageCount == map.pageCount else { return false }
     return stride(from: UInt32(2), through: map.pageCount, by: 1).allSatisfy {
@@ -435,14 +407,12 @@ extension Crawl {
 }
 
 extension Crawl {
-  /// How many rows of a page are compared with those of the table.
   private static let comparedRows = 16
 
-  /// Whether a page that has no place in a table holds what that was once, and nothing that is missing.
+  /// Whether a page that no table lacks is an obsolete version.
   ///
-  /// A tree without gaps has all rows of its table. Where the page may be of a table that nothing tells of, or the tree
-  /// has gaps, the table must have the rows: the same keys, and values that are the same, all of them where nothing but
-  /// values tells one table's rows from another's.
+  /// A tree without gaps has all rows. Otherwise the table must have most of the page's rows with equal values, or with
+  /// mostly equal ones if entity numbers identify the table.
   func isObsolete(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
     if !areFreePagesTold, trees[tree].isDropped || hasWholeSchema && trees[tree].isComplete { return true }
     guard map.look(page) == .tableLeaf, overlaps(tree, map.firstKey(page), map.lastKey(page)) else { return false }
@@ -468,9 +438,9 @@ extension Crawl {
     return present * 2 > samples.count && alike * 2 > present
   }
 
-  /// Whether a record is a version of another one with its key.
+  /// Whether two records with one key are versions of each other.
   ///
-  /// - Parameter isTold: whether entity numbers tell whose the rows are; then some values may differ.
+  /// - Parameter isTold: whether entity numbers identify the table, so that some values may differ.
   private static func isVersion(_ one: Record, of other: Record, isTold: Bool) -> Bool {
     let (first, second) = (one.values, other.values)
     var same = 0
@@ -485,17 +455,14 @@ extension Crawl {
     return isTold ? same * 2 >= all : same == all
   }
 
-  /// The leaf of a table that has a rowid within its range; nil where none has.
   private func leaf(of tree: Int, with key: Int64) -> UInt32? {
     leaf(of: tree, endingFrom: key).flatMap { map.firstKey($0) <= key ? $0 : nil }
   }
 }
 
 extension Crawl {
-  /// Gives pages whose first sector is lost to the tables whose rows the rest of them holds.
-  ///
-  /// Where the page that led to such a page is lost too, nothing but its rows tells whose it is: they fit a table, and
-  /// their rowids are those of a gap in it.
+  /// Assigns pages with a lost first sector to the tables with gaps that their remaining rows fill, as their parents
+  /// may be lost too.
   mutating func placeTornPages() throws(SalvageError) {
     let sector = TornSectors.sector
     guard map.pageCount >= 2, reader.usableSize > sector else { return }
@@ -518,8 +485,7 @@ extension Crawl {
     }
   }
 
-  /// The rows of a table in what is left of a page: between which rowids they are, and how many bytes they take; nil where
-  /// they are too few, or not those of a gap.
+  /// The rowids and the total bytes of a table's rows in the rest of a page; nil if too few fall into gaps.
   private func fit(_ bytes: Span<UInt8>, from start: Int, tree: Int) -> (keys: ClosedRange<Int64>, bytes: Int)? {
     let cells = Carving.cells(
       bytes, in: start..<reader.usableSize, kind: .tableLeaf, shape: trees[tree].shape, geometry: reader.geometry,
@@ -527,7 +493,7 @@ extension Crawl {
     var keys: ClosedRange<Int64>?
     var covered = 0
     for cell in cells {
-      // A gap whose own page is looked through already is that of a leaf, and this page is another time's.
+      // A gap with its own damaged leaf is taken; this page is of another time.
       let isMissing = trees[tree].gaps.contains {
         $0.above < cell.rowid && cell.rowid <= $0.upTo && map.fate($0.page) != .damaged
       }
@@ -535,7 +501,6 @@ extension Crawl {
       keys = min(keys?.lowerBound ?? cell.rowid, cell.rowid)...max(keys?.upperBound ?? cell.rowid, cell.rowid)
       covered += cell.end - cell.offset
     }
-    // All of a page's content is cells, but for the one that the lost sector cuts.
     guard let keys, covered * 2 > reader.usableSize - start else { return nil }
     return (keys, covered)
   }

@@ -1,28 +1,25 @@
-/// What the first walk of all trees shows of them, before any page is doubted.
+/// Findings of the first walk, before any page is doubted.
 struct FirstWalk {
-  /// The trees that lack pages.
   var incomplete: Set<Int> = []
 
-  /// Those of them that have no row, though another tree shows that they had some.
+  /// The incomplete trees without rows that had some according to another tree.
   var emptied: Set<Int> = []
 
-  /// The trees that have pages with all fields and others with fewer: columns were added to their tables.
+  /// The trees with full and shorter rows: columns were added.
   var grown: Set<Int> = []
 
-  /// The trees of several pages in which values of other classes than their columns are declared for are ordinary, and how many
-  /// of them a record has on average.
+  /// The average oddness of trees with several pages where odd values are common.
   var odd: [Int: Double] = [:]
 
-  /// The rowids that a table of a full-text index has, by the table beside it.
+  /// The rowids of full-text tables, according to their sibling.
   var keys: [Int: ClosedRange<Int64>] = [:]
 
-  /// How many odd values a record has, on average, from which on they are ordinary in a table.
+  /// The average oddness from which odd values are common.
   private static let ordinaryOddness = 0.25
 
-  /// How many times as odd as the others a page of a table may be.
+  /// The tolerated factor of a page's oddness over its table's.
   private static let tolerance = 1.6
 
-  /// How many leaves of a tree are looked at.
   private static let sample = 8
 
   init() {}
@@ -53,12 +50,11 @@ struct FirstWalk {
       })
   }
 
-  /// Whether a page with so many odd values is no odder than others of a tree.
   func isOrdinary(_ oddness: Double, in tree: Int) -> Bool {
     odd[tree].map { oddness < $0 * Self.tolerance } ?? false
   }
 
-  /// Notes the tables that have no row, though all of their indexes have entries.
+  /// Notes empty tables with entries in all indexes.
   private mutating func compareIndexes(_ crawl: Crawl, _ hasRows: [Bool]) {
     var isIndexed: [Int: Bool] = [:]
     for (index, tree) in crawl.trees.enumerated() where tree.kind == .index && !tree.isPartialIndex {
@@ -69,7 +65,7 @@ struct FirstWalk {
     }
   }
 
-  /// Compares the two tables in which FTS5 keeps the texts and their sizes, under the same rowids.
+  /// Compares FTS5's tables of texts and sizes, which share rowids.
   private mutating func compareTexts(_ crawl: Crawl, _ hasRows: [Bool]) {
     let trees = crawl.trees
     for sizes in trees.indices where trees[sizes].isShadow && trees[sizes].name.lowercased().hasSuffix("_docsize") {
@@ -84,9 +80,7 @@ struct FirstWalk {
     }
   }
 
-  /// Whether a page of a table has rows with fewer values than columns, and another table lacks pages with just such rows.
-  ///
-  /// - Parameter fits: the trees that the page can be of.
+  /// Whether a page's rows are too short for its table and exactly fit another, incomplete one.
   func isOfAnother(than tree: Int, _ fits: [(tree: Int, fit: PageFit)]) -> Bool {
     !grown.contains(tree) && fits.contains { $0.tree == tree && $0.fit.isShort }
       && fits.contains { $0.tree != tree && $0.fit.tier == 0 && incomplete.contains($0.tree) }

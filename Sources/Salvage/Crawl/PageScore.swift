@@ -1,32 +1,28 @@
 internal import SQLiteFormat
 
-/// How well the records of a page fit a table or index.
+/// The quality of a page's fit to a table or index.
 struct PageFit {
-  /// About 1 for each field that holds what it should.
+  /// About 1 for each field of the expected class.
   var score = 0.0
 
-  /// Whether no record of the page has all fields of the table: it was written before columns were added, or is another table's.
+  /// Whether all records lack fields: older than added columns, or another table's.
   var isShort = false
 
-  /// How many values of another class than their columns are declared for a record has, on average.
+  /// The average number of unexpected storage classes per record.
   var oddness = 0.0
 
-  /// Whether most records have such a value.
   var isUnusual: Bool { oddness > 0.5 }
 
-  /// How much the number of values and their classes speak against the table: 0 for nothing; few values more than odd ones.
+  /// The evidence against the table; missing values weigh more than odd ones.
   var tier: Int { (isShort ? 2 : 0) + (isUnusual ? 1 : 0) }
 
-  /// The score, behind the tier.
   var rank: Double { score - 1000 * Double(tier) }
 }
 
-/// Compares the records of a page with a table or index.
 enum PageScore {
-  /// How many cells of a page are compared at most.
   private static let sample = 16
 
-  /// How the records of a page fit; nil where the page cannot be one of the table.
+  /// The fit of a page's records; nil where the page can't belong to the table.
   static func fit(
     _ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry
   ) -> PageFit? {
@@ -58,17 +54,16 @@ enum PageScore {
     guard fitting > 0, fitting * 5 >= readable * 4 else { return nil }
     let number = Double(fitting)
     let entity = shape.entityNumbers == nil ? 0.0 : 1.0
-    // Fields are missing in rows that are older than their columns; the fewer the likelier.
+    // Rows older than a column lack it; fewer missing fields are likelier.
     let score =
       (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
       + Double(fitting) / Double(readable)
     return PageFit(score: score, isShort: longest < shape.fields.count, oddness: Double(unusual) / number)
   }
 
-  /// Whether every row of a page is wholly like those of a table: each cell is one, no field is missing, and none holds a
-  /// value of another class.
+  /// Whether all sampled rows are well-formed and have all fields in usual classes.
   ///
-  /// - Parameter lacking: how many fields may be missing all the same.
+  /// - Parameter lacking: the number of fields that may be missing.
   static func isFull(
     _ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry, lacking: Int = 0
   ) -> Bool {
@@ -87,7 +82,7 @@ enum PageScore {
 }
 
 extension RecordShape {
-  /// The same with fields of any class, but for the key, which is NULL in the record.
+  /// The shape with any class allowed, except in the key, which is NULL in records.
   var ofAnyClass: RecordShape {
     var shape = self
     for index in shape.fields.indices where shape.fields[index].allowed != .null {

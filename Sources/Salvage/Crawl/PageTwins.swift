@@ -1,6 +1,5 @@
-/// The pages that trees lead to, in an order in which those that may be the same stand together.
+/// Finds byte-identical pages within trees.
 struct PageTwins {
-  /// What pages that are the same have in common, as far as their first look tells.
   private struct Key: Hashable, Comparable {
     let fields: Int
     let cells: Int
@@ -24,7 +23,7 @@ struct PageTwins {
 
   private let pages: [UInt32]
 
-  /// The pages that look alike by their keys, by a sum of their bytes.
+  /// Pages with a common key, by hash.
   private var alike: [Int: [UInt32]] = [:]
 
   init(_ crawl: Crawl) throws(SalvageError) {
@@ -47,7 +46,7 @@ struct PageTwins {
     }
   }
 
-  /// The page with the very bytes of one that stands where the first page should be; nil where there is none.
+  /// The page identical to a misplaced page 1, if any.
   static func twinOfFirst(_ map: PageMap, _ reader: PageReader) throws(SalvageError) -> UInt32? {
     guard map.isFirstPageMisplaced, map.pageCount >= 2 else { return nil }
     var first = reader.makeBuffer()
@@ -60,11 +59,9 @@ struct PageTwins {
     return nil
   }
 
-  /// The most pages with the same bytes of which one may be a copy of another: what more tables have in common is written by
-  /// the app.
+  /// The most copies of a page; content shared by more tables is the app's own.
   static let limit = 8
 
-  /// The pages with the very bytes of a page, ``limit`` of them at most.
   func twins(of page: UInt32, in crawl: Crawl) throws(SalvageError) -> [UInt32] {
     let key = Key(page, crawl.map)
     var low = 0

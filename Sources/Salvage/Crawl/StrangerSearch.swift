@@ -1,39 +1,32 @@
 internal import SQLiteFormat
 
-/// Pages that a tree leads to and that hold what belongs to another tree.
+/// Pages in one tree with content of another.
 struct Strangers {
-  /// The pages that are not a tree's, by its place in the list of trees.
   fileprivate(set) var pages: [Int: PageSet] = [:]
 
-  /// Those of them whose very bytes stand in the tree that they are of too, with that place.
+  /// Misplaced copies, with the original in its own tree.
   fileprivate(set) var copies: [UInt32: UInt32] = [:]
 
-  /// Pages of two tables that are the same, and of which nothing tells whether one is a copy.
+  /// Identical pages of two tables without evidence of a copy.
   fileprivate(set) var undecided = PageSet()
 
   var isEmpty: Bool { pages.isEmpty }
 
-  /// Whether another table has a page with the bytes of this one, and nothing tells whether one of the two is a copy.
   func isUndecided(_ page: UInt32) -> Bool { undecided.contains(page) }
 
-  /// Whether a page is not a tree's, although that leads to it.
   func contains(_ page: UInt32, in tree: Int) -> Bool { pages[tree]?.contains(page) ?? false }
 }
 
-/// Looks for pages of other trees among those that the roots of tables lead to.
+/// Finds misplaced pages within tables.
 ///
-/// A page that was written to the wrong place is sound, and where it is the only one of its table no key contradicts it.
-/// What tells is that its rows are another table's: they do not fit the one that leads there, and the other has them, or
-/// the table's own indexes do not have them, and the other's do. What SQLite reads in a table is the table's in any other
-/// case, however odd it is.
+/// A page in the wrong place is sound, and as its table's only page contradicts no key. Evidence: its rows fit another
+/// table that has them, or only the other's indexes have them. Otherwise SQLite's reading stands, however odd.
 struct StrangerSearch {
-  /// How many rows of a page are compared with those of another table.
   private static let comparedRows = 16
 
-  /// How many fields the rows of a page may lack for it to be taken for the table's without a closer look.
+  /// The missing fields tolerated without a closer look.
   private static let lackedFields = 3
 
-  /// How many leaves below an inner page tell whose it is.
   private static let sampledLeaves = 8
 
   private var crawl: Crawl
@@ -42,11 +35,11 @@ struct StrangerSearch {
 
   private let twins: PageTwins
 
-  /// Looks for them.
+  /// Runs the search.
   ///
   /// - Parameters:
-  ///   - crawl: the trees, walked from their roots.
-  ///   - trees: the same trees, with all that is known of what their rows are like.
+  ///   - crawl: the walked trees.
+  ///   - trees: the same trees with all constraints on rows.
   static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws(SalvageError) -> Strangers {
     var search = try StrangerSearch(crawl, shapedAs: trees)
     try search.run()
@@ -70,7 +63,7 @@ struct StrangerSearch {
       try lookAtRest(of: tree)
     }
     try findExchanges()
-    // Entries of an index are much like the rows of a table without rowids.
+    // Index entries resemble rows without rowids.
     for tree in crawl.trees.indices where crawl.trees[tree].kind == .withoutRowid && crawl.damage > 0 {
       for page in crawl.trees[tree].leaves + crawl.trees[tree].innerPages where crawl.map.fieldCount(page) > 0 {
         if try crawl.index(withEntriesOf: page, &buffer) != nil { note(page, in: tree) }
@@ -86,7 +79,7 @@ struct StrangerSearch {
 
   // MARK: Pages of the list of tables
 
-  /// Notes the pages of the list of tables whose rows are no entries of it.
+  /// Notes schema table pages with other rows.
   private mutating func lookAtListOfTables() throws(SalvageError) {
     for page in crawl.trees[0].leaves where page > 1 && crawl.map.fieldCount(page) > 0 {
       guard try crawl.reader.readPlace(page, into: &buffer),
@@ -98,8 +91,7 @@ struct StrangerSearch {
 
   // MARK: Pages of tables
 
-  /// Takes all leaves of a tree for another table's where it leads to pages that can only be that one's: a root leads to
-  /// one table.
+  /// Notes all leaves of a tree if its gaps lead to pages of just one other table: a root leads to one table.
   private mutating func lookAtRest(of tree: Int) throws(SalvageError) {
     guard crawl.trees[tree].hasRowids else { return }
     var owner: Int?
@@ -113,7 +105,6 @@ struct StrangerSearch {
     }
     guard let owner, crawl.trees[owner].isListed else { return }
     for page in crawl.trees[owner].leaves where crawl.map.fieldCount(page) > 0 && !found.contains(page, in: owner) {
-      // The other's own root must not lead to pages of its own.
       let fits = try crawl.fits(of: page, &buffer) { $0 == owner || $0 == tree }
       guard let here = fits.first(where: { $0.tree == tree }), let there = fits.first(where: { $0.tree == owner }),
         here.fit.tier < there.fit.tier
@@ -124,7 +115,7 @@ struct StrangerSearch {
     }
   }
 
-  /// Takes the only page of a table for another one's where a page that is the table's stands in that one.
+  /// Notes the only page of a table that swapped pages with another.
   private mutating func findExchanges() throws(SalvageError) {
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].hasRowids && crawl.trees[tree].isListed {
       let lost = crawl.trees[tree].gaps.map(\.page).filter {
@@ -148,7 +139,6 @@ struct StrangerSearch {
     }
   }
 
-  /// Whether a table has other pages with rowids that a page has too.
   private func overlaps(_ tree: Int, _ page: UInt32, without other: UInt32) -> Bool {
     let (first, last) = (crawl.map.firstKey(page), crawl.map.lastKey(page))
     return crawl.trees[tree].leaves.contains {
@@ -166,7 +156,7 @@ struct StrangerSearch {
       return
     }
     guard crawl.trees[tree].hasRowids else { return }
-    // Tables of one shape: each pair of pages is looked at once.
+    // Tables of one shape: check each pair once.
     let twins = try self.twins.twins(of: page, in: crawl)
     guard !crawl.trees[tree].isShadow, twins.count < PageTwins.limit else { return }
     for twin in twins where crawl.map.owner(twin) != tree {
@@ -177,7 +167,6 @@ struct StrangerSearch {
     }
   }
 
-  /// Whether the rows of a page are much more like those of another tree, or of several.
   private mutating func isUnlike(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
     if try !crawl.hasRows(page, of: tree) { return true }
     guard crawl.trees[tree].hasRowids, let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }),
@@ -187,7 +176,7 @@ struct StrangerSearch {
     return own.fit.isUnusual && best.score - own.score >= 1
   }
 
-  /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.
+  /// Examines a page that fits another table better, weak evidence as SQLite takes almost any value.
   private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws(SalvageError) {
     let isPossible = try canHold(page, tree)
     let fits = try crawl.fits(of: page, &buffer) { _ in true }
@@ -215,13 +204,11 @@ struct StrangerSearch {
     if isOther { note(page, in: tree) }
   }
 
-  /// The pages with the same bytes that other trees lead to.
   private func twins(of page: UInt32, outside tree: Int) throws(SalvageError) -> [UInt32] {
     try twins.twins(of: page, in: crawl).filter { crawl.map.owner($0) != tree }
   }
 
-  /// Decides which of two pages with the same bytes is a copy: that of the table that none of the rows can have been written
-  /// to, or whose indexes do not have them.
+  /// Decides which of two identical pages is a copy, by possible values and indexes.
   private mutating func settle(
     _ page: UInt32, of tree: Int, _ twin: UInt32, of other: Int
   ) throws(SalvageError) {
@@ -246,7 +233,6 @@ struct StrangerSearch {
     }
   }
 
-  /// Whether a table that the rows of a page fit better has them.
   private func hasRowsElsewhere(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
     guard crawl.trees[tree].hasRowids else { return false }
     var samples: [PageRows.Row] = []
@@ -271,8 +257,10 @@ struct StrangerSearch {
     return false
   }
 
-  /// Whether any row of a page can have been written to a table: none with a value where the key is, which a record does not
-  /// have, with a number as a text, with NULL where none may be, or with something in `Z_ENT` that is no number.
+  /// Whether any row could have been written to a table.
+  ///
+  /// Impossible are a value for the rowid alias, a number as text, NULL in a NOT NULL column, and a non-integer
+  /// `Z_ENT`.
   private func canHold(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
     guard let definition = crawl.trees[tree].definition else { return true }
     let stored = definition.storedColumns
@@ -300,7 +288,6 @@ struct StrangerSearch {
     return count == 0 || possible > 0
   }
 
-  /// Whether all rows of a page have numbers of entities of one other table, which they fit, and none of the own table's.
   private mutating func isOfAnotherEntity(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
     guard crawl.trees[tree].hasRowids, let own = crawl.trees[tree].shape.entityNumbers,
       let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }), crawl.trees[best.tree].isListed,
@@ -318,7 +305,7 @@ struct StrangerSearch {
 
   // MARK: Pages that two trees lead to
 
-  /// Decides whose a page is that several trees lead to; it is of none where nothing tells.
+  /// Decides which tree owns a page; none where undecidable.
   private mutating func settle(_ page: UInt32, among rivals: Set<Int>) throws(SalvageError) {
     var leaves: [UInt32] = []
     try addLeaves(below: page, to: &leaves, depth: 0)
@@ -351,7 +338,7 @@ struct StrangerSearch {
 }
 
 extension Crawl {
-  /// Takes copies of pages that stand in their own trees too for what they are: nothing of theirs is missing.
+  /// Drops misplaced copies; their own trees have the originals.
   mutating func buryCopies() {
     for (page, twin) in strangers.copies.sorted(by: { $0.key < $1.key }) where map.fate(twin) == .tree { bury(page) }
   }

@@ -1,6 +1,6 @@
 internal import SQLiteFormat
 
-/// What the values of a table are like, so that a page can be told from one of another table with the same columns.
+/// Value ranges of a table, to distinguish tables with the same columns.
 struct TableProfile {
   private struct Column {
     var numbers: ClosedRange<Double>?
@@ -10,17 +10,15 @@ struct TableProfile {
 
   private var columns: [Column]
 
-  /// The rows that it was made from; 0 where only foreign keys tell anything.
+  /// The rows learned; 0 if only foreign keys are known.
   private(set) var rowCount = 0
 
-  /// How many rows of a page are looked at, at most.
   private static let sample = 32
 
   init(fieldCount: Int) { columns = [Column](repeating: Column(), count: fieldCount) }
 
   var isTelling: Bool { columns.contains { $0.numbers != nil || $0.lengths != nil } }
 
-  /// Learns the rows of a page of the table.
   mutating func learn(_ bytes: Span<UInt8>, start: Int, _ geometry: PayloadGeometry, _ encoding: TextEncoding) {
     Self.forEachRow(bytes, start: start, geometry, encoding) { values in
       rowCount += 1
@@ -38,14 +36,14 @@ struct TableProfile {
     }
   }
 
-  /// Learns that a column refers to rows of another table, whose keys are in a range.
+  /// Sets a foreign key column's range.
   mutating func refer(_ column: Int, to keys: ClosedRange<Int64>) {
     guard columns.indices.contains(column), rowCount == 0 else { return }
     columns[column].numbers = Double(keys.lowerBound)...Double(keys.upperBound)
     columns[column].canBeNull = true
   }
 
-  /// The share of a page's values that are like those of the table; nil where nothing can be compared.
+  /// The share of a page's values within the profile, if comparable.
   func share(
     _ bytes: Span<UInt8>, start: Int, _ geometry: PayloadGeometry, _ encoding: TextEncoding
   ) -> Double? {
@@ -84,14 +82,14 @@ struct TableProfile {
     return min(range.lowerBound, value)...max(range.upperBound, value)
   }
 
-  /// Whether a number lies in a range or not far from it: pages that are lost may have held its ends.
+  /// Whether a number is near a range, as lost pages may have held its ends.
   private static func contains(_ range: ClosedRange<Double>?, _ value: Double) -> Bool {
     guard let range else { return false }
     let slack = (range.upperBound - range.lowerBound) / 8
     return value >= range.lowerBound - slack && value <= range.upperBound + slack
   }
 
-  /// Whether a length lies in a range or not far from it; a column of one length, such as UUIDs, has that one.
+  /// Whether a length is near a range; fixed lengths, such as of UUIDs, must match.
   private static func contains(_ range: ClosedRange<Int>?, _ value: Int) -> Bool {
     guard let range else { return false }
     let slack = (range.upperBound - range.lowerBound) / 8

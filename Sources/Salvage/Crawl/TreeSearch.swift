@@ -3,13 +3,12 @@ internal import PersistentStore
 import Platform
 internal import SQLiteFormat
 
-/// Finds out what the pages of a store are: from the evidence to the trees, and whose the pages are that no tree leads to.
+/// Builds trees from the evidence, and assigns orphan pages.
 struct TreeSearch {
   let evidence: Evidence
   let model: SalvageModel?
   let options: Salvager.Options
 
-  /// Finds the trees, with the log or without it.
   func run() throws(SalvageError) -> FoundTrees {
     let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
     var found = try run(kits)
@@ -18,10 +17,10 @@ struct TreeSearch {
     return found
   }
 
-  /// The first other database of the file of which the model has something; nil where there is none.
+  /// The file's first other database that fits the model.
   private func fittingOther(than found: FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees? {
     for offset in found.reader.layout.otherDatabases.prefix(Self.mostDatabases) {
-      // The log beside the file was written by an app that opened it, and SQLite reads the first database.
+      // The log belongs to the first database, the one that SQLite opens.
       var other = try walk(EvidenceUse(log: .none, offset: offset), kits)
       guard other.unfit == nil, !other.schema.entries.isEmpty else { continue }
       if evidence.log != nil { other.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
@@ -30,13 +29,11 @@ struct TreeSearch {
     return nil
   }
 
-  /// How many databases of one file are looked at.
   private static let mostDatabases = 16
 
   private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
     var use = EvidenceUse(offset: options.offset)
     let foreign = try options.ignoresLog ? nil : foreignLog()
-    // Whether the trees fit is told again below, by all that there is of them.
     let isForeign = foreign.map { $0.isCertain && $0 != .trees } ?? false
     if options.ignoresLog || isForeign { use.log = .none }
     var found = try walk(use, kits)
@@ -56,7 +53,7 @@ struct TreeSearch {
       return found
     }
     guard found.reader.overlay?.source == .log else { return found }
-    // SQLite reads less of a damaged log than there is; what counts here is all that is there.
+    // SQLite ignores parts of a damaged log; here all of it counts.
     let isOlder = try LogAge(found.crawl, evidence)?.isOlder(found.schema.entries) ?? false
     if !isOlder, try !isForeignLog(&found, use, kits) { return found }
     use.log = .none
@@ -68,7 +65,7 @@ struct TreeSearch {
     return alone
   }
 
-  /// What a log that is older than the file adds to it: the pages that the file lacks, where they fit it.
+  /// Fills pages that the file lacks from an older log.
   private func fillingFromOlderLog(
     _ alone: consuming FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
   ) throws(SalvageError) -> FoundTrees {
@@ -92,14 +89,14 @@ struct TreeSearch {
     return alone
   }
 
-  /// Whether pages that are readable in the file contradict the log; rows that have nothing to do with the file's are marked.
+  /// Whether the file contradicts the log; marks unrelated rows doubtful.
   private func isForeignLog(
     _ found: inout FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
   ) throws(SalvageError) -> Bool {
     let shared = try SharedPages(found.crawl, found.schema.entries)
     if shared.hasOtherTrees { return true }
     if found.unfit != nil || shared.hasOtherPages {
-      // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
+      // Another database's log ruins a sound file or replaces it; the file alone is then better.
       let alone = try walk(EvidenceUse(log: .none, undoesJournal: use.undoesJournal), kits)
       let isBetter =
         found.unfit != nil
@@ -115,16 +112,15 @@ struct TreeSearch {
     return false
   }
 
-  /// Whether the rollback journal is not of the transaction that the file was in the middle of; what may not be of it is
-  /// marked.
+  /// Whether the journal is another transaction's; marks it doubtful if it may be.
   private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
     if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
-    // With a part of the old pages alone put back, trees and rows are of two times.
+    // With only part of the old pages restored, trees and rows are of two times.
     if found.reader.overlay?.isCutOff == true { return false }
     let shared = try SharedPages(found.crawl, found.schema.entries)
     if shared.hasOtherTrees { return true }
     guard shared.hasOtherPages || shared.hasOtherRows else { return false }
-    // In the middle of a transaction a file is hardly ever as it should be, and its own journal puts it right.
+    // A file in mid-transaction is rarely sound, and its own journal repairs it.
     let alone = try walk(EvidenceUse(log: .none, undoesJournal: false), kits)
     if alone.crawl.hasListedRows, !alone.isIncomplete { return true }
     found.markOverlay(
@@ -133,7 +129,7 @@ struct TreeSearch {
     return false
   }
 
-  /// What shows that the log is not the file's own; nil where nothing does, or too little of the file can be read.
+  /// Evidence that the log is foreign, if any.
   private func foreignLog() throws(SalvageError) -> ForeignLog? {
     guard let log = evidence.log, evidence.main.count > 0 else { return nil }
     do throws(FormatError) {
@@ -146,12 +142,11 @@ struct TreeSearch {
     }
   }
 
-  /// The error to report where rows were found and none fits any table of the model; nil else.
+  /// The error for found rows that fit no table of the model.
   func unfit(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
     try ModelFit(model, evidence).problem(outcome)
   }
 
-  /// Finds a place for the pages that no tree leads to.
   func place(_ crawl: inout Crawl) throws(SalvageError) {
     guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
       throw .nothing(in: evidence)
@@ -164,7 +159,6 @@ struct TreeSearch {
     try crawl.placeOrphans()
   }
 
-  /// Reports how far it is; throws where the caller wants it to end.
   func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
     guard options.progress(phase, done, total) else { throw .cancelled() }
   }
@@ -173,7 +167,7 @@ struct TreeSearch {
     map.pageCount > 0 && (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
   }
 
-  /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
+  /// Surveys all pages, finds the tables, and walks their trees.
   private func walk(_ use: EvidenceUse, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
     let reader = try PageReader.open(evidence, use)
     try tell(.survey, 0, Int64(reader.pageCount))
@@ -195,7 +189,7 @@ struct TreeSearch {
       expected = try DonorRows.schema(of: donor, in: evidence.fileSystem)
     }
     let foreign = choice.foreignModel
-    // A store that is of another model has that one's tables, wherever its rows go.
+    // A store of another model has that model's tables, even if rows are converted.
     let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let isCoreData = identity.metadata != nil || identity.cachedModel != nil
     var definitions = try DefinitionSearch(
@@ -218,7 +212,7 @@ struct TreeSearch {
     crawl.firstWalk = try FirstWalk(crawl)
     let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
-      // Where something is damaged a page may stand in another's place; then each is looked at closely.
+      // Damage suggests misplaced pages; examine each closely.
       let firstWalk = crawl.firstWalk
       crawl = Crawl(reader: reader, map: map, trees: trees)
       crawl.firstWalk = firstWalk
@@ -226,7 +220,7 @@ struct TreeSearch {
       crawl.strangers = strangers
       try crawl.walkRoots()
     }
-    // A table without rows takes none of another entity's.
+    // A table without rows takes none of another entity.
     for (index, tree) in trees.enumerated() where crawl.trees[index].leaves.allSatisfy({ map.fieldCount($0) == 0 }) {
       crawl.trees[index].shape = tree.shape
     }
@@ -237,77 +231,64 @@ struct TreeSearch {
   }
 }
 
-/// What was found on the way from the bytes to the trees.
 struct FoundTrees {
   let reader: PageReader
 
-  /// The trees as far as their roots lead to them.
   var crawl: Crawl
 
-  /// By which definitions the tables are read.
   let definitions: DefinitionSearch.Definitions
 
-  /// The rows of the schema as they were found.
   let schema: SchemaSearch
 
-  /// What the store says of itself.
   let identity: StoreIdentity
 
-  /// The schema that its rows go into; nil where no model is known.
   let expected: ExpectedSchema?
 
   let basis: SalvageReport.Rebuild.Basis
 
-  /// The model that the store carries where its rows go into another one.
+  /// The store's own model, if rows go into another.
   let foreignModel: ManagedObjectModel?
 
-  /// The recovery kit of the store; nil where there is none.
   let kit: KitEvidence?
 
-  /// What is to be said of recovery kits, and of what stands in for the store's own metadata, in the report.
+  /// Remarks on recovery kits and substitute metadata.
   var kitRemarks: [String]
 
-  /// The error to report where the model has nothing of what the store holds.
+  /// The error if the model matches no content of the store.
   let unfit: SalvageError?
 
-  /// What is to be said of the files; each means that something may be missing.
+  /// Remarks on the files; each means possible loss.
   var remarks: [String] = []
 
-  /// Whether the log is another database's.
   var isLogForeign = false
 
-  /// Whether the rollback journal is another database's.
   var isJournalForeign = false
 
-  /// Whether a page is missing that a tree leads to, the list of tables is damaged, or the file has another length than it
-  /// should have.
+  /// Whether a page is missing, the schema table damaged, or the file length wrong.
   var isIncomplete: Bool {
     guard schema.isWhole, crawl.damage == 0, let header = reader.layout.header, header.hasMagic else { return true }
     return header.isPageCountValid && header.pageCount != reader.layout.pageCount
   }
 
-  /// Marks all that is from the log or journal.
   mutating func markOverlay(_ remark: String) {
     reader.isOverlayContradicted = true
     remarks.append(remark)
   }
 
-  /// Notes that the rollback journal was left out.
   mutating func leaveOutJournal() {
     isJournalForeign = true
     remarks.append("the rollback journal belongs to another database or to an earlier transaction, and was left out")
   }
 
-  /// Notes that the log was left out.
   mutating func leaveOutLog(_ remark: String) {
     isLogForeign = true
     remarks.append(remark)
   }
 
-  /// How the store numbers its entities; nil where it does so as its model would.
+  /// The store's entity numbers; nil where they match the model's.
   var numbering: EntityNumbering? { definitions.shapes?.numbering }
 
-  /// What the store calls the tables and columns of the layout that its rows go into.
+  /// The store's names for the target layout.
   func names() throws(SalvageError) -> StoreNames {
     let own = definitions.shapes?.names ?? StoreNames()
     guard let foreignModel, let layout = expected?.layout, let theirs = try ExpectedSchema(foreignModel).layout else {
@@ -316,18 +297,18 @@ struct FoundTrees {
     return StoreNames(layout, in: theirs, own)
   }
 
-  /// Gives the trees up: there is one map of the pages, and it is handed on.
+  /// Moves the trees out; a copy would double the page map.
   mutating func takeCrawl() -> Crawl {
     defer { crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: []) }
     return crawl
   }
 }
 
-/// Finds the definitions of dropped tables: deleted rows of the schema, in the free space of its pages.
+/// Finds dropped tables among deleted schema rows.
 enum DroppedTables {
   private static let limit = 256
 
-  /// The entries of tables, the latest found first; some of them may be older versions of tables that are there.
+  /// The tables, latest first, including older versions of current ones.
   static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> [SchemaEntry] {
     let scan = FreeSpaceScan(
       shape: .schema, geometry: reader.geometry, encoding: reader.layout.encoding, hasAlias: false)

@@ -3,28 +3,26 @@ public import Platform
 internal import SQLiteFormat
 public import SystemPackage
 
-/// Takes rows that are lost in the damaged store from a donor.
+/// Takes lost rows from a donor.
 ///
-/// Only rows come back whose place in their table is lost: one that is missing from a sound page was deleted since. Of the
-/// others a recovery kit tells which were there when it was made. What comes back is doubtful, for it may have been changed
-/// or deleted after the backup, unless the donor is the store as it was last.
+/// Only rows with a lost place return: a row missing from a sound page was deleted, unless a recovery kit lists it.
+/// They are doubtful, as they may have changed since the backup, unless the donor is the store's last state.
 struct DonorRows {
   private let donor: SalvageDonor
   private let database: Database
   private let schema: Schema
   private let kit: KitEvidence?
 
-  /// Whether the donor is known to be the store as it was last, so that its rows are certain.
+  /// Whether the donor is the store's last state, so that its rows are certain.
   private var isAsLast = false
 
-  /// What is to be said of tables that could not be used.
   private(set) var remarks: [String] = []
 
   private static let payloadLimit = 256 << 20
 
   /// Opens the donor.
   ///
-  /// - Throws: ``SalvageError`` where it cannot be read, is damaged itself, or is another store.
+  /// - Throws: ``SalvageError`` if it is unreadable, damaged, or another store.
   init(
     _ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem
   ) throws(SalvageError) {
@@ -54,7 +52,6 @@ struct DonorRows {
     throw unusable(donor, nil)
   }
 
-  /// The schema that a plain donor lists; nil for one of Core Data's.
   static func schema(of donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> ExpectedSchema? {
     let (_, schema) = try open(donor, in: fileSystem)
     guard !schema.entries.isEmpty, schema.table(named: "Z_METADATA") == nil else { return nil }
@@ -101,7 +98,6 @@ struct DonorRows {
     do throws(FormatError) { return try rows.next() } catch { throw Self.unusable(donor, error) }
   }
 
-  /// Takes rows for every table that lost some.
   mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws(SalvageError) {
     guard database.encoding == outcome.reader.layout.encoding else {
       remarks.append("no rows were taken from the backup: its text is of another encoding")
@@ -111,7 +107,7 @@ struct DonorRows {
     isAsLast = try isStoreAsLast()
     for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
       let tree = outcome.crawl.trees[index]
-      // Core Data's own books are drawn up anew, and never taken from an older store.
+      // Core Data's bookkeeping is rebuilt, never taken from an older store.
       guard tree.hasRowids, !tree.isComplete || outcome.tallies[index].destroyed > 0,
         !StoreLayout.bookkeepingTableNames.contains(tree.name.uppercased())
       else { continue }
@@ -120,9 +116,9 @@ struct DonorRows {
     }
   }
 
-  /// Whether the donor is the store as it was last: a recovery kit is of that, and the donor is what the kit was made of.
+  /// Whether the donor is the store's last state: a current recovery kit was made of it.
   ///
-  /// As of the damaged store, the counters in the header tell with a rollback journal, and the pages with a write-ahead log.
+  /// Compares header counters in rollback journal mode, page checksums in WAL mode.
   private func isStoreAsLast() throws(SalvageError) -> Bool {
     guard let kit, kit.use.isCurrent else { return false }
     guard let header = database.header, header.changeCounter == kit.kit.file.changeCounter,
@@ -135,7 +131,6 @@ struct DonorRows {
     return true
   }
 
-  /// Whether a page of the donor is there and adds up to a sum.
   private func hasPage(_ page: UInt32, _ sum: UInt32) throws(SalvageError) -> Bool {
     do throws(FormatError) {
       guard let found = try database.page(page) else { return false }
@@ -163,11 +158,11 @@ struct DonorRows {
     let isCurrent = kit?.use.isCurrent == true
     let isAsNoted = kit?.isAsNoted == true
     var places = try estimate.places(of: index, numbers: numbers)
-    // Where the files are as the kit noted them, whatever it lists and is not there is lost, wherever it was.
+    // If the files are as the kit noted, every listed row that is missing is lost.
     if isAsNoted, let listed {
       places = listed
     } else if let missing = try estimate.countedKeys(of: index) {
-      // An index that is whole has every row that there was, and no other.
+      // A whole index has exactly the rows that existed.
       places = missing
     }
     var taken: Int64 = 0
@@ -198,35 +193,33 @@ struct DonorRows {
   }
 }
 
-/// A healthy store that rows are taken from which the damaged one has lost: a backup that was restored into a file.
-///
-/// It is only read, and never opened as a database.
+/// A healthy store, such as a restored backup, that supplies lost rows; read-only, never opened as a database.
 public struct SalvageDonor: Sendable, Hashable {
-  /// What must be known of where a donor is from before rows are taken from it.
+  /// The required proof of a donor's origin.
   public enum Trust: String, Sendable, Hashable {
-    /// It bears the identifier of the damaged store.
+    /// It has the identifier of the damaged store.
     case sameStore = "same-store"
 
-    /// It does not bear another store's; something else says that it is of this one, such as the place where it was kept.
+    /// It lacks another store's identifier, and other evidence, such as its folder, ties it to this store.
     case noOtherStore = "no-other-store"
 
-    /// Nothing: the caller vouches for it.
+    /// No proof: the caller vouches for it.
     case anyStore = "any-store"
   }
 
   /// The main file.
   public var path: FilePath
 
-  /// When the backup was made; what its rows are marked with.
+  /// The time of the backup, noted with its rows.
   public var date: Timestamp
 
-  /// What must be known of where it is from.
+  /// The required proof of its origin.
   public var trust: Trust
 
-  /// What it is called among the backups, for the report; nil for a file that is none of ours.
+  /// The backup's identifier, for the report; nil for a foreign file.
   public var id: String?
 
-  /// A store, and of when it is.
+  /// Creates a donor with the date of its content.
   public init(path: FilePath, date: Timestamp, trust: Trust = .sameStore, id: String? = nil) {
     self.path = path
     self.id = id
@@ -234,9 +227,9 @@ public struct SalvageDonor: Sendable, Hashable {
     self.trust = trust
   }
 
-  /// A store of when its main file was changed last.
+  /// Creates a donor dated by its main file's modification time.
   ///
-  /// - Throws: ``SalvageError`` where it cannot be looked at.
+  /// - Throws: ``SalvageError`` if the file's status is unavailable.
   public init(path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) {
     do throws(FileError) {
       guard let status = try fileSystem.status(of: path) else {

@@ -2,29 +2,27 @@ package import Platform
 internal import SQLiteFormat
 package import SystemPackage
 
-/// The bytes of a store as they lie on the disk: opened for reading, never written, never shown to SQLite.
+/// The files of a store: opened for reading, never written, never opened by SQLite.
 package struct Evidence {
-  /// The set of files.
   package let files: StoreFileSet
 
-  /// What the files are read through.
   let fileSystem: FileSystem
 
-  /// The database file; no byte where it is missing and a log or journal of it is there.
+  /// The database file; empty for a lone log or journal.
   let main: any ByteSource
 
-  /// The write-ahead log, where there is one with any byte.
+  /// The write-ahead log; nil if missing or empty.
   let log: (any ByteSource)?
 
-  /// Whether there is a file for the write-ahead log, be it empty.
+  /// Whether a log file exists, even an empty one.
   let hasLogFile: Bool
 
-  /// The rollback journal, where there is one with any byte.
+  /// The rollback journal; nil if missing or empty.
   let journal: (any ByteSource)?
 
-  /// Opens the set that a path stands for.
+  /// Opens the set of files at a path.
   ///
-  /// - Parameter realigns: whether a database file within which bytes shifted is read as it was before.
+  /// - Parameter realigns: whether to undo shifts of bytes.
   package init(_ path: FilePath, in fileSystem: FileSystem, realigns: Bool = true) throws(SalvageError) {
     self.fileSystem = fileSystem
     let main: any ByteSource
@@ -33,7 +31,7 @@ package struct Evidence {
       var log = try Self.part(.wal, of: files, in: fileSystem)
       var journal = try Self.part(.journal, of: files, in: fileSystem)
       if log == nil, journal == nil, let alone = try Self.fileAlone(files.main, in: fileSystem) {
-        // A log or a journal is given by itself, under whatever name.
+        // A lone log or journal, under any name.
         main = MemoryBytes([])
         if alone.kind == .writeAheadLog { log = alone.file } else { journal = alone.file }
       } else if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
@@ -49,7 +47,6 @@ package struct Evidence {
     self.main = realigns ? try RealignmentSearch.realigned(main) : main
   }
 
-  /// A file that is a log or a journal itself; nil for any other.
   private static func fileAlone(
     _ path: FilePath, in fileSystem: FileSystem
   ) throws(FileError) -> (kind: FileKind, file: ReadableFile)? {
@@ -59,10 +56,10 @@ package struct Evidence {
     return kind == .writeAheadLog || kind == .rollbackJournal ? (kind, file) : nil
   }
 
-  /// The length from which a hole at the end of a file is left out, in bytes.
+  /// The least bytes of a trailing hole to cut off.
   private static let holeLength: Int64 = 64 << 20
 
-  /// The file without a long hole at its end, which has no page in it; what the header counts as pages stays.
+  /// The file without a long trailing hole, but with all pages that the header counts.
   private static func withoutHole(_ file: ReadableFile) throws(FileError) -> any ByteSource {
     let end = file.dataEnd
     guard file.count - end >= holeLength else { return file }
@@ -85,7 +82,7 @@ package struct Evidence {
 }
 
 extension ByteSource {
-  /// The bytes of a range, cut off at the end of the source.
+  /// The bytes of a range, clipped to the end of the source.
   func piece(at offset: Int64, length: Int) throws(SalvageError) -> [UInt8] {
     do throws(FileError) {
       return try bytes(at: offset, length: length)
@@ -94,7 +91,7 @@ extension ByteSource {
     }
   }
 
-  /// Reads bytes into a buffer that has room for them; returns how many there were.
+  /// Reads into a buffer of sufficient size; returns the number of bytes read.
   func piece(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(SalvageError) -> Int {
     do throws(FileError) {
       return try read(at: offset, length: length, into: &buffer)
@@ -104,7 +101,6 @@ extension ByteSource {
   }
 }
 
-/// The first bytes of a file, as if there were no others.
 struct FileBeginning: ByteSource {
   let file: ReadableFile
   let count: Int64
@@ -115,17 +111,16 @@ struct FileBeginning: ByteSource {
   }
 }
 
-/// Finds where bytes were put into a file or taken from it, by pages that are whole but not at their places.
+/// Finds inserted or lost bytes by whole pages at shifted offsets.
 struct RealignmentSearch {
   private let file: any ByteSource
   private let layout: FileLayout
   private var parts = [RealignedFile.Part(place: 0, offset: 0)]
   private var uncertain: [Range<Int64>] = []
 
-  /// The most places at which a file is taken to have shifted.
   private static let maximumShifts = 4096
 
-  /// How often pages are looked for in vain, where those of long values count less.
+  /// The limit of failed searches; possible overflow pages weigh less.
   private static let maximumFailures = 1 << 16
 
   private static let maximumLineEnds = 1 << 20
@@ -138,7 +133,6 @@ struct RealignmentSearch {
     self.layout = layout
   }
 
-  /// The file with its pages at their places; the file itself where nothing shifted.
   static func realigned(_ file: any ByteSource) throws(SalvageError) -> any ByteSource {
     let search = FileLayoutSearch(main: file)
     var found = try search.stated()
@@ -150,7 +144,7 @@ struct RealignmentSearch {
       return file
     }
     if let found = try search.find() {
-      // With another page size than the header's hardly any page may be strange; pointer maps are.
+      // At the right page size hardly any page is strange, except pointer maps.
       let isAligned = found.pageSize != layout.pageSize && found.strangePages * 10 < Int(found.pageCount)
       if isAligned || !found.otherDatabases.isEmpty { return file }
     }
@@ -161,7 +155,7 @@ struct RealignmentSearch {
 
   // MARK: Line ends
 
-  /// The file without the carriage returns before line feeds, where each has one, and how many of its pages are whole.
+  /// The file without carriage returns, if each line feed has one, and its number of whole pages.
   private func withoutCarriageReturns() throws(SalvageError) -> (file: RealignedFile, pages: Int)? {
     var undone = parts
     var previous: UInt8 = 0
@@ -192,7 +186,6 @@ struct RealignmentSearch {
 
   private mutating func run() throws(SalvageError) -> RealignedFile? {
     var offset = layout.base
-    // The end of the last page that is surely where it is read.
     var known = offset
     var failures = 0
     while offset < file.count, failures < Self.maximumFailures, parts.count < Self.maximumShifts {
@@ -209,7 +202,7 @@ struct RealignmentSearch {
           offset = next
           continue
         }
-        // A page of a long value is none of a tree's either.
+        // An overflow page isn't a b-tree page either.
         failures += isPossible(bytes.span) ? 1 : 64
       }
       offset += Int64(size)
@@ -217,17 +210,16 @@ struct RealignmentSearch {
     return parts.count > 1 ? RealignedFile(file, .shifted, parts, uncertain: uncertain) : nil
   }
 
-  /// The bytes of a page, zeros where the file has none.
   private func page(at offset: Int64) throws(SalvageError) -> [UInt8] {
     let missing = Int(min(Int64(size), max(0, -offset)))
     let bytes = try file.piece(at: max(0, offset), length: size - missing)
     return [UInt8](repeating: 0, count: missing) + bytes + [UInt8](repeating: 0, count: size - missing - bytes.count)
   }
 
-  /// Whether a page that is none of a tree's may be a sound one: one of a long value or of the list of free pages, or zeros.
+  /// Whether a page may be a sound overflow, freelist or zero page.
   private func isPossible(_ bytes: Span<UInt8>) -> Bool { bytes.uint32(at: 0).map { $0 <= layout.pageCount } ?? true }
 
-  /// The first whole page behind an offset that is not aligned as the one at another offset, where others follow it.
+  /// The first whole page with another alignment and successors.
   private func nextPage(after start: Int64, unlike aligned: Int64) throws(SalvageError) -> Int64? {
     let bytes = try file.piece(at: start, length: 8 * size)
     var offset = 1
@@ -247,7 +239,7 @@ struct RealignmentSearch {
     bytes.uint16(at: 3) ?? 0 > 0 && TreePageLook.isWhole(bytes, start: 0, usableSize: layout.usableSize)
   }
 
-  /// Whether a page is followed by another one, or by no whole one at all.
+  /// Whether one of the next pages is whole too, or the file ends.
   private func isFollowed(_ offset: Int64) throws(SalvageError) -> Bool {
     var next = offset + Int64(size)
     guard next + Int64(size) <= file.count else { return true }
@@ -259,15 +251,15 @@ struct RealignmentSearch {
     return false
   }
 
-  /// Notes that the file shifted.
+  /// Adds a shift.
   ///
   /// - Parameters:
-  ///   - known: where the pages end that are where they should be.
-  ///   - strange: the first page behind them that is none.
-  ///   - next: where the first page behind the shift begins.
+  ///   - known: the end of the aligned pages.
+  ///   - strange: the first malformed page.
+  ///   - next: the first page after the shift.
   private mutating func add(from known: Int64, strange: Int64, to next: Int64) throws(SalvageError) {
     let size = Int64(size)
-    // The header says how many pages there are; else as few bytes as can be are missing or too many.
+    // The header states the page count; otherwise assume the smallest shift.
     var pages = (next - known + size / 2) / size
     if let header = layout.header, header.isPageCountValid,
       Int64(header.pageCount) * size != file.count - layout.base
@@ -297,7 +289,7 @@ struct RealignmentSearch {
     parts.append(.init(place: begin + Int64(seam.offset), offset: begin + Int64(seam.offset) + shifted))
   }
 
-  /// The last cell of a page hides a shift within it.
+  /// Marks a page's last cell, which can hide a shift, as uncertain.
   private mutating func doubtLastCell(before end: Int64) throws(SalvageError) {
     guard end > layout.base else { return }
     let bytes = try page(at: end - Int64(size))
@@ -312,11 +304,11 @@ struct RealignmentSearch {
     PageKind(rawValue: bytes[start]).map { PageSurvey.isPossible(bytes, $0, start, layout.usableSize) } ?? false
   }
 
-  /// From where on the page within which the file shifted is as the pages behind it, and which bytes of it are not certain.
+  /// The offset where the page changes alignment, and the uncertain bytes.
   ///
   /// - Parameters:
-  ///   - front: the page read as those before it.
-  ///   - back: the page read as those behind it.
+  ///   - front: the page at the earlier alignment.
+  ///   - back: the page at the later alignment.
   private func seam(
     _ front: [UInt8], _ back: [UInt8], start: Int
   ) -> (offset: Int, hole: Range<Int>?) {
@@ -335,7 +327,6 @@ struct RealignmentSearch {
     let offsets = Set((0..<count).compactMap { front.span.uint16(at: pointers + 2 * $0) }).sorted()
     let inFront = offsets.map { end(of: front, kind, at: $0) }
     let inBack = offsets.map { end(of: back, kind, at: $0) }
-    // The cells up to one are right in front, those from it on behind.
     var best = (good: -1, split: 0)
     var good = inBack.count { $0 != nil }
     for split in 0...offsets.count {
@@ -347,13 +338,13 @@ struct RealignmentSearch {
     let first = (best.split..<offsets.count).first { inBack[$0] != nil }
     let upper = first.map { offsets[$0] } ?? size
     guard let last else { return (upper, first == 0 ? nil : content..<max(content, upper)) }
-    // A cell within which the file shifted has its beginning in front.
+    // A cell across the shift begins in front.
     let isTorn = last + 1 == first ?? offsets.count
     let lower = isTorn ? offsets[last] : inFront[last] ?? offsets[last]
     return (upper, lower..<max(lower, upper))
   }
 
-  /// How many pointers lead to cells where the file shifted within their array.
+  /// The valid cells if the shift lies within the pointer array.
   private func cells(
     of front: [UInt8], _ back: [UInt8], from offset: Int, _ array: Range<Int>, _ kind: PageKind
   ) -> Int {
@@ -362,7 +353,6 @@ struct RealignmentSearch {
       .count { end(of: back, kind, at: $0) != nil }
   }
 
-  /// Where a cell with a whole record ends; nil where there is none.
   private func end(of page: [UInt8], _ kind: PageKind, at offset: Int) -> Int? {
     let bytes = page.span
     guard let cell = LeafCell(bytes, kind: kind, at: offset, index: 0, geometry: layout.geometry),

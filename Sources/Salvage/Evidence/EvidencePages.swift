@@ -2,77 +2,60 @@ package import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// The pages of a store as they lie in its files, for people to look at: each image of each page, never through SQLite.
-///
-/// The files are opened for reading once, and may be read from several threads.
+/// All images of a store's pages for display, read without SQLite; thread-safe.
 package struct EvidencePages: Sendable {
-  /// Which bytes of a page are meant.
   package enum Image: Sendable, Hashable {
-    /// Those that count: the newest committed ones.
+    /// The newest committed one.
     case current
 
-    /// Those of the database file itself.
     case main
 
-    /// Those of a frame of the write-ahead log, counted from 1.
+    /// The one in a log frame, counted from 1.
     case frame(Int)
   }
 
-  /// A frame of the write-ahead log by its header.
   package struct Frame: Sendable, Hashable {
-    /// Its number, from 1.
     package var number: Int
 
-    /// The page whose image it holds.
     package var page: UInt32
 
-    /// The number of pages of the database after it, where it ends a transaction; 0 elsewhere.
+    /// The page count after a commit, else 0.
     package var databasePages: UInt32
 
-    /// Whether it is of the log's present round, by its salts.
+    /// Whether the salts match the log's header.
     package var isOfThisRound: Bool
   }
 
-  /// The bytes of a page, and where they lie.
   package struct Content: Sendable {
-    /// The page.
     package var number: UInt32
 
-    /// As many bytes as a page has; those that the file does not hold are zeros.
+    /// The full page, zero-filled past the end of the file.
     package var bytes: [UInt8]
 
-    /// How many of them the file holds.
+    /// The number of bytes present in the file.
     package var presentCount: Int
 
-    /// The file they are in.
     package var part: StoreFileSet.Part
 
-    /// Where in the file they begin.
     package var offset: Int64
 
-    /// The frame of the log, where they are in it.
     package var frame: Int?
 
-    /// Whether SQLite would not have read them, though they are the newest.
+    /// Whether SQLite would have ignored this newest image.
     package var isDoubtful: Bool
   }
 
-  /// The size of a page in bytes.
   package var pageSize: Int { layout.pageSize }
 
-  /// The usable bytes of a page.
   package var usableSize: Int { layout.usableSize }
 
-  /// How payloads are divided between pages.
   package var geometry: PayloadGeometry { layout.geometry }
 
-  /// The encoding of text.
   package var encoding: TextEncoding { layout.encoding }
 
-  /// The highest page number of which any byte exists.
+  /// The highest number of a page with any byte.
   package let pageCount: UInt32
 
-  /// The frames of each page in the log, in the order of the log.
   package let frames: [UInt32: [Frame]]
 
   private let evidence: Evidence
@@ -81,16 +64,16 @@ package struct EvidencePages: Sendable {
 
   private static let maximumFrames = 1 << 20
 
-  /// Opens the files of a store.
+  /// Opens a store.
   ///
-  /// - Throws: ``SalvageError`` where nothing of a database is found, or a file cannot be read.
+  /// - Throws: ``SalvageError`` if no database is found or a file is unreadable.
   package init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
     evidence = try Evidence(path, in: fileSystem)
     let reader = try PageReader.open(evidence)
     layout = reader.layout
     overlay = reader.overlay
     frames = try Self.frames(evidence.log, pageSize: layout.pageSize)
-    // A frame can name any page; only as many can exist as there are frames.
+    // A frame can name any page; there are at most as many pages as frames.
     let reach = UInt32(clamping: Int64(reader.pageCount) + Int64(frames.count))
     pageCount = max(reader.pageCount, frames.keys.filter { $0 <= reach }.max() ?? 0)
   }
@@ -115,9 +98,6 @@ package struct EvidencePages: Sendable {
     return result
   }
 
-  /// A page's bytes; nil where there are none.
-  ///
-  /// - Throws: ``SalvageError`` where a file cannot be read.
   package func page(_ number: UInt32, _ image: Image = .current) throws(SalvageError) -> Content? {
     guard number > 0, number <= pageCount else { return nil }
     switch image {

@@ -1,57 +1,51 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Where the pages are in a file, and how they are to be read.
 struct FileLayout {
-  /// The page size in bytes.
   var pageSize: Int
 
-  /// The usable bytes of a page.
   var usableSize: Int
 
   /// The offset of page 1 in the file.
   var base: Int64
 
-  /// The header; nil where it is destroyed.
+  /// The header; nil if destroyed.
   var header: DatabaseHeader?
 
   var encoding: TextEncoding
 
-  /// The pages of which any byte is in the file.
+  /// The number of pages, including a partial last one.
   var pageCount: UInt32
 
-  /// Of the pages that were looked at, those that are none of any kind.
+  /// Sampled pages of no known kind.
   var strangePages = 0
 
-  /// The offsets of other databases in the file, which are left alone.
+  /// The offsets of other, ignored databases.
   var otherDatabases: [Int64] = []
 
-  /// Whether the pages were found by their looks, because there is no header.
+  /// Whether the pages alone gave the layout.
   var isGuessed: Bool { header == nil }
 
-  /// How payloads are divided between pages.
   var geometry: PayloadGeometry { PayloadGeometry(usableSize: usableSize) }
 
-  /// Where pages with special numbers are.
   var layout: PageLayout { PageLayout(pageSize: pageSize, usableSize: usableSize) }
 }
 
-/// Finds the layout of a file by its header, wherever that is, or by the looks of its pages.
+/// Finds a file's layout by its header, at any offset, or by its pages.
 struct FileLayoutSearch {
   let main: any ByteSource
 
-  /// Page sizes that a log or journal tells of, the likeliest first.
+  /// Page sizes by log or journal, likeliest first.
   var sizesElsewhere: [Int] = []
 
-  /// The offset of the database that is to be read; nil for the one that is to be taken where nothing is asked for.
+  /// The requested database's offset, if any.
   var offset: Int64?
 
   static let pageSizes = (9...16).map { 1 << $0 }
 
-  /// The layout of the database in the file; nil where no page is found, or no database begins where one is asked for.
+  /// Finds the database's layout; nil without any page, or if no database begins at the requested offset.
   ///
-  /// Of several databases the one at the beginning is taken; where none begins there, the first that Core Data wrote, else
-  /// the largest.
+  /// Offset 0 comes first, then Core Data's first database, then the largest.
   func find() throws(SalvageError) -> FileLayout? {
     guard var layout = try offset == nil ? single() : chosen() else { return nil }
     guard let header = layout.header, header.hasMagic, header.isPageCountValid else { return layout }
@@ -72,14 +66,12 @@ struct FileLayoutSearch {
     return layout
   }
 
-  /// The layout of the database that is asked for.
   private func chosen() throws(SalvageError) -> FileLayout? {
     guard let offset, offset >= 0, offset < main.count, let header = try header(at: offset), let size = header.pageSize
     else { return nil }
     return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
   }
 
-  /// The layout by the header that the file begins with; nil where none can be believed.
   func stated() throws(SalvageError) -> FileLayout? {
     guard let header = try header(at: 0), let size = header.pageSize else { return nil }
     return try layout(header: header, size: size, base: 0, vote: try vote(size: size, base: 0))
@@ -87,7 +79,7 @@ struct FileLayoutSearch {
 
   private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
-      // One flipped bit in a header must not hide everything, and a header that lies must not be believed.
+      // One flipped bit must not hide everything, and a false header must not be believed.
       let stated = try vote(size: size, base: 0)
       if stated.isConvincing { return try layout(header: header, size: size, base: 0, vote: stated) }
       if let best = try bestVote(residue: 0), best.size != size,
@@ -99,7 +91,7 @@ struct FileLayoutSearch {
     }
     let here = try bestVote(residue: 0)
     if let (offset, header) = try embeddedHeader(), let size = header.pageSize {
-      // A database inside of a value of this one does not count.
+      // Ignores a database stored in a value of this one.
       let isInside = offset % Int64(size) == 0 && here.map { $0.size == size && $0.firstPage < offset } == true
       if !isInside {
         return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
@@ -116,7 +108,7 @@ struct FileLayoutSearch {
     let reserved = try reserved(header, vote)
     let encoding = encoding(header, vote)
     var header = header
-    // What the pages contradict is put right, so that no other reader believes it.
+    // Corrects the header for all later readers.
     if header?.pageSize != size { header?.storedPageSize = size == 65536 ? 1 : size }
     header?.reservedBytes = UInt8(reserved)
     if header?.encoding != encoding { header?.storedEncoding = encoding.rawValue }
@@ -127,7 +119,7 @@ struct FileLayoutSearch {
       strangePages: vote.strangePages)
   }
 
-  /// A header that can be believed: the magic bytes and a page size, or all that never changes.
+  /// A header with magic bytes and page size, or with all constant fields.
   private func header(at offset: Int64) throws(SalvageError) -> DatabaseHeader? {
     guard let header = DatabaseHeader(try main.piece(at: offset, length: DatabaseHeader.length)),
       header.pageSize != nil, header.hasMagic || header.hasUsualFractions,
@@ -140,18 +132,15 @@ struct FileLayoutSearch {
     var offset: Int64
     var header: DatabaseHeader
 
-    /// Where it ends by its header.
     var end: Int64 { offset + Int64(header.pageCount) * Int64(header.pageSize ?? 0) }
   }
 
-  /// The header behind the file's beginning that is to be taken: the first of a database of Core Data's, else that of the
-  /// largest.
+  /// The embedded header to use: Core Data's first database, else the largest.
   private func embeddedHeader() throws(SalvageError) -> (Int64, DatabaseHeader)? {
     let found = try embeddedHeaders(from: 1, before: main.count)
     if found.count > 1 {
       for one in found where try isCoreData(one) { return (one.offset, one.header) }
     }
-    // Of equally large ones the first.
     var best: Embedded?
     for one in found where one.header.pageCount > best?.header.pageCount ?? 0 { best = one }
     return (best ?? found.first).map { ($0.offset, $0.header) }
@@ -164,7 +153,7 @@ struct FileLayoutSearch {
       || !Self.places(of: Array("Z\0_\0P\0R\0I\0M\0A\0R\0Y\0K\0E\0Y".utf8), in: schema.span).isEmpty
   }
 
-  /// The headers in a part of the file, but none within a database whose header comes before it.
+  /// The headers in a range, except those within a preceding database.
   private func embeddedHeaders(from start: Int64, before end: Int64) throws(SalvageError) -> [Embedded] {
     let length = 1 << 20
     let magic = DatabaseHeader.magic

@@ -2,52 +2,49 @@ import Platform
 internal import SQLiteFormat
 
 extension FileLayoutSearch {
-  /// What the pages of one size and place look like.
+  /// Statistics of sampled pages at one page size and base.
   struct Vote {
     var size: Int
     var base: Int64
 
-    /// The bytes at the end of each page that are taken for reserved, by which payloads are divided between pages.
     var assumedReserved = 0
 
-    /// Pages of b-trees among those looked at.
+    /// B-tree pages with cells.
     var pages = 0
 
-    /// Pages that are none of a b-tree, and begin with no number of a page either.
+    /// Pages that are neither b-tree pages nor begin with a valid page number.
     var strangePages = 0
 
-    /// The offset of the first of them.
     var firstPage = Int64.max
 
-    /// Pages whose content reaches to their end, or to bytes that may be reserved; empty ones count that say so.
+    /// Pages with content up to their end or to possible reserved bytes.
     ///
-    /// With a page size that is too large hardly any page does, with one that is too small none is a page at all.
+    /// Hardly any page qualifies at too large a page size; at too small a size no page is a b-tree page at all.
     var filled = 0
 
-    /// Empty leaves; they are not among ``pages``.
+    /// Empty leaves, not counted in ``pages``.
     var emptyPages = 0
 
-    /// The bytes that those pages leave at their ends, and empty ones say that they do.
+    /// Page counts by bytes after the content.
     var reservedCounts: [Int: Int] = [:]
 
-    /// Texts that look like UTF-8, UTF-16 little-endian and UTF-16 big-endian.
+    /// Texts resembling UTF-8, UTF-16LE and UTF-16BE.
     var encodings = [0, 0, 0]
 
-    /// Rows of `sqlite_schema` whose first word is in UTF-8, UTF-16 little-endian and UTF-16 big-endian.
+    /// Rows of `sqlite_schema` with their first word in UTF-8, UTF-16LE and UTF-16BE.
     var schemaWords = [0, 0, 0]
 
-    /// Texts whose number of bytes is odd.
     var oddTexts = 0
 
-    /// What most pages leave at their ends of what can be reserved; the least of several.
+    /// The most common plausible number of reserved bytes.
     var mostReserved: Int {
       reservedCounts.filter { $0.key <= 255 }.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? 0
     }
 
-    /// Whether nearly all that looks like a page is one of just this size.
+    /// Whether nearly all pages have exactly this size.
     var isConvincing: Bool { filled > 0 && 4 * filled >= 3 * (pages + emptyPages) }
 
-    /// The encoding of the schema's own words; nil where there are none, or some in several.
+    /// The encoding of most schema words; nil without a majority.
     var schemaEncoding: TextEncoding? {
       let most = schemaWords.max() ?? 0
       guard most > 0, schemaWords.reduce(0, +) - most < most, let index = schemaWords.firstIndex(of: most) else {
@@ -56,7 +53,6 @@ extension FileLayoutSearch {
       return [.utf8, .utf16LittleEndian, .utf16BigEndian][index]
     }
 
-    /// How much speaks for the size: pages that are filled, and the number of pages in the header.
     func worth(_ header: DatabaseHeader, length: Int64) -> Double {
       let isLength = header.pageCount > 0 && Int64(header.pageCount) * Int64(size) == length - base
       return Double(filled) + 0.25 * Double(pages) / Double(1 + pages) + (isLength ? 1.5 : 0)
@@ -79,7 +75,7 @@ extension FileLayoutSearch {
     return best
   }
 
-  /// The bytes reserved at the end of each page: what most pages end before, and what the header states where as many do.
+  /// The reserved bytes per page: the header's number if enough pages agree, else the most common.
   func reserved(_ header: DatabaseHeader?, _ vote: Vote) throws(SalvageError) -> Int {
     let stated = header.flatMap { $0.hasUsualFractions ? Int($0.reservedBytes) : nil }
     var best: (reserved: Int, pages: Int)?
@@ -87,13 +83,12 @@ extension FileLayoutSearch {
       guard reserved != best?.reserved else { continue }
       let own = reserved == 0 ? vote : try self.vote(size: vote.size, base: vote.base, reserved: reserved)
       let pages = own.reservedCounts[reserved] ?? 0
-      // A single page that says otherwise may be damaged.
       if best.map({ pages > $0.pages + 1 }) ?? true { best = (reserved, pages) }
     }
     return best?.reserved ?? 0
   }
 
-  /// Looks at up to 256 runs of pages, evenly spread over the file.
+  /// Samples runs of pages across the file.
   func vote(size: Int, base: Int64, reserved: Int = 0) throws(SalvageError) -> Vote {
     var vote = Vote(size: size, base: base)
     vote.assumedReserved = reserved
@@ -119,7 +114,7 @@ extension FileLayoutSearch {
     return vote
   }
 
-  /// Tries every offset of samples of the file: for files that begin with other bytes and whose header is gone too.
+  /// Tries all offsets, for files with foreign leading bytes and no header.
   func unalignedVote() throws(SalvageError) -> Vote? {
     var counts: [Int: [Int: Int]] = [:]
     for part in 0..<4 {
@@ -142,7 +137,7 @@ extension FileLayoutSearch {
       }
     }
     var best: (size: Int, residue: Int, count: Int)?
-    // In a fixed order, so that the same file is always read the same way.
+    // A fixed order, so that results are reproducible.
     for (size, residues) in counts.sorted(by: { $0.key < $1.key }) {
       for (residue, count) in residues.sorted(by: { $0.key < $1.key }) where count > (best?.count ?? 1) {
         best = (size, residue, count)
@@ -155,10 +150,10 @@ extension FileLayoutSearch {
 }
 
 extension FileLayoutSearch {
-  /// The encoding that the header states, unless the texts contradict it.
+  /// The header's encoding, unless the texts contradict it.
   ///
-  /// The schema's own words go first: `table` and `index` are written in the encoding of all text. Where none of them can be
-  /// read, UTF-16 has no odd number of bytes, and no other encoding a zero in every second byte.
+  /// The schema's words `table` and `index` decide first. Otherwise, UTF-16 has no odd byte counts, and only UTF-16 has
+  /// a zero in every second byte.
   func encoding(_ header: DatabaseHeader?, _ vote: Vote) -> TextEncoding {
     if let written = vote.schemaEncoding { return written }
     guard let stated = header?.encoding else { return vote.encoding }

@@ -1,10 +1,9 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Reads a rollback journal: a hot one is undone as far as its records go, and one whose header is destroyed is undone where
-/// its transaction may not have ended.
+/// Undoes a hot rollback journal, or one with a destroyed header if its transaction may be unfinished.
 enum JournalSurvey {
-  /// The page size that a journal states or, where its header is destroyed, its records show; nil where nothing does.
+  /// The page size by header or, if destroyed, by records.
   static func pageSize(_ source: any ByteSource) throws(SalvageError) -> Int? {
     do throws(FormatError) {
       if let size = try RollbackJournal(source).pageSize { return size }
@@ -15,10 +14,10 @@ enum JournalSurvey {
     }
   }
 
-  /// The images to be put back; nil where there is nothing to undo.
+  /// The images to restore, if any.
   ///
-  /// - Parameter isFileReadable: whether any page of the database file can be read; where none can, even a journal whose
-  ///   transaction may have ended is the best that there is, and marked.
+  /// - Parameter isFileReadable: whether any page of the database file is readable; if not, even a possibly finished
+  ///   transaction's journal is used, and marked.
   static func read(
     _ source: any ByteSource, _ main: any ByteSource, _ layout: FileLayout, isFileReadable: Bool
   ) throws(SalvageError) -> PageOverlay? {
@@ -67,8 +66,9 @@ enum JournalSurvey {
     return overlay
   }
 
-  /// Whether a journal that was read is not of the file's present state, as the counter of transactions on its first page
-  /// shows: the file has that very counter until the transaction ends, and the next one from then on.
+  /// Whether the change counter on page 1 contradicts the journal.
+  ///
+  /// The file keeps the journal's counter until the transaction ends, and then has the next one.
   static func isContradicted(_ reader: PageReader, _ evidence: Evidence) throws(SalvageError) -> Bool {
     guard let journal = evidence.journal, let overlay = reader.overlay, overlay.source == .journal,
       let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
@@ -82,17 +82,14 @@ enum JournalSurvey {
   }
 }
 
-/// Where the newest committed image of a page is, if not in the database file.
+/// The newest committed page images outside the database file.
 struct PageOverlay {
-  /// The image of one page.
   struct Image {
-    /// The offset of the page's bytes in the log or journal.
     var offset: Int64
 
-    /// The number of the frame or record, from 1.
     var number: Int
 
-    /// Whether SQLite would not have read it: it is there, and the newest, and its place in a chain is broken.
+    /// Whether SQLite would ignore this newest image because of a broken chain.
     var isDoubtful: Bool
   }
 
@@ -103,33 +100,27 @@ struct PageOverlay {
 
   var source: Source
 
-  /// The newest image of each page.
   var images: [UInt32: Image] = [:]
 
-  /// The number of pages that the database has with them; nil where that is not told.
   var pageCount: UInt32?
 
-  /// The page size that the log or journal states or shows.
   var pageSize: Int
 
-  /// The newest image of each page in a transaction that never ended; only in logs.
+  /// Images of an unfinished transaction; only in logs.
   var uncommitted: [UInt32: Image] = [:]
 
-  /// Images that SQLite would not have read.
   var doubtfulCount = 0
 
-  /// Images of transactions that never ended.
   var uncommittedCount = 0
 
-  /// Images of other pages' older versions, committed ones.
+  /// Older committed images.
   var supersededCount = 0
 
-  /// Whether the log or journal had more: a frame begins behind the last whole one, or records are gone or damaged.
+  /// Whether the last frame is incomplete, or journal records are lost or damaged.
   var isCutOff = false
 
-  /// Whether the database file contradicts it: it may be of another time or another store, and all of it is marked.
+  /// Whether the database file contradicts it, so that its rows are marked.
   var isContradicted = false
 
-  /// What is to be said of it, in words for the report.
   var remarks: [String] = []
 }

@@ -1,16 +1,14 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Whether a write-ahead log is of an earlier time than the database file that it lies beside.
+/// Determines whether a log is older than its database file.
 ///
-/// What only ever grows tells: the counters on the first page, the highest keys that Core Data gave and, but for what makes a
-/// file shorter, the number of its pages.
+/// Compares values that only grow: page 1's counters, Core Data's highest keys and, without truncation, the page count.
 struct LogAge {
   private let crawl: Crawl
   private let overlay: PageOverlay
   private let log: any ByteSource
 
-  /// The log of a walked store; nil where none is used.
   init?(_ crawl: Crawl, _ evidence: Evidence) {
     guard let overlay = crawl.reader.overlay, overlay.source == .log, let log = evidence.log,
       crawl.reader.layout.pageCount > 0
@@ -22,9 +20,6 @@ struct LogAge {
 
   private var reader: PageReader { crawl.reader }
 
-  /// Whether anything in the log is from before what the file has.
-  ///
-  /// - Parameter entries: the list of tables.
   func isOlder(_ entries: [SchemaEntry]) throws(SalvageError) -> Bool {
     let found = DatabaseHeader(try reader.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
     let main = found.flatMap { $0.hasMagic && $0.hasUsualFractions ? $0 : nil }
@@ -40,9 +35,10 @@ struct LogAge {
     return false
   }
 
-  /// Whether the file goes on behind the end that the log gives it, or did before it was cut off.
+  /// Whether the file extends past the log's end, or did before truncation.
   ///
-  /// Of its own log only one says so that made the file shorter: it has nearly all pages, or the file has pointer maps.
+  /// The file's own log ends earlier only after shrinking the file: it has nearly all pages, or the file has pointer
+  /// maps.
   private func endsBefore(_ main: DatabaseHeader?) throws(SalvageError) -> Bool {
     guard let end = overlay.pageCount,
       !EarlierImages.mayHaveShortened(
@@ -59,9 +55,6 @@ struct LogAge {
     }
   }
 
-  /// Whether a page in the file leads behind an end.
-  ///
-  /// - Parameter stated: how many pages the file had by its header; nil where that is lost.
   private func leadsBehind(_ end: UInt32, before stated: UInt32?) throws(SalvageError) -> Bool {
     let last = stated ?? end.addingReportingOverflow(end).partialValue
     var bytes = reader.makeBuffer()
@@ -73,17 +66,17 @@ struct LogAge {
       else { continue }
       let places = (0..<count).map { bytes.span.uint16(at: start + kind.headerLength + 2 * $0) ?? 0 } + [start + 8]
       let children = places.map { bytes.span.uint32(at: $0) ?? 0 }
-      // One child that is out of range may be a damaged number; all of a sound page are in it.
+      // One child out of range may be damage; all must be in range.
       if children.allSatisfy({ $0 > 0 && $0 <= last }), children.contains(where: { $0 > end }) { return true }
     }
     return false
   }
 
-  /// Whether the highest keys that the log has of Core Data's entities are lower than those of the file, and none is higher.
+  /// Whether some of Core Data's highest keys are lower in the log, and none is higher.
   private func hasLowerKeys(_ page: UInt32) throws(SalvageError) -> Bool {
     guard overlay.images[page] != nil, page <= reader.layout.pageCount else { return false }
     if let end = overlay.pageCount, overlay.images.keys.count(where: { $0 <= end }) >= Int(end) - 1 {
-      // A log that has all pages of its database is the whole of it, as where the store was made anew.
+      // A log with all pages replaces the database, as after a rebuild.
       return false
     }
     var bytes = reader.makeBuffer()

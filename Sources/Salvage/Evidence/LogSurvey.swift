@@ -1,11 +1,10 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Reads a write-ahead log as far as it makes sense, and not only as far as its chain of checksums is whole.
+/// Reads a write-ahead log beyond the first break in its checksums.
 ///
-/// Each frame keeps the checksum up to its end, so a frame can be proved by the one before it, whatever happened to the
-/// frames before that or to the header, and at whatever offset it begins. A frame that is not proved, and those behind it,
-/// are used and marked.
+/// Each frame stores the running checksum, so its predecessor alone can verify it, at any offset. Unverified frames and
+/// those after them are used, but marked.
 struct LogSurvey {
   private let source: any ByteSource
   private let pageSize: Int
@@ -17,13 +16,12 @@ struct LogSurvey {
 
   private var hasHeader: Bool
 
-  /// How much of a log's beginning is looked at for its header, or for two frames of which one proves the other, in bytes.
+  /// The bytes searched for the header or two consecutive frames.
   private static let searchLength: Int64 = 1 << 24
 
-  /// How many pairs of frames are tried for that; one that looks like a pair and is none is hostile.
+  /// The most candidate pairs, against hostile logs.
   private static let pairLimit = 4096
 
-  /// The newest frames of the log; nil where no frame of it is worth anything.
   static func read(_ source: any ByteSource, pageSize: Int?) throws(SalvageError) -> PageOverlay? {
     if let survey = try byHeader(source) { return try survey.overlay() }
     guard let pageSize else { return nil }
@@ -48,7 +46,7 @@ struct LogSurvey {
     return nil
   }
 
-  /// By the first two frames of which one proves the other, wherever they begin.
+  /// Starts at the first verified pair of frames, at any offset.
   private static func byPair(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
     let length = pageSize + WriteAheadLog.frameHeaderLength
     let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
@@ -74,7 +72,7 @@ struct LogSurvey {
     return nil
   }
 
-  /// By the only frame of a log, which cannot be proved; its salts and its page may still be right.
+  /// Starts at the only frame, which is unverifiable.
   private static func alone(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
     let place = Int64(WriteAheadLog.Header.length)
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
@@ -97,9 +95,9 @@ struct LogSurvey {
     var isBroken = !hasHeader
     var wrongSalts = 0
     var place = first
-    // Where the next frame begins at the earliest, if none does where it should.
+    // The earliest offset of a misplaced next frame.
     var earliest = first
-    // Whether salts alone say that a frame begins here.
+    // Whether only salts suggest a frame here.
     var isGuess = false
     var guesses = 0
     while place + Int64(WriteAheadLog.frameHeaderLength) <= source.count {
@@ -124,7 +122,7 @@ struct LogSurvey {
         guard guesses < Self.pairLimit, let next = try search.find(from: earliest) else { break }
         isGuess = (next - place) % Int64(length) != 0
         if isGuess { guesses += 1 }
-        // Where the head of a frame is hit, its checksum may be right.
+        // If the frame's head is damaged, its checksum may be intact.
         if next == place + Int64(length) { previous = frame.checksum }
         isBroken = true
         place = next
@@ -132,7 +130,7 @@ struct LogSurvey {
         continue
       }
       if !hasSalts { wrongSalts += 1 }
-      // The first frame behind a lost header cannot be proved; the second one proves that it is the first's successor.
+      // After a lost header, only the second frame can be verified.
       if isProved == false || !hasSalts { isBroken = true }
       previous = frame.checksum
       isGuess = false
@@ -140,7 +138,7 @@ struct LogSurvey {
       let image = PageOverlay.Image(
         offset: place + Int64(WriteAheadLog.frameHeaderLength), number: max(1, number), isDoubtful: isBroken)
       transaction.append((frame.page, image))
-      // A frame that is not proved may have lost bytes, so that the next one begins in it.
+      // An unverified frame may have lost bytes and contain the next one.
       earliest = place + (isProved == true ? Int64(length) : Int64(WriteAheadLog.frameHeaderLength))
       place += Int64(length)
       guard frame.pageCount > 0 else { continue }
@@ -157,7 +155,6 @@ struct LogSurvey {
     return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
   }
 
-  /// Whether the frame behind another one has a checksum that leads on from that one's.
   private func isProof(_ frame: LogFrame, at place: Int64) throws(SalvageError) -> Bool {
     let length = pageSize + WriteAheadLog.frameHeaderLength
     let next = try source.piece(at: place + Int64(length), length: length)
@@ -183,7 +180,6 @@ struct LogSurvey {
 }
 
 extension LogFrameSearch {
-  /// The offset of the next header of a frame at or behind an offset; nil where there is none.
   mutating func find(from offset: Int64) throws(SalvageError) -> Int64? {
     do throws(FormatError) {
       return try next(from: offset)

@@ -1,9 +1,7 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Gives the pages of a damaged database by number, newest committed image first.
-///
-/// Not for use from several threads at once.
+/// Reads pages by number, newest committed image first; not thread-safe.
 final class PageReader {
   let main: any ByteSource
   private(set) var layout: FileLayout
@@ -11,30 +9,28 @@ final class PageReader {
   let usableSize: Int
   let geometry: PayloadGeometry
 
-  /// The images of the log or of the journal.
   let overlay: PageOverlay?
   private let overlaySource: (any ByteSource)?
 
-  /// The highest page number of which any byte exists.
+  /// The highest number of a page with any byte.
   let pageCount: UInt32
 
-  /// The highest page number that the store had: more than there are where the end of the file is missing.
+  /// The store's original page count; larger than ``pageCount`` if truncated.
   let statedPageCount: UInt32
 
-  /// Whether the database file contradicts its log or journal, so that what is from there is marked.
+  /// Whether the file contradicts log or journal, so that their pages are marked.
   var isOverlayContradicted = false
 
-  /// Pages whose content stands at another page's place.
+  /// Pages with their content in another place.
   var moved: [UInt32: UInt32] = [:]
 
-  /// Which images of a page a reader gives.
   enum Images {
     case newest
 
-    /// That of a transaction that never ended, where there is one; for looking at it only.
+    /// Those of an unfinished transaction; for display only.
     case uncommitted
 
-    /// That of the database file itself, without log or journal; for looking at it only.
+    /// Those in the database file; for display only.
     case main
   }
 
@@ -57,7 +53,7 @@ final class PageReader {
     overlaySource = overlay.map { $0.source == .log ? evidence.log : evidence.journal } ?? nil
     var count = layout.pageCount
     if let overlay, overlaySource != nil {
-      // A hostile log can name any page; only as many pages can exist as there are images.
+      // A hostile log can name any page; there are at most as many pages as images.
       let reach = UInt32(clamping: Int64(layout.pageCount) + Int64(overlay.images.count) + 65536)
       count = max(count, overlay.images.keys.filter { $0 <= reach }.max() ?? 0)
     }
@@ -68,7 +64,6 @@ final class PageReader {
     window = [UInt8](repeating: 0, count: max(1 << 18, layout.pageSize))
   }
 
-  /// The same pages by other images of them.
   init(showing images: Images, of other: PageReader) {
     main = other.main
     layout = other.layout
@@ -85,12 +80,11 @@ final class PageReader {
     window = [UInt8](repeating: 0, count: other.window.count)
   }
 
-  /// The pages of which the database file has every byte; one that it ends within is none.
   var wholePageCount: UInt32 {
     min(layout.pageCount, UInt32(clamping: max(0, main.count - layout.base) / Int64(pageSize)))
   }
 
-  /// Puts right what the header says of pointer maps, where the pages contradict it.
+  /// Corrects the header's auto-vacuum fields where pages contradict them.
   func settlePointerMaps() throws(SalvageError) {
     let isThere = try PointerMaps(self).isThere
     guard let header = layout.header, header.isAutoVacuum != isThere else { return }
@@ -98,32 +92,30 @@ final class PageReader {
     if !isThere { layout.header?.incrementalVacuum = 0 }
   }
 
-  /// A buffer for a page.
   func makeBuffer() -> [UInt8] { [UInt8](repeating: 0, count: pageSize) }
 
-  /// Whether the image that counts is one that SQLite would not have read, or one that the file contradicts.
+  /// Whether SQLite would ignore the image in use, or the file contradicts it.
   func isDoubtful(_ page: UInt32) -> Bool {
     overlay?.images[page].map { $0.isDoubtful || isOverlayContradicted } ?? false
   }
 
-  /// Whether a rollback journal was undone in part, so that other pages may be of the transaction that it is of.
+  /// Whether a journal was only partly undone, so that other pages may be newer.
   var isOfTwoTimes: Bool { overlay.map { $0.source == .journal && $0.isCutOff } ?? false }
 
-  /// How many bytes of a page are there; fewer than a page only where the file is cut off.
+  /// The bytes of a page that exist; partial only at the end of a truncated file.
   func presentCount(_ page: UInt32) -> Int {
     if overlay?.images[page] != nil { return pageSize }
     let rest = main.count - layout.base - Int64(page - 1) * Int64(pageSize)
     return Int(max(0, min(Int64(pageSize), rest)))
   }
 
-  /// The bytes of a page that are not there, because the file ends before them; nil where there are none.
+  /// The bytes of a page past the end of the file.
   func hole(in page: UInt32) -> Range<Int>? {
     let present = presentCount(page)
     return present < pageSize ? present..<pageSize : nil
   }
 
-  /// The bytes of a page of which nothing tells whether they are right, because the file shifted there; nil where there are
-  /// none.
+  /// The bytes made uncertain by a shift in the file.
   func uncertainBytes(of page: UInt32) -> Range<Int>? {
     guard overlay?.images[page] == nil, let uncertain = (main as? RealignedFile)?.uncertain else { return nil }
     let start = layout.base + Int64(page - 1) * Int64(pageSize)
@@ -133,9 +125,7 @@ final class PageReader {
     }
   }
 
-  /// Reads what counts as a page's content; false where there is none.
-  ///
-  /// What the file does not hold of its last page is zeros.
+  /// Reads a page's effective content, zero-filled past the end of the file; returns false if none exists.
   func read(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     try readPlace(moved.isEmpty ? number : moved[number] ?? number, into: &buffer)
   }
@@ -156,7 +146,6 @@ final class PageReader {
     return try readMain(number, into: &buffer)
   }
 
-  /// Reads a page of the database file itself, without log or journal.
   func readMain(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     guard number > 0, number <= layout.pageCount else { return false }
     let offset = layout.base + Int64(number - 1) * Int64(pageSize)
@@ -195,9 +184,9 @@ final class PageReader {
 }
 
 extension PageReader {
-  /// Finds the layout of a store's file, and what log or journal add to it.
+  /// Finds the file's layout, and applies log or journal.
   ///
-  /// - Throws: ``SalvageError``: `nothing-to-salvage` where no page is found.
+  /// - Throws: ``SalvageError``: `nothing-to-salvage` if no page is found.
   static func open(_ evidence: Evidence, _ use: EvidenceUse = EvidenceUse()) throws(SalvageError) -> PageReader {
     let reader = try reader(evidence, use)
     try reader.settlePointerMaps()
@@ -231,7 +220,7 @@ extension PageReader {
     return PageReader(evidence: evidence, layout: layout, overlay: overlay)
   }
 
-  /// The layout by the file, or where no page of it can be read, by its log or journal.
+  /// The layout by the file, else by its log or journal.
   private static func layout(
     _ evidence: Evidence, at offset: Int64?
   ) throws(SalvageError) -> (layout: FileLayout, isFileReadable: Bool) {
@@ -274,7 +263,7 @@ extension PageReader {
     return found
   }
 
-  /// Takes the text encoding and the reserved bytes from the images of a log or journal, where nothing else tells.
+  /// Infers encoding and reserved bytes from images, as a last resort.
   private static func learn(
     _ layout: inout FileLayout, from overlay: PageOverlay, in source: any ByteSource
   ) throws(SalvageError) {
@@ -288,10 +277,9 @@ extension PageReader {
     layout.usableSize = layout.pageSize - vote.mostReserved
   }
 
-  /// How many images are looked at for encoding and reserved bytes.
   private static let imagesToLearnFrom = 256
 
-  /// Leaves of an older log's images only those of pages that the file lacks, and marks them.
+  /// Keeps only images of pages that the file lacks, and marks them.
   private static func leaveWhatFileLacks(
     in overlay: inout PageOverlay, _ log: any ByteSource, _ main: any ByteSource, _ layout: FileLayout
   ) throws(SalvageError) {
@@ -306,7 +294,7 @@ extension PageReader {
       guard own.count == size, !PageSurvey.isZero(own.span) else { continue }
       let older = try log.piece(at: image.offset, length: size)
       let start = page == 1 ? DatabaseHeader.length : 0
-      // What is no page of a tree may be part of a long value, unless the log says that a tree's page was there.
+      // It may be an overflow page, unless the log has a b-tree page there.
       if isTreePage(own.span, start, layout) || !isTreePage(older.span, start, layout) { overlay.images[page] = nil }
     }
   }
@@ -318,7 +306,6 @@ extension PageReader {
 }
 
 extension SalvageError {
-  /// The error of evidence in which there is nothing of a database.
   static func nothing(in evidence: Evidence) -> SalvageError {
     let isEmpty = evidence.main.count == 0 && evidence.log == nil && evidence.journal == nil
     return SalvageError(
@@ -327,25 +314,19 @@ extension SalvageError {
   }
 }
 
-/// Which of the files beside a database file are read, and how, and where the database begins.
 struct EvidenceUse: Hashable {
-  /// How the write-ahead log is used.
   enum Log: Hashable {
-    /// Its newest committed images count.
     case newest
 
-    /// It is older than the file: only what the file lacks is taken from it, and marked.
+    /// An older log: only pages that the file lacks are used, and marked.
     case whereFileLacks
 
     case none
   }
 
-  /// How the write-ahead log is used.
   var log = Log.newest
 
-  /// Whether a rollback journal is undone.
   var undoesJournal = true
 
-  /// Where the database begins in the file; nil for the one that is to be taken.
   var offset: Int64?
 }

@@ -1,31 +1,28 @@
 internal import Platform
 
-/// A file into which bytes were put, or from which some were taken, with each part at the place that it had before.
+/// A file with inserted or lost bytes, with each part at its original place.
 struct RealignedFile: ByteSource {
-  /// Bytes that follow one another, up to the next part.
   struct Part {
     var place: Int64
 
-    /// Where in the file they are.
+    /// The offset in the actual file.
     var offset: Int64
   }
 
-  /// Why the bytes are not where they should be.
   enum Reason {
-    /// Bytes are missing, or too many, within pages.
+    /// Bytes lost or inserted.
     case shifted
 
-    /// A carriage return stands before each line feed.
+    /// A carriage return before each line feed.
     case lineEnds
   }
 
   let file: any ByteSource
   let reason: Reason
 
-  /// In the order of their places; the first begins at 0.
   let parts: [Part]
 
-  /// The places of bytes of which nothing tells whether they are right.
+  /// The places of possibly wrong bytes.
   let uncertain: [Range<Int64>]
 
   let count: Int64
@@ -38,7 +35,6 @@ struct RealignedFile: ByteSource {
     count = file.count - (parts.last.map { $0.offset - $0.place } ?? 0)
   }
 
-  /// Where in the file the byte of a place is.
   func offset(of place: Int64) -> Int64 {
     let part = parts[index(of: place)]
     return part.offset + place - part.place
@@ -74,6 +70,5 @@ struct RealignedFile: ByteSource {
 }
 
 extension ByteSource {
-  /// Where in the file on the disk the byte of a place is.
   func fileOffset(of place: Int64) -> Int64 { (self as? RealignedFile)?.offset(of: place) ?? place }
 }

@@ -1,58 +1,47 @@
 import Platform
 internal import SQLiteFormat
 
-/// What the pages that can be read both in the database file and in its log or journal say about whether the two belong
-/// together.
+/// Compares pages readable in both the database file and its log or journal, to see whether they belong together.
 ///
-/// Only what is readable on both sides counts: a file that is blank, random, cut off or missing contradicts nothing. Where a
-/// page of the one leads to a page of the other, SQLite wrote both for one tree, and the keys below it lie between those
-/// above. And a row that was changed has mostly one of its longer values as before.
+/// Unreadable content proves no mismatch. Links between the files mean that SQLite wrote both for one tree, so keys
+/// must match. A changed row usually keeps one of its longer values.
 struct SharedPages {
-  /// The places at which a tree goes from one file to the other.
+  /// The parent-child links between the two files.
   private(set) var links = CrossingLinks()
 
-  /// Pages that are of one kind of tree in both, and have records of one length or of one row.
+  /// Pages of one tree kind, with records of one length or a shared row.
   private(set) var alikePages = 0
 
-  /// Pages of a tree in the file that are none in the log or journal, or of a table in one and of an index in the other, or
-  /// have records of other lengths.
+  /// Pages of different kinds, or with records of different lengths.
   private(set) var unlikePages = 0
 
-  /// Rows that have a longer value in common in both.
+  /// Rows with a longer value in common.
   private(set) var relatedRows = 0
 
-  /// Rows of which several longer values are in both, each another one.
+  /// Rows with several longer values, all different.
   private(set) var unrelatedRows = 0
 
-  /// The most pages that are compared with their other image.
   private static let pageLimit = 1024
 
-  /// The most rows of a page that are compared.
   private static let rowLimit = 64
 
-  /// The fewest rows that show that a log is another store's.
+  /// The fewest rows that prove a log foreign.
   private static let rowMinimum = 8
 
-  /// The length from which a value is not equal by chance, in bytes.
+  /// The least bytes of a value unlikely to match by chance.
   private static let longLength = 8
 
-  /// The tables of which every store of an app has the same rows.
+  /// Tables with the same rows in every store of an app.
   private static let commonTables = ["Z_PRIMARYKEY", "Z_MODELCACHE"]
 
-  /// Whether the trees of the file and those of the log or journal are not the same ones.
   var hasOtherTrees: Bool { links.areContradicted }
 
-  /// Whether most of the pages in both are of other trees.
   var hasOtherPages: Bool { unlikePages > alikePages }
 
-  /// Whether the rows of the file and those of the log or journal have nothing to do with each other.
   var hasOtherRows: Bool {
     unrelatedRows >= Self.rowMinimum && relatedRows * 8 <= unrelatedRows && links.contradicting >= links.fitting
   }
 
-  /// Compares a walked store's file with its log or journal.
-  ///
-  /// - Parameter entries: the list of tables.
   init(_ crawl: Crawl, _ entries: [SchemaEntry]) throws(SalvageError) {
     guard let overlay = crawl.reader.overlay, crawl.reader.main.count > 0 else { return }
     try addLinks(crawl, overlay)
@@ -70,7 +59,6 @@ struct SharedPages {
     }
   }
 
-  /// Adds the places at which a tree goes from one file to the other.
   private mutating func addLinks(_ crawl: Crawl, _ overlay: PageOverlay) throws(SalvageError) {
     let map = crawl.map
     guard map.pageCount > 1 else { return }
@@ -93,7 +81,7 @@ struct SharedPages {
   }
 
   private mutating func add(_ newer: Span<UInt8>, _ older: Span<UInt8>, _ reader: PageReader) {
-    // A page of the file that is damaged contradicts nothing, and one of a log is as it was written.
+    // A damaged page proves no mismatch; log pages are intact.
     guard let other = PageKind(rawValue: older[0]), PageSurvey.isPossible(older, other, 0, reader.usableSize) else {
       return
     }
@@ -136,14 +124,12 @@ struct SharedPages {
     }
   }
 
-  /// How many longer values of two records, each at its place, are equal, and how many are not.
   private static func commonValues(
     _ one: Span<UInt8>, _ cell: LeafCell, _ other: Span<UInt8>, _ otherCell: LeafCell
   ) -> (equal: Int, different: Int) {
     var equal = 0
     var different = 0
     let (values, others) = (longValues(one, cell), longValues(other, otherCell))
-    // Records of other lengths may be of another table.
     guard values.count == others.count else { return (0, 0) }
     for (value, second) in zip(values, others) {
       guard let value, let second else { continue }
@@ -158,7 +144,7 @@ struct SharedPages {
     return (equal, different)
   }
 
-  /// Where on a page the values of a cell's record are; nil for one that is short, or that goes on on another page.
+  /// The ranges of values; nil if short or on overflow pages.
   private static func longValues(_ bytes: Span<UInt8>, _ cell: LeafCell) -> [Range<Int>?] {
     let end = cell.payload + cell.local
     var offset = cell.payload

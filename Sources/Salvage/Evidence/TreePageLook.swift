@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// Tells pages of b-trees by their looks alone.
+/// Recognizes b-tree pages by their bytes alone.
 enum TreePageLook {
-  /// Whether the bytes are a page of a b-tree with at least one cell; adds what it shows to a vote.
+  /// Whether the bytes are a b-tree page with cells; updates the vote.
   static func add(_ bytes: Span<UInt8>, isFirst: Bool, to vote: inout FileLayoutSearch.Vote) -> Bool {
     let start = isFirst ? DatabaseHeader.length : 0
     guard start + 12 < bytes.count, let kind = PageKind(rawValue: bytes[start]),
@@ -30,13 +30,13 @@ enum TreePageLook {
     end = max(end, endOfFreeBlocks(bytes, start: start))
     vote.pages += 1
     if bytes.count - end <= 255 { vote.filled += 1 }
-    // What is less than the fragments may be one of them.
+    // A rest no longer than the fragments may be one of them.
     let rest = bytes.count - end
     vote.reservedCounts[rest <= Int(bytes[start + 7]) ? 0 : rest, default: 0] += 1
     return true
   }
 
-  /// Whether every byte of a page of a b-tree belongs to a cell or is free.
+  /// Whether every byte belongs to a cell or is free.
   static func isWhole(_ bytes: Span<UInt8>, start: Int, usableSize: Int) -> Bool {
     guard start + 12 < bytes.count, let kind = PageKind(rawValue: bytes[start]),
       PageSurvey.isPossible(bytes, kind, start, usableSize), let count = bytes.uint16(at: start + 3)
@@ -55,7 +55,7 @@ enum TreePageLook {
     return used == usableSize
   }
 
-  /// An empty leaf states where its content would begin, which is the end of the page.
+  /// Adds an empty leaf, which states its content start, the end of the page.
   private static func addEmpty(
     _ bytes: Span<UInt8>, _ kind: PageKind, start: Int, content: Int, to vote: inout FileLayoutSearch.Vote
   ) {
@@ -67,7 +67,6 @@ enum TreePageLook {
     vote.reservedCounts[bytes.count - end, default: 0] += 1
   }
 
-  /// Where the last free block of a page ends; 0 where it has none.
   private static func endOfFreeBlocks(_ bytes: Span<UInt8>, start: Int) -> Int {
     var block = bytes.uint16(at: start + 1) ?? 0
     var end = 0
@@ -80,10 +79,8 @@ enum TreePageLook {
     return end
   }
 
-  /// The words that the first column of `sqlite_schema` holds.
   private static let schemaWords = ["table", "index", "view", "trigger"].map { Array($0.utf8) }
 
-  /// Counts the encoding of a row of `sqlite_schema`.
   private static func addSchemaWord(_ bytes: Span<UInt8>, _ payload: Range<Int>, to vote: inout FileLayoutSearch.Vote) {
     var offset = payload.lowerBound
     guard let length = Varint.read(bytes, at: &offset, before: payload.upperBound), length >= 6,

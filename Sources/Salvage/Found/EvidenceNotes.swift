@@ -1,24 +1,22 @@
-/// Where each row of the result came from, kept in the result itself.
+/// The origin of each row, stored within the result.
 ///
-/// Whole pages are one note each; only rows that are not simply cells of a healthy page have a note of their own. Notes are
-/// packed as JSON, up to twenty thousand to a row of the table `lazaret_evidence`, and the views `lazaret_pages` and
-/// `lazaret_provenance` unpack them.
+/// Pages take one note each; only rows that aren't plain cells of a healthy page have their own. Notes are JSON, up to
+/// 20,000 per row of the table `lazaret_evidence`; the views `lazaret_pages` and `lazaret_provenance` unpack them.
 package final class EvidenceNotes {
-  /// How far a row is to be believed.
   enum Certainty: String {
     case certain
     case probable
     case doubtful
   }
 
-  /// How the reason begins why a row was set aside that no transaction committed.
+  /// The prefix of reasons for uncommitted rows.
   package static let uncommitted = "not committed; "
 
   private static let notesPerRow = 20_000
 
-  /// The query of the view `lazaret_pages`, over the notes of an attached database, such as `raw.`.
+  /// The query of `lazaret_pages`, over an attached database, such as `raw.`.
   ///
-  /// Where schemas are not trusted, the view itself cannot be read: SQLite before 3.41 takes the functions of JSON for unsafe.
+  /// With untrusted schemas the view itself fails: SQLite before 3.41 considers JSON functions unsafe.
   package static func pages(in schema: String) -> String {
     """
     SELECT value ->> 0 AS "table", value ->> 1 AS page, value ->> 2 AS source, value ->> 3 AS found_by,
@@ -28,7 +26,7 @@ package final class EvidenceNotes {
     """
   }
 
-  /// The query of the view `lazaret_provenance`, likewise.
+  /// The query of `lazaret_provenance`, likewise.
   package static func rows(in schema: String) -> String {
     """
     SELECT value ->> 0 AS "table", value ->> 1 AS "row", value ->> 2 AS "key", value ->> 3 AS page,
@@ -42,7 +40,6 @@ package final class EvidenceNotes {
   private var pages = Notes()
   private var rows = Notes()
 
-  /// Notes that are not written yet, as the inside of a JSON array.
   private struct Notes {
     var bytes: [UInt8] = []
     var count = 0
@@ -66,63 +63,51 @@ package final class EvidenceNotes {
     insertion = try database.prepare("INSERT INTO lazaret_evidence (kind, notes) VALUES (?1, ?2)")
   }
 
-  /// What is noted of a page whose rows are in a live table.
   struct PageNote {
     var page: UInt32
 
-    /// Which file or log its bytes are from.
     var source: String
 
     var foundBy: String
 
-    /// The smallest and the largest rowid among its rows.
     var keys: ClosedRange<Int64>
 
-    /// How many of its rows are live.
     var rows: Int
 
-    /// How far they are to be believed, where none is doubtful.
+    /// The certainty if no row is doubtful.
     var certainty: Certainty
 
-    /// Why all of them are doubtful; nil where they are not.
+    /// The reason if all rows are doubtful.
     var doubt: DoubtReason?
 
-    /// The same, or what else is to be said of it, in words.
     var reason: String?
   }
 
-  /// What is noted of a single row.
   struct RowNote {
-    /// Its rowid in the table of the result.
+    /// The rowid in the result's table.
     var row: Int64
 
-    /// The rowid that it has, or had, in the store; nil where that is lost or there is none.
+    /// The rowid in the store, if known.
     var key: Int64?
 
     var origin: Origin
 
-    /// How far it is to be believed.
     var certainty: Certainty
 
-    /// Why a value of a live row may be wrong; nil where none may be.
     var doubt: DoubtReason?
 
-    /// The same, or what else is to be said of it, in words.
     var reason: String
   }
 
-  /// Where a row was found.
   struct Origin {
     var page: UInt32
 
-    /// The place of its cell in the cell pointer array; nil where nothing points to it.
+    /// The cell pointer index, if any.
     var cell: Int?
 
-    /// Which file, log or part of a page its bytes are from.
     var source: String
   }
 
-  /// Notes a page whose rows are in a live table.
   func notePage(_ table: String, _ note: PageNote) throws(SalvageError) {
     let certainty = note.doubt == nil ? note.certainty : .doubtful
     let why = note.reason.map { Self.quoted($0) } ?? "null"
@@ -143,7 +128,6 @@ package final class EvidenceNotes {
     if rows.count >= Self.notesPerRow { try write("rows", &rows) }
   }
 
-  /// The code of a reason, as the last element of a note; nothing for none.
   private static func code(_ doubt: DoubtReason?) -> String { doubt.map { ",\"\($0.rawValue)\"" } ?? "" }
 
   func finish() throws(SalvageError) {

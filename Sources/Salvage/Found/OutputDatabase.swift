@@ -5,17 +5,16 @@ internal import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// The new database that rows are written into: a plain connection of SQLite's, and the only place of this module that
-/// hands memory to C.
+/// The new database for recovered rows: a plain SQLite connection that passes memory to C.
 ///
-/// Values go into it as the bytes that they are in the damaged file, so that text that is not valid in its encoding stays
-/// text. Nothing is durable until the file is pushed to the disk as a whole; an unfinished one is thrown away.
+/// Values keep their bytes, so text that is invalid in its encoding stays text. Durability comes from a final sync; an
+/// unfinished file is deleted.
 @safe package final class OutputDatabase {
   private let connection: OpaquePointer
   private let path: FilePath
   fileprivate let textEncoding: UInt8
 
-  /// Makes the file; nothing may have its name.
+  /// Creates the file; the name must be free.
   package init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws(SalvageError) {
     self.path = path
     textEncoding =
@@ -24,7 +23,7 @@ package import SystemPackage
       case .utf16LittleEndian: UInt8(SQLITE_UTF16LE)
       case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
       }
-    // SQLite would make it readable by other users; an empty file is a database without tables.
+    // SQLite would make it readable by other users; an empty file is a valid empty database.
     do throws(FileError) {
       if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     } catch {
@@ -54,17 +53,16 @@ package import SystemPackage
 
   deinit { unsafe sqlite3_close_v2(connection) }
 
-  /// The declarations that tables get once their rows are written, by name.
   private var declarations: [(table: String, statement: String)] = []
 
-  /// Notes how a table is to be declared once all rows are written.
+  /// Queues a declaration until all rows are written.
   func declare(_ table: String, later statement: String) { declarations.append((table, statement)) }
 
-  /// Gives the tables their declarations, which SQLite has accepted before: in the schema alone, so that no value changes.
+  /// Applies the queued declarations, already accepted by SQLite, to the schema alone, so that no value changes.
   func declareTables() throws(SalvageError) {
     guard !declarations.isEmpty else { return }
     try execute("PRAGMA writable_schema = ON")
-    // The schema has no index: to look for each name would take the square of their number.
+    // The schema has no index: lookups by name would be quadratic.
     let rows = try tableNumbers("rowid")
     let update = try prepare("UPDATE sqlite_master SET sql = ?1 WHERE rowid = ?2")
     for (table, statement) in declarations {
@@ -74,11 +72,9 @@ package import SystemPackage
       _ = try update.step()
     }
     declarations = []
-    // Reads the schema again.
     try execute("PRAGMA writable_schema = RESET")
   }
 
-  /// A column of numbers of the schema, by the names of the tables or of the indexes.
   package func tableNumbers(_ column: String, of kind: String = "table") throws(SalvageError) -> [String: Int64] {
     let statement = try prepare("SELECT name, \(column) FROM sqlite_master WHERE type = '\(kind)'")
     var numbers: [String: Int64] = [:]
@@ -88,9 +84,9 @@ package import SystemPackage
     return numbers
   }
 
-  /// Makes a table in a file without other tables and drops it: SQLite looks at the whole schema for each that is dropped.
+  /// Tests a CREATE TABLE statement in a scratch file, as SQLite scans the whole schema for each drop.
   ///
-  /// - Returns: what SQLite says against the statement; nil where it takes it.
+  /// - Returns: SQLite's message if refused.
   func refusal(of statement: String, making name: String) throws(SalvageError) -> String? {
     if scratch == nil { scratch = try OutputDatabase("", pageSize: 4096, encoding: .utf8) }
     guard let scratch else { return nil }
@@ -106,13 +102,11 @@ package import SystemPackage
 
   private var scratch: OutputDatabase?
 
-  /// Runs statements that give no rows.
   package func execute(_ sql: String) throws(SalvageError) {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
-  /// Prepares a statement.
   package func prepare(_ sql: String) throws(SalvageError) -> OutputStatement {
     var statement: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
@@ -120,22 +114,20 @@ package import SystemPackage
     return unsafe OutputStatement(statement, of: self)
   }
 
-  /// Whether the last statement changed a row.
   var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
 
-  /// The first number that a query gives; nil where it gives none, or NULL.
+  /// The first number of a query; nil for NULL or no row.
   package func number(_ sql: String) throws(SalvageError) -> Int64? {
     let statement = try prepare(sql)
     guard try statement.step(), !statement.isNull(0) else { return nil }
     return statement.integer(0)
   }
 
-  /// Carries a statement out to its end, whatever SQLite says to it.
+  /// Runs a statement to its end, returning SQLite's errors.
   ///
-  /// A module may take damaged bytes for a size and ask for more memory than there is: that is said of its table, and not of
-  /// this machine.
+  /// A module may mistake damaged bytes for a size and run out of memory; that is the table's fault.
   ///
-  /// - Throws: the error of the file system.
+  /// - Throws: file system errors.
   func answer(_ sql: String) throws(SalvageError) -> VirtualTables.Answer {
     do throws(SalvageError) {
       let statement = try prepare(sql)
@@ -149,13 +141,12 @@ package import SystemPackage
     }
   }
 
-  /// The most columns that a table can have.
   var maximumColumns: Int { unsafe Int(sqlite3_limit(connection, SQLITE_LIMIT_COLUMN, -1)) }
 
-  /// What SQLite says of the last statement that failed; only to be asked of statements that hold no value of a row.
+  /// SQLite's last error; only for statements without row values.
   var message: String { unsafe printable(String(cString: sqlite3_errmsg(connection))) }
 
-  /// The error for a result code; neither SQL nor values are in it.
+  /// The error for a result code, without SQL or values.
   fileprivate func failure(_ code: Int32) -> SalvageError {
     let extended = unsafe sqlite3_extended_errcode(connection)
     return Self.failure(extended & 0xff == code & 0xff ? extended : code, path)
@@ -170,7 +161,6 @@ package import SystemPackage
   }
 }
 
-/// A prepared statement of an ``OutputDatabase``.
 @safe package final class OutputStatement {
   private let statement: OpaquePointer
   private let database: OutputDatabase
@@ -182,9 +172,7 @@ package import SystemPackage
 
   deinit { unsafe sqlite3_finalize(statement) }
 
-  /// Takes one step, and returns whether there is a row.
-  ///
-  /// A statement that is done is ready to run again.
+  /// Steps once; resets the statement at its end, and returns false.
   package func step() throws(SalvageError) -> Bool {
     let code = unsafe sqlite3_step(statement)
     if code == SQLITE_ROW { return true }
@@ -193,16 +181,12 @@ package import SystemPackage
     return false
   }
 
-  /// Makes the statement ready to run again.
   func reset() { unsafe sqlite3_reset(statement) }
 
-  /// An integer of the row that the last step gave.
   func integer(_ column: Int) -> Int64 { unsafe sqlite3_column_int64(statement, Int32(column)) }
 
-  /// Whether a value of the row that the last step gave is NULL.
   func isNull(_ column: Int) -> Bool { unsafe sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
 
-  /// A value of the row that the last step gave, as text.
   func text(_ column: Int) -> String? {
     unsafe sqlite3_column_text(statement, Int32(column)).map { unsafe String(cString: $0) }
   }
@@ -210,11 +194,10 @@ package import SystemPackage
   func bind(_ value: Int64, at index: Int) { unsafe sqlite3_bind_int64(statement, Int32(index), value) }
   func bindNull(at index: Int) { unsafe sqlite3_bind_null(statement, Int32(index)) }
 
-  /// Binds text of our own, or of a definition, whole.
   func bind(_ text: String, at index: Int) {
-    // SQLITE_TRANSIENT: SQLite makes a copy.
+    // SQLITE_TRANSIENT: SQLite copies the bytes.
     let destructor = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-    // With a NUL behind it, since no bytes at all would be none for SQLite.
+    // A trailing NUL, as SQLite takes a null pointer for NULL.
     _ = unsafe (Array(text.utf8) + [0]).withUnsafeBytes { bytes in
       unsafe sqlite3_bind_text64(
         statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count - 1),
@@ -222,7 +205,7 @@ package import SystemPackage
     }
   }
 
-  /// Runs the statement with UTF-8 text of our own, which is not copied, as one of its parameters.
+  /// Runs the statement with uncopied UTF-8 text.
   func run(withText text: [UInt8], at index: Int) throws(SalvageError) {
     let code = unsafe text.withUnsafeBytes { bytes in
       unsafe sqlite3_bind_text64(
@@ -235,7 +218,6 @@ package import SystemPackage
     guard code == SQLITE_DONE else { throw database.failure(code) }
   }
 
-  /// Binds a value of a definition.
   func bind(_ value: Value, at index: Int) {
     switch value {
     case .null: bindNull(at: index)
@@ -250,11 +232,9 @@ package import SystemPackage
     }
   }
 
-  /// Runs the statement with the fields of a record, bound one after the other from a parameter on; returns the number
-  /// of fields that were bound.
+  /// Runs the statement with a record's fields bound in order.
   ///
-  /// The record must be whole and well-formed: a record that is not is bound as far as it goes. The bytes are used only
-  /// until this returns.
+  /// A malformed record is bound as far as it goes. The bytes are used only during the call.
   func insert(
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
@@ -264,7 +244,7 @@ package import SystemPackage
     guard code == SQLITE_DONE else { throw database.failure(code) }
   }
 
-  /// Runs a query with the fields of a record bound; whether it gives a row.
+  /// Whether a query with a record's fields bound has a row.
   func exists(
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
@@ -275,7 +255,6 @@ package import SystemPackage
     return code == SQLITE_ROW
   }
 
-  /// Takes the first step of the statement with the fields of a record bound; returns SQLite's code of it.
   @inline(__always)
   private func step(
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,

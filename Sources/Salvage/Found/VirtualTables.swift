@@ -2,18 +2,16 @@ internal import PersistentStore
 internal import Platform
 package import SQLiteFormat
 
-/// The virtual tables of a store, made again over the tables behind them: full-text and R-tree indexes.
+/// Restores virtual tables, such as full-text and R-tree indexes, over their recovered shadow tables.
 ///
-/// The rows of a virtual table are in ordinary tables, which come back as all tables do. So only its declaration is written
-/// into the schema, as SQLite's own `.dump` does, and then its module checks what it finds. Where it is not satisfied the
-/// virtual table is made anew and given its content once more. What only the app can make stays as it is declared.
+/// Only the declaration is written into the schema, as SQLite's `.dump` does, and checked by the module. If the check
+/// fails, the table is rebuilt from content. Tables that need the app's own code stay as declared.
 package struct VirtualTables {
-  /// What SQLite has to say to a statement.
+  /// SQLite's answer to a statement.
   package enum Answer {
-    /// It was carried out; the first value of its first row, as text.
+    /// The first row's first value as text.
     case done(String?)
 
-    /// It was refused, with this message.
     case refused(String)
   }
 
@@ -25,13 +23,11 @@ package struct VirtualTables {
 
   private let declared: [Declared]
 
-  /// The database, as it is attached, whose tables have the content to make a virtual table anew by; nil where none is.
+  /// The attached database with content for rebuilds.
   private let content: String?
 
-  /// What is to be said of those that were not made again.
   package private(set) var remarks: [String] = []
 
-  /// Finds them among the entries of a schema.
   package init(in entries: [SchemaEntry], content: String? = nil) {
     declared = entries.compactMap { entry in
       guard let sql = entry.sql, let definition = entry.tableDefinition, let module = definition.module,
@@ -42,9 +38,9 @@ package struct VirtualTables {
     self.content = content
   }
 
-  /// Makes them again in the main database of a connection.
+  /// Restores them in a connection's main database.
   ///
-  /// - Parameter ask: carries a statement out to its end.
+  /// - Parameter ask: runs a statement to its end.
   package mutating func make<Problem: Error>(_ ask: (String) throws(Problem) -> Answer) throws(Problem) {
     for table in declared {
       guard let reason = try refusal(of: table, ask) else { continue }
@@ -63,7 +59,7 @@ package struct VirtualTables {
     }
   }
 
-  /// Whether SQLite says that it lacks what only the app adds to it: a module, or what takes words apart.
+  /// Whether SQLite lacks the app's own module or tokenizer.
   private static func isOfApp(_ reason: String) -> Bool {
     [lacksModule, "no such tokenizer", "unknown tokenizer", "error in tokenizer constructor"].contains(
       where: reason.hasPrefix)
@@ -71,7 +67,7 @@ package struct VirtualTables {
 
   private static let lacksModule = "this SQLite lacks the module"
 
-  /// Makes a virtual table anew and gives it its content; returns what is to be said of that, nil where all of it is there.
+  /// Rebuilds a virtual table; returns a remark unless complete.
   private func remake<Problem: Error>(
     _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
@@ -83,7 +79,7 @@ package struct VirtualTables {
     guard let fill = try filling(table, from: content, ask) else { return "\(empty): its content could not be read" }
     if case .refused(let message) = try ask(fill) { return "\(empty) (\(message))" }
     if let message = try complaint(of: table, ask) { return "\(empty) (\(message))" }
-    // What a full-text index finds is the content itself.
+    // A full-text index covers its content.
     guard !table.module.hasPrefix("fts") else { return nil }
     let rows = SQLText.quotedIdentifier(table.name + "_rowid")
     let made = try count("SELECT count(*) FROM main.\(rows)", ask) ?? 0
@@ -91,7 +87,7 @@ package struct VirtualTables {
     return made < found ? "it was made anew with \(made) of \(found) entries" : nil
   }
 
-  /// The statement that gives a new virtual table its content; nil where nothing can be had.
+  /// The statement that fills a rebuilt table, if its content is readable.
   private func filling<Problem: Error>(
     _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
@@ -124,7 +120,6 @@ package struct VirtualTables {
       + SQLText.quotedIdentifier(source)
   }
 
-  /// The number that a query gives; nil where it is refused.
   private func count<Problem: Error>(
     _ sql: String, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> Int64? {
@@ -144,7 +139,7 @@ package struct VirtualTables {
       case .done(nil) = try ask(
         "SELECT 1 FROM main.sqlite_master WHERE lower(name) = \(SQLText.literal(table.name.lowercased()))")
     else { return "something else has its name" }
-    // It is only compiled: what does not compile must not stand in a schema.
+    // EXPLAIN only compiles: a failing statement must not enter the schema.
     if case .refused(let message) = try ask("EXPLAIN \(table.statement)") { return message }
     if case .refused(let message) = try enter(table, ask) { return message }
     guard let message = try complaint(of: table, ask) else { return nil }
@@ -155,7 +150,6 @@ package struct VirtualTables {
     return message
   }
 
-  /// Writes the declaration into the schema, and has the schema read again.
   private func enter<Problem: Error>(
     _ table: Declared, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> Answer {
@@ -169,7 +163,6 @@ package struct VirtualTables {
     return read
   }
 
-  /// What the module says against what it finds; nil where it is satisfied.
   private func complaint<Problem: Error>(
     of table: Declared, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
@@ -190,7 +183,6 @@ package struct VirtualTables {
     }
   }
 
-  /// What is said against the first of several statements that is refused; nil where all are carried out.
   private func refusal<Problem: Error>(
     of statements: [String], _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
@@ -200,35 +192,32 @@ package struct VirtualTables {
     return nil
   }
 
-  /// The modules of SQLite's own that read nothing but tables of the database.
+  /// SQLite's own modules that read only tables.
   private static let modules: Set<String> = [
     "fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly", "fts4aux", "fts5vocab", "fts3tokenize",
   ]
 }
 
-/// The entries of an R-tree as its nodes have them, read by SQLite itself (sqlite.org/rtree.html, "The Shadow Tables").
+/// Reads an R-tree's nodes in SQL (sqlite.org/rtree.html, "The Shadow Tables").
 struct SpatialEntries {
-  /// The database that the tables are in.
   let schema: String
 
-  /// The name of the R-tree.
   let name: String
 
-  /// How many coordinates an entry has.
   let coordinates: Int
 
-  /// How many other columns it has.
+  /// The number of auxiliary columns.
   let others: Int
 
   let areIntegers: Bool
 
-  /// A selection of the entries that a leaf has and the list of them knows: key, coordinates, other columns.
+  /// Selects leaf entries confirmed by the `_rowid` table: key, coordinates, auxiliary columns.
   var selection: String {
     let cell = "4+i*\(8 + 4 * coordinates)"
     let numbers = (0..<coordinates).map { "\(Self.number(at: "\(cell)+\(8 + 4 * $0)")) AS u\($0)" }
     let values = (0..<coordinates).map { place in
       let bits = "u\(place)"
-      // A number of four bytes: with a sign, or IEEE 754's.
+      // A signed 32-bit integer or an IEEE 754 single.
       return areIntegers
         ? "\(bits)-(\(bits)>>31)*4294967296"
         : "(SELECT v*((\(bits)&8388607)+(((\(bits)>>23)&255)>0)*8388608)*(1-2*(\(bits)>>31)) FROM p "
@@ -255,7 +244,7 @@ struct SpatialEntries {
     return "(\(bytes.joined(separator: "+")))"
   }
 
-  /// A byte of the node, of which `h` has the hexadecimal digits.
+  /// A byte, from its hexadecimal digits in `h`.
   private static func byte(at offset: String) -> String {
     let digits = "instr('0123456789ABCDEF',substr(h,(\(offset))*2+"
     return "((\(digits)1,1))-1)*16+\(digits)2,1))-1)"

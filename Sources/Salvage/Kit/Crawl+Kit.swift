@@ -1,8 +1,8 @@
 extension Crawl {
-  /// Gives pages that no tree claims to the tables that a recovery kit knows them to be of.
+  /// Assigns orphan pages known from a recovery kit.
   ///
-  /// A page whose sum the kit has is that page beyond doubt, wherever it stands. Another one, at a place where the kit has a
-  /// page of a table, is taken where its rows are of that table and the table lacks them.
+  /// A page with a checksum in the kit is certain, wherever it stands. Another page in a listed place is assigned if
+  /// its rows fit the table and are missing there.
   mutating func placeByKit(_ kit: RecoveryKit) throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     var owners: [UInt32: Int] = [:]
@@ -51,7 +51,6 @@ extension Crawl {
     }
   }
 
-  /// Whether a page that a tree claims has the very same bytes.
   private func isThere(_ page: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
     switch map.fate(page) {
     case .tree, .placed: break

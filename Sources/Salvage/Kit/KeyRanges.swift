@@ -1,27 +1,25 @@
-/// A set of rowids as ascending ranges that neither touch nor overlap.
-///
-/// In JSON it is a list of pairs: the first and the last rowid of each range.
+/// A set of rowids as ascending ranges that neither touch nor overlap; in JSON, pairs of first and last rowid.
 public struct KeyRanges: Sendable, Hashable {
-  /// The ranges, in ascending order.
+  /// The ranges in ascending order.
   public private(set) var ranges: [ClosedRange<Int64>] = []
 
-  /// An empty set.
+  /// Creates an empty set.
   public init() {}
 
-  /// The set of some rowids, in any order.
+  /// Creates a set of rowids in any order.
   public init(_ keys: some Sequence<Int64>) {
     for key in keys.sorted() { append(key) }
   }
 
-  /// The set of some ranges, in any order.
+  /// Creates a set of ranges in any order.
   public init(ranges: some Sequence<ClosedRange<Int64>>) {
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) { append(range) }
   }
 
-  /// Whether no rowid is in it.
+  /// Whether the set is empty.
   public var isEmpty: Bool { ranges.isEmpty }
 
-  /// How many rowids are in it; `Int64.max` stands for that many and more.
+  /// The number of rowids, at most `Int64.max`.
   public var count: Int64 {
     var total: Int64 = 0
     for range in ranges {
@@ -33,9 +31,7 @@ public struct KeyRanges: Sendable, Hashable {
     return total
   }
 
-  /// Adds a rowid that is larger than all others.
-  ///
-  /// One that is not is left out: a caller that has rowids in another order sorts them first.
+  /// Adds a rowid larger than all others, and ignores any other.
   @inline(__always)
   public mutating func append(_ key: Int64) {
     if let last = ranges.last {
@@ -48,7 +44,7 @@ public struct KeyRanges: Sendable, Hashable {
     ranges.append(key...key)
   }
 
-  /// Adds a range whose first rowid is not smaller than that of any other range.
+  /// Adds a range that begins no earlier than any other.
   public mutating func append(_ range: ClosedRange<Int64>) {
     guard let last = ranges.last else {
       ranges.append(range)
@@ -62,13 +58,13 @@ public struct KeyRanges: Sendable, Hashable {
     }
   }
 
-  /// Whether a rowid is in it.
+  /// Whether the set contains a rowid.
   public func contains(_ key: Int64) -> Bool {
     let place = firstRange(endingAtOrBehind: key)
     return place < ranges.count && ranges[place].lowerBound <= key
   }
 
-  /// The rowids that are not in another set.
+  /// Returns the rowids that another set lacks.
   public func subtracting(_ other: KeyRanges) -> KeyRanges {
     var result = KeyRanges()
     for range in ranges {
@@ -86,7 +82,7 @@ public struct KeyRanges: Sendable, Hashable {
     return result
   }
 
-  /// The rowids that are in another set too.
+  /// Returns the rowids in both sets.
   public func intersection(_ other: KeyRanges) -> KeyRanges {
     var result = KeyRanges()
     for range in ranges {
@@ -99,17 +95,16 @@ public struct KeyRanges: Sendable, Hashable {
     return result
   }
 
-  /// The rowids that are in this set or in another.
+  /// Returns the rowids in either set.
   public func union(_ other: KeyRanges) -> KeyRanges { KeyRanges(ranges: ranges + other.ranges) }
 
-  /// The first ranges, as many as a limit allows.
+  /// Returns the first ranges, up to a limit.
   public func prefix(ranges limit: Int) -> KeyRanges {
     var result = self
     if result.ranges.count > limit { result.ranges.removeLast(result.ranges.count - limit) }
     return result
   }
 
-  /// The place of the first range that does not end before a rowid.
   private func firstRange(endingAtOrBehind key: Int64) -> Int {
     var low = 0
     var high = ranges.count
@@ -122,9 +117,9 @@ public struct KeyRanges: Sendable, Hashable {
 }
 
 extension KeyRanges {
-  /// The rowids for people: `17, 18, 40–44 and 12 more`.
+  /// Formats the rowids for people: `17, 18, 40–44 and 12 more`.
   ///
-  /// - Parameter limit: how many rowids and ranges are written out.
+  /// - Parameter limit: the most rowids and ranges written out.
   public func words(limit: Int = 12) -> String {
     let shown = shown(limit)
     let parts = shown.flatMap { range in
@@ -137,7 +132,6 @@ extension KeyRanges {
     return parts.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
   }
 
-  /// The ranges that fit into a number of parts; one at least.
   private func shown(_ limit: Int) -> [ClosedRange<Int64>] {
     var parts = 0
     var shown: [ClosedRange<Int64>] = []
@@ -155,7 +149,7 @@ extension KeyRanges {
 }
 
 extension KeyRanges: Codable {
-  /// Reads pairs of first and last rowid.
+  /// Decodes pairs of first and last rowid.
   public init(from decoder: any Decoder) throws {
     var list = try decoder.unkeyedContainer()
     var ranges: [ClosedRange<Int64>] = []
@@ -169,7 +163,7 @@ extension KeyRanges: Codable {
     self.init(ranges: ranges)
   }
 
-  /// Writes pairs of first and last rowid.
+  /// Encodes pairs of first and last rowid.
   public func encode(to encoder: any Encoder) throws {
     var list = encoder.unkeyedContainer()
     for range in ranges { try list.encode([range.lowerBound, range.upperBound]) }

@@ -3,27 +3,25 @@ import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// A recovery kit of the store that is being salvaged.
 struct KitEvidence {
   let kit: RecoveryKit
 
-  /// How it served, for the report.
   var use: SalvageReport.KitUse
 
-  /// Whether it was noted of the very state that is salvaged, so that no log of that can be missing.
+  /// Whether the kit records exactly the salvaged state, so that no later log can be missing.
   let isOfThisState: Bool
 
-  /// Whether the files that are here are as it notes them, but for what is damaged: what it lists and is not there is lost
-  /// of these files, though changes may be lost too where it is not known to be current.
+  /// Whether the files, except for damage, are as noted.
+  ///
+  /// Every listed row that is missing is then lost, although a log with later changes may be lost too.
   var isAsNoted = false
 
-  /// The first of some kits that is the store's; says of the others why they are not used.
+  /// Chooses the first kit of this store; adds remarks on rejected ones.
   ///
   /// - Parameters:
   ///   - kits: the newest first.
-  ///   - isOfThisState: whether they were noted of the very state that is salvaged.
-  ///   - scope: which of them say something of the store; nil for all.
-  ///   - remarks: what is to be said is added to it.
+  ///   - isOfThisState: whether they record exactly the salvaged state.
+  ///   - scope: the kits to consider; nil for all.
   static func choose(
     from kits: [RecoveryKit], isOfThisState: Bool, _ scope: EvidenceScope?, _ reader: PageReader,
     _ identity: StoreIdentity, _ schema: SchemaSearch,
@@ -43,7 +41,7 @@ struct KitEvidence {
     return nil
   }
 
-  /// Whether a kit is the store's: by its identifier, else by its list of tables or the sums of its pages.
+  /// Whether a kit belongs to the store, by identifier, else by table definitions or page checksums.
   private static func isOwn(
     _ kit: RecoveryKit, _ reader: PageReader, _ identity: StoreIdentity, _ schema: SchemaSearch
   ) throws(SalvageError) -> Bool {
@@ -52,7 +50,7 @@ struct KitEvidence {
       return known.uppercased() == noted.uppercased()
     }
     let statements = Set(kit.entries.compactMap { $0.kind == "table" ? $0.sql : nil })
-    // The tables of one model are those of all its stores; with an identifier in the kit they prove little.
+    // A model's stores share tables, which prove little if the kit has an identifier.
     if kit.storeUUID == nil, schema.entries.contains(where: { $0.sql.map(statements.contains) == true }) { return true }
     var buffer = reader.makeBuffer()
     var tried = 0
@@ -67,7 +65,6 @@ struct KitEvidence {
     return false
   }
 
-  /// The entries of the schema that only the kit has, added to those that were found.
   func supplemented(_ found: [SchemaEntry], pageCount: UInt32) -> [SchemaEntry] {
     var result = found
     var roots = Set(found.map(\.rootPage))
@@ -84,7 +81,6 @@ struct KitEvidence {
     return result
   }
 
-  /// The version hashes that the kit noted; nil where it noted none.
   var versionHashes: [String: VersionHash]? {
     let hashes = kit.versionHashes.compactMapValues { VersionHash(bytes: $0) }
     return hashes.isEmpty ? nil : hashes
@@ -92,17 +88,16 @@ struct KitEvidence {
 }
 
 extension KitEvidence {
-  /// The rows of a table that are lost; nil where the kit does not know.
+  /// The lost rows of a table, if the kit can determine them.
   ///
-  /// Where nothing was written to the store since, each row that the kit lists and that is not there is lost; where the files
-  /// are as it noted them and a log of later changes may be missing, about as many. Where something was written, a row that is
-  /// not there may have been deleted: only those count that were where pages are lost.
+  /// Without later writes, each missing listed row is lost; if a later log may be missing, the number is an estimate.
+  /// After writes a missing row may have been deleted, so only those in lost pages count.
   func losses(
     of index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
   ) throws(SalvageError) -> EntityAccounts.Losses? {
     let tree = outcome.crawl.trees[index]
     guard let table = kit.table(named: tree.name), table.hasRowids == tree.hasRowids else { return nil }
-    // Most rows of a store that is rebuilt are no rows of the output's tables.
+    // In a rebuilt store, most rows bypass the output's tables.
     let taken = tree.hasRowids ? outcome.live[index]?.takenKeys : nil
     guard tree.hasRowids, table.groups.allSatisfy({ $0.keys != nil }), let taken else {
       guard use.isCurrent else { return nil }
@@ -111,7 +106,7 @@ extension KitEvidence {
       return EntityAccounts.Losses(count: lost, basis: lost == 0 ? .none : .kit)
     }
     var missing: [Int64: KeyRanges] = [:]
-    // What was found whole and set aside is not lost.
+    // Rows set aside whole are not lost.
     let present = try presentKeys(of: tree, in: outcome.database).union(taken)
       .union(KeyRanges(outcome.tallies[index].ofUnknownEntity))
     for group in table.groups {
@@ -147,13 +142,12 @@ extension KitEvidence {
     return keys
   }
 
-  /// The rowids that the kit lists for a table; nil where it lists none.
   func keys(ofTable name: String) -> KeyRanges? {
     guard let table = kit.table(named: name), table.groups.allSatisfy({ $0.keys != nil }) else { return nil }
     return table.groups.reduce(KeyRanges()) { $0.union($1.keys ?? KeyRanges()) }
   }
 
-  /// Rows that were likely added since the kit was made and are lost, by their place behind all that it lists.
+  /// The likely number of lost rows added since the kit.
   private func rowsSince(
     _ table: RecoveryKit.Table, of index: Int, _ estimate: LossEstimate, numbers: [Int64]
   ) throws(SalvageError) -> Int64 {
@@ -167,20 +161,18 @@ extension KitEvidence {
 }
 
 extension KitEvidence {
-  /// A page that is sound, and not as the kit noted it.
   private struct Difference {
     var tree: Int
     var page: UInt32
 
-    /// The one bit in which it differs; nil where it differs in more.
+    /// The flipped bit, if it is the only difference.
     var bit: (offset: Int, bit: Int)?
   }
 
-  /// Compares the pages whose rows were taken with the sums that the kit has, and marks the rows that are not what they
-  /// were.
+  /// Compares recovered pages with the kit's checksums, and marks rows that changed.
   ///
-  /// A page that differs in one bit has a flipped one: a write to a page changes more. A page that differs otherwise
-  /// was written to, unless nothing was written to the store since.
+  /// A difference of one bit is a flipped bit, as writes change more. Other differences are damage only if the store
+  /// had no writes since.
   mutating func verify(_ outcome: RowOutcome, _ evidence: Evidence) throws(SalvageError) {
     let differences = try compare(outcome)
     let isLogMode = outcome.reader.layout.header?.usesWriteAheadLog ?? kit.file.usesWriteAheadLog
@@ -234,27 +226,25 @@ extension KitEvidence {
     return differences
   }
 
-  /// What is known of the time since the kit was made.
   private struct Standing {
-    /// Whether something was written to the store; nil where that cannot be known.
+    /// Whether the store was written to; nil if unknown.
     var writtenSince: Bool?
 
-    /// Whether the files that are here are as the kit noted them, but for what is damaged.
     var isAsNoted: Bool
   }
 
-  /// Whether something was written to the store since the kit was made.
+  /// Determines whether the store was written to since the kit.
   ///
-  /// With a rollback journal the counter in the header tells. In write-ahead log mode not every transaction changes that:
-  /// there the log must be the one that the kit noted, to its end, and the pages as it noted them. A log that is not there may
-  /// have been checkpointed, or may have been lost with changes that no page has; then nothing tells, and so without a header.
+  /// In rollback journal mode the header's counter shows it. In WAL mode not every transaction changes the counter: log
+  /// and pages must match the kit. A missing log may have been checkpointed or lost; then, or without a header, the
+  /// answer is unknown.
   private func standing(
     _ outcome: RowOutcome, _ evidence: Evidence, isLogMode: Bool, _ differences: [Difference]
   ) throws(SalvageError) -> Standing {
     if isOfThisState { return Standing(writtenSince: false, isAsNoted: true) }
     if let header = outcome.reader.layout.header {
       guard header.changeCounter == kit.file.changeCounter, header.schemaCookie == kit.file.schemaCookie else {
-        // SQLite writes the counter twice: where the two differ it is damaged. A smaller one is an older copy's.
+        // SQLite stores the counter twice: unequal values are damage. A smaller one is an older copy's.
         let isLater = Int32(bitPattern: header.changeCounter &- kit.file.changeCounter) > 0
         return Standing(
           writtenSince: isLater && header.versionValidFor == header.changeCounter ? true : nil, isAsNoted: false)
@@ -271,7 +261,7 @@ extension KitEvidence {
         RecoveryKit.LogMark(salt1: $0.salt1, salt2: $0.salt2, frames: UInt32(clamping: log.committedFrameCount))
       }
       guard mark == kit.file.log else {
-        // The same log with fewer frames than were noted was cut off.
+        // The same log with fewer frames was truncated.
         let isCutOff =
           mark?.salt1 == kit.file.log?.salt1 && mark?.salt2 == kit.file.log?.salt2
           && (mark?.frames ?? 0) < (kit.file.log?.frames ?? 0)
@@ -284,10 +274,9 @@ extension KitEvidence {
     return Standing(writtenSince: isKnown ? false : nil, isAsNoted: isAsNoted)
   }
 
-  /// Whether nothing was written to a log behind its last commit.
+  /// Whether a log ends with its last commit.
   ///
-  /// The file ends there, or goes on with frames of before the log was restarted, the first salt of which was smaller. Anything
-  /// else may be what is left of later transactions.
+  /// Only frames from before a restart, with a smaller first salt, may follow; others may be a later transaction's.
   private static func endsWithCommit(_ log: WriteAheadLog) throws(FileError) -> Bool {
     guard let header = log.header, let frameLength = log.frameLength,
       log.committedFrameCount + log.staleFrameCount == log.frameCount,
@@ -300,15 +289,14 @@ extension KitEvidence {
     return (1...maximumRestarts).contains(Int32(bitPattern: header.salt1 &- salt))
   }
 
-  /// The most restarts of a log that a stale frame is believed to be from before.
+  /// The most restarts since a stale frame.
   private static let maximumRestarts: Int32 = 1 << 20
 
-  /// Marks the live rows of a page whose cells are concerned.
   private func mark(
     _ difference: Difference, _ outcome: RowOutcome, reason: String, where isConcerned: (Range<Int>) -> Bool
   ) throws(SalvageError) {
     let tree = outcome.crawl.trees[difference.tree]
-    // Of rows that are doubtful for another reason nothing more is to be said.
+    // Rows already doubtful for another reason get no second one.
     guard tree.hasRowids, let live = outcome.live[difference.tree],
       outcome.crawl.doubtReason(ofPage: difference.page, tree: difference.tree) == nil
     else { return }

@@ -1,30 +1,30 @@
 public import Platform
 public import SystemPackage
 
-/// The recovery kits of the stores of one place: `Recovery/App/2026-11-21-10-11-12.kit` in a home, the newest few of each
+/// A store's folder of recovery kits: `Recovery/App/2026-11-21-10-11-12.kit` in a home, the newest few of each
 /// generation.
 ///
-/// Stores of one name have a folder each, with a number behind the name, and a note of the store (`store.json`) as folders of
-/// backups have one. A folder of an earlier version, which has none, becomes that of the store of its name that adds a kit
-/// to it first; what lies in it is told apart by identifiers and generations.
+/// Stores with equal names have numbered folders, each with a note of its store (`store.json`), like backup folders. An
+/// older version's folder without a note goes to the first store that adds a kit; identifiers and generations
+/// distinguish the kits within.
 public struct KitFolder: Sendable {
-  /// The folder.
+  /// The folder's path.
   public let path: FilePath
 
   private let fileSystem: FileSystem
 
-  /// The note of the folder, which is written with its first kit; nil where the store's path cannot be told.
+  /// The note, written with the first kit; nil if the store's path can't be resolved.
   private let note: StorePlaceNote?
 
-  /// How many kits of a generation are kept.
+  /// The number of kits kept per generation.
   public static let kept = 3
 
-  /// Of how many generations kits are kept: those that have the newest ones.
+  /// The number of newest generations kept.
   public static let keptGenerations = 8
 
-  /// The folder for a store.
+  /// Locates the folder for a store.
   ///
-  /// - Parameter home: the home; nil stands for the folder of the store.
+  /// - Parameter home: the home; nil for the store's own folder.
   public init(for store: FilePath, home: FilePath?, in fileSystem: FileSystem = FileSystem()) {
     let root = (home ?? store.folder).appending("Recovery")
     let stem = FilePath.Component(store.stem ?? "Store") ?? "Store"
@@ -36,7 +36,7 @@ public struct KitFolder: Sendable {
       note = StorePlaceNote(path: PathText(relative), lastPath: PathText(main), uuid: nil)
       path = root.appending(name)
     } catch {
-      // What cannot be looked at now has the folder of its name; reading or writing there says what is wrong.
+      // On errors the plain name is used; reading or writing there reports the cause.
       note = nil
       path = root.appending(stem)
     }
@@ -44,7 +44,6 @@ public struct KitFolder: Sendable {
 
   private static let maximumNames = 1000
 
-  /// The name of the folder for a store: the first one that is not noted to be another store's.
   private static func name(
     after stem: FilePath.Component, for relative: FilePath, in root: FilePath, _ fileSystem: FileSystem
   ) throws(FileError) -> FilePath.Component {
@@ -57,14 +56,13 @@ public struct KitFolder: Sendable {
     return stem
   }
 
-  /// Notes whose folder it is, where that is not noted.
   private func writeNote() throws(FileError) {
     let place = path.appending(StorePlaceNote.name)
     guard let note, try fileSystem.status(of: place, followingLinks: false) == nil else { return }
     try fileSystem.writeAtomically(note.json(), to: place, replacing: true, permissions: .ownerReadWrite)
   }
 
-  /// The kits, the newest first; none where there is no folder.
+  /// The kits, newest first; empty without a folder.
   public func kits() throws(RecoveryKitError) -> [(path: FilePath, date: Timestamp)] {
     try wrapping(RecoveryKitError.init) { () throws(FileError) in
       guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
@@ -77,31 +75,30 @@ public struct KitFolder: Sendable {
     }
   }
 
-  /// When the newest kit was made; nil where there is none.
+  /// The date of the newest kit, if any.
   public func newest() throws(RecoveryKitError) -> Timestamp? { try kits().first?.date }
 
-  /// Whether the newest kit is of a generation and younger than an interval.
+  /// Whether the newest kit belongs to a generation and is younger than an interval.
   ///
-  /// One that cannot be read is taken for one that names no generation.
+  /// An unreadable kit counts as one without generation.
   public func hasKit(
     of generation: String?, youngerThan interval: Duration, at now: Timestamp
   ) throws(RecoveryKitError) -> Bool {
     guard let newest = try kits().first else { return false }
     let age = now.secondsSince1970 - newest.date.secondsSince1970
-    // A kit of the future is of no use for telling time.
+    // A date in the future says nothing about age.
     guard age >= 0, age < interval.components.seconds else { return false }
     return self.generation(of: newest.path) == generation
   }
 
   private func generation(of kit: FilePath) -> String? {
-    // What cannot be read names no generation; a caller that wants its content is told why.
+    // Callers that need the kit's content get the error.
     (try? RecoveryKit(contentsOf: kit, in: fileSystem))?.generation
   }
 
-  /// Writes a kit and removes the oldest ones beyond those that are kept.
+  /// Writes a kit, and then removes the oldest beyond the limits.
   ///
-  /// The new one is whole and on the disk before an old one goes. Kits of a store push out none of one that was at the place
-  /// before: that may lie in quarantine.
+  /// Kits of other stores formerly at this path stay, as such a store may be in quarantine.
   @discardableResult
   public func add(_ kit: RecoveryKit) throws(RecoveryKitError) -> FilePath {
     let bytes = try kit.bytes()
@@ -116,7 +113,7 @@ public struct KitFolder: Sendable {
     }
   }
 
-  /// The name of a new kit: its date, or where a kit of another generation has that, a second later.
+  /// The path by date, or a second later if another generation's kit has it.
   private func freePlace(for kit: RecoveryKit) throws(FileError) -> FilePath {
     var place = path
     for second in 0..<60 {
@@ -135,7 +132,6 @@ public struct KitFolder: Sendable {
     var paths: [FilePath] = []
     for (path, date) in old {
       let generation = generation(of: path)
-      // That one is replaced by the new one.
       if date.secondsSince1970 == kit.date.secondsSince1970, generation == kit.generation { continue }
       if count[generation] == nil, count.count >= Self.keptGenerations {
         paths.append(path)
@@ -149,9 +145,9 @@ public struct KitFolder: Sendable {
 }
 
 extension RecoveryKit {
-  /// Reads a kit's file.
+  /// Reads a kit file.
   ///
-  /// - Throws: ``RecoveryKitError``: `kit-unreadable`, `kit-later-format`, or what the file system says.
+  /// - Throws: ``RecoveryKitError``: `kit-unreadable`, `kit-later-format`, or a file system error.
   public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(RecoveryKitError) {
     let bytes = try wrapping(RecoveryKitError.init) { () throws(FileError) in
       try fileSystem.contents(of: path, limit: 64 << 20)

@@ -1,25 +1,25 @@
 internal import Platform
 public import SystemPackage
 
-/// Where a salvage finds a recovery kit of the store.
+/// The place of a store's recovery kit.
 public indirect enum KitSource: Sendable {
-  /// Nowhere: the salvage does without.
+  /// No kit.
   case none
 
   case file(FilePath)
 
-  /// A kit that the caller has, such as one out of a backup.
+  /// A kit in memory, such as one from a backup.
   case kit(RecoveryKit)
 
-  /// Folders of kits; of all that are the store's the newest is used.
+  /// Folders; the newest of the store's kits is used.
   case folders([KitFolder])
 
-  /// Any of several sources; of all that are the store's the newest is used.
+  /// Several sources; the newest of the store's kits is used.
   case any([KitSource])
 
-  /// The kits that can be read, the newest first, and what is to be said of the others.
+  /// Reads all kits, newest first, with remarks on unreadable ones.
   ///
-  /// - Throws: an error of the environment: a salvage without a kit that is there would lose records for it.
+  /// - Throws: environmental errors, as salvaging without an existing kit would lose records.
   func kits(in fileSystem: FileSystem) throws(SalvageError) -> (kits: [RecoveryKit], remarks: [String]) {
     var kits: [RecoveryKit] = []
     var remarks: [String] = []
@@ -44,7 +44,7 @@ public indirect enum KitSource: Sendable {
     return (kits.ordered { $0.date > $1.date }, remarks)
   }
 
-  /// Stops where the environment is at fault; what lies there and is no kit is only remarked upon.
+  /// Throws environmental errors; other unreadable kits only get a remark.
   private static func requireReadable(_ error: RecoveryKitError) throws(SalvageError) {
     guard let fileError = error.fileError, fileError.isEnvironmental else { return }
     switch fileError.kind {

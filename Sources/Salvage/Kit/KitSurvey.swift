@@ -3,25 +3,22 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// Reads what a kit holds from a sound database.
+/// Collects a kit's content from a sound database; any damage ends the survey.
 ///
-/// Each page of a table is read once, by the survey itself or by a check of every page that shows it. Whatever is not as it must be ends the survey: of a damaged store no kit is made.
+/// Each table page is read once, by the survey or by an integrity check that passes it on.
 struct KitSurvey {
   private let database: Database
   private let hasSums: Bool
   private var seen = PageSet()
 
-  /// The most ranges of rowids that are kept of all tables; each takes 16 bytes.
+  /// The remaining rowid ranges for all tables, at 16 bytes each.
   private var rangesLeft = 1 << 20
 
-  /// The kit, its tables as far as they were read.
   private var kit: RecoveryKit?
 
-  /// The tables in the schema's order, and their places in it by their roots.
   private var plans: [Plan] = []
   private var placeOfRoot: [UInt32: Int] = [:]
 
-  /// The table whose pages are being read; nil before the first one.
   private var current: Int?
   private var collected = Collected()
 
@@ -41,7 +38,7 @@ struct KitSurvey {
     return try finish()
   }
 
-  /// Reads everything but the rows.
+  /// Reads everything except rows.
   mutating func begin(at date: Timestamp) throws(RecoveryKitError) {
     guard let header = database.header, header.hasMagic, !database.findings.hasDamage else {
       throw .notSound("its header is damaged")
@@ -77,7 +74,7 @@ struct KitSurvey {
     for entry in schema.tables where entry.rootPage > 0 {
       guard let definition = entry.tableDefinition, !definition.isVirtual else { continue }
       let stored = definition.storedColumns
-      // Core Data's tables have the primary key first, which is the rowid and not in the record, and then the entity.
+      // Core Data's tables begin with the primary key, which aliases the rowid, and the entity number.
       let isEntity =
         stored.count > 1 && stored.first == definition.rowidAlias
         && definition.columns[stored[1]].name.uppercased() == "Z_ENT"
@@ -88,7 +85,7 @@ struct KitSurvey {
     for (place, plan) in plans.enumerated() where placeOfRoot[plan.root] == nil { placeOfRoot[plan.root] = place }
   }
 
-  /// Takes a page that a check of every page shows; pages of indexes are left out.
+  /// Adds a page from an integrity check; ignores index pages.
   mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws(RecoveryKitError) {
     if current.map({ plans[$0].root }) != root {
       guard let place = placeOfRoot[root] else { return }
@@ -97,7 +94,6 @@ struct KitSurvey {
     try take(page.bytes.span, page.number)
   }
 
-  /// The kit, once all pages of all tables were read.
   mutating func finish() throws(RecoveryKitError) -> RecoveryKit {
     close()
     guard let kit, kit.tables.count == plans.count else { throw .notSound("a table was not read") }
@@ -115,7 +111,7 @@ struct KitSurvey {
         let list = definition.column(named: "Z_PLIST"), values.indices.contains(list)
       else { return }
       kit.storeUUID = values[uuid].string
-      // Metadata that cannot be read is for the examination to tell; the kit is of use without.
+      // The examination reports unreadable metadata; the kit is useful without it.
       let metadata = try? StoreMetadata(uuid: kit.storeUUID ?? "", propertyList: values[list].bytes ?? [])
       kit.versionHashes = metadata?.versionHashes.mapValues { Array($0.bytes) } ?? [:]
     } catch {
@@ -129,7 +125,7 @@ struct KitSurvey {
     let name: String
     let root: UInt32
     let hasRowids: Bool
-    /// Whether the second field of its records is the number of their entity.
+    /// Whether the second record field is the entity number.
     let hasEntities: Bool
   }
 
@@ -142,7 +138,6 @@ struct KitSurvey {
     var lastKey: Int64?
   }
 
-  /// Begins with a table, and ends the one before.
   private mutating func start(_ place: Int) {
     close()
     current = place
@@ -153,7 +148,6 @@ struct KitSurvey {
       hasEntities: plan.hasEntities)
   }
 
-  /// Adds the table that was read to the kit.
   private mutating func close() {
     guard current != nil else { return }
     current = nil
@@ -180,7 +174,6 @@ struct KitSurvey {
     try walkChildren(of: page, depth: depth)
   }
 
-  /// Takes what a kit holds of one page of the table that is being read.
   private mutating func take(_ bytes: Span<UInt8>, _ number: UInt32) throws(RecoveryKitError) {
     let start = number == 1 ? DatabaseHeader.length : 0
     guard let kind = PageKind(rawValue: bytes[start]), kind.isTable == collected.table.hasRowids,
@@ -224,7 +217,6 @@ struct KitSurvey {
     collected.counts[0] += rows
   }
 
-  /// Takes the rowids, and the entity numbers, of all cells of a leaf.
   private mutating func read(
     _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int
   ) throws(RecoveryKitError) {
@@ -258,7 +250,7 @@ struct KitSurvey {
     collected.table.rows += Int64(count)
   }
 
-  /// The integer in the second field of a record whose first one is NULL; 0 where it is none.
+  /// The integer in a record's second field if the first is NULL, else 0.
   @inline(__always)
   private static func entity(_ bytes: Span<UInt8>, at start: Int, before end: Int) -> Int64 {
     var offset = start

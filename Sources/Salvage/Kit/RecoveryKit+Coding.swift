@@ -3,22 +3,20 @@ public import Platform
 internal import SQLiteFormat
 
 extension RecoveryKit {
-  /// The eight bytes that every kit begins with.
   static let magic: [UInt8] = Array("LazaKit\n".utf8)
 
   private static let limit = 256 << 20
 
-  /// The bytes of the kit's file: magic, format, the sum and the length of what is packed, and that, deflated.
+  /// Encodes the kit file: magic, format, checksum and length of the body, and the deflated body.
   ///
-  /// - Throws: `kit-packing` where memory is short.
+  /// - Throws: `kit-packing` if memory is short.
   public func bytes() throws(RecoveryKitError) -> [UInt8] { try bytes(level: Self.levels[0]) }
 
-  /// The levels that kits are packed at: the usual one, and those of earlier versions.
+  /// The compression levels: the current one, and older versions'.
   ///
-  /// Level 9 takes twelve times as long as level 6, for a kit that is a twentieth smaller.
+  /// Level 9 takes twelve times as long as level 6, for a kit one twentieth smaller.
   package static let levels = [6, 9]
 
-  /// The bytes of the kit's file, packed as hard as is said.
   package func bytes(level: Int) throws(RecoveryKitError) -> [UInt8] {
     var writer = KitWriter()
     writer.number(Int64(date.secondsSince1970))
@@ -65,16 +63,16 @@ extension RecoveryKit {
         .packing, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory")
     }
     var head = KitWriter()
-    // Earlier versions read a kit that names no generation.
+    // Older versions can read a kit without generation.
     head.bytes = Self.magic + [generation == nil ? 1 : Self.currentFormat]
     head.word(PageSum.of(writer.bytes.span))
     head.word(UInt32(writer.bytes.count))
     return head.bytes + packed
   }
 
-  /// Reads a kit from the bytes of its file.
+  /// Decodes a kit file.
   ///
-  /// - Throws: `kit-unreadable` for anything but a whole kit, `kit-later-format` for one of a later form.
+  /// - Throws: `kit-unreadable` for anything but a whole kit, `kit-later-format` for a later format.
   public init(bytes: [UInt8]) throws(RecoveryKitError) {
     let head = Self.magic.count + 1
     guard bytes.starts(with: Self.magic), bytes.count > head + 8, bytes[head - 1] > 0 else { throw .unreadable(nil) }
@@ -90,11 +88,10 @@ extension RecoveryKit {
   }
 }
 
-/// Writes the parts of a kit one after the other.
 struct KitWriter {
   var bytes: [UInt8] = []
 
-  /// A number, small ones in few bytes: seven bits a byte, the lowest first, the sign in the lowest bit.
+  /// Writes a zigzag varint: seven bits per byte, lowest first, sign in the lowest bit.
   mutating func number(_ value: Int64) {
     var rest = UInt64(bitPattern: (value << 1) ^ (value >> 63))
     while rest >= 0x80 {
@@ -117,7 +114,7 @@ struct KitWriter {
     bytes += utf8
   }
 
-  /// Numbers as the steps from one to the next.
+  /// Writes numbers as differences.
   mutating func ascending(_ values: [Int64]) {
     count(values.count)
     var previous: Int64 = 0
@@ -128,7 +125,7 @@ struct KitWriter {
   }
 }
 
-/// Reads the parts of a kit; whatever it is given, it ends within the bytes.
+/// Decodes a kit, with bounds checks against hostile input.
 struct KitReader {
   private let bytes: [UInt8]
   private var place = 0
@@ -148,7 +145,7 @@ struct KitReader {
     return nil
   }
 
-  /// A number of things of which each takes a byte at least.
+  /// Reads the count of items of at least a byte each.
   private mutating func takeCount() -> Int? {
     guard let value = takeNumber(), value >= 0, value <= Int64(bytes.count - place) else { return nil }
     return Int(value)
@@ -168,7 +165,7 @@ struct KitReader {
     return Array(bytes[(place - length)..<place])
   }
 
-  /// A text; a text that is not there is the inner nil.
+  /// Reads a text; the inner nil is an absent text.
   private mutating func takeText() -> String?? {
     guard let length = takeNumber() else { return nil }
     if length == -1 { return .some(nil) }
@@ -191,7 +188,6 @@ struct KitReader {
     return values
   }
 
-  /// The kit, if all of it is there and nothing behind it.
   consuming func kit(format: UInt8) -> RecoveryKit? {
     guard let seconds = takeNumber(), let uuid = takeText(), let hashCount = takeCount() else { return nil }
     var hashes: [String: [UInt8]] = [:]
@@ -281,11 +277,11 @@ struct KitReader {
   }
 }
 
-/// The sum of a page in a recovery kit: CRC-32 as gzip computes it.
+/// The page checksum of recovery kits: CRC-32 as in gzip.
 ///
-/// It is linear, so that the difference of two sums tells which bit was flipped where it was a single one.
+/// It is linear, so a difference of checksums identifies a single flipped bit.
 package enum PageSum {
-  /// Eight tables of 256 entries: the sum of a byte followed by none to seven zero bytes.
+  /// The CRCs of a byte followed by zero to seven zero bytes.
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for byte in 0..<256 {
@@ -302,7 +298,6 @@ package enum PageSum {
     return tables
   }()
 
-  /// The sum of some bytes.
   package static func of(_ bytes: Span<UInt8>) -> UInt32 {
     let table = tables.span
     var sum: UInt32 = 0xFFFF_FFFF
@@ -326,13 +321,13 @@ package enum PageSum {
     return ~sum
   }
 
-  /// The place of the one bit in which two pages differ, by the difference of their sums; nil where they differ otherwise.
+  /// Finds the single differing bit of two pages by the difference of their checksums.
   ///
-  /// - Returns: the offset of the byte, and the bit in it, 0 for the lowest.
+  /// - Returns: the byte offset, and the bit from 0 for the lowest.
   static func flippedBit(difference: UInt32, count: Int) -> (offset: Int, bit: Int)? {
     guard difference != 0 else { return nil }
     let table = tables.span
-    // The sum of a single bit in the last byte; each step is one more byte behind it.
+    // The CRC of each bit in the last byte; every step appends a zero byte.
     var sums = (0..<8).map { table[1 << $0] }
     var offset = count - 1
     while offset >= 0 {
@@ -347,12 +342,12 @@ package enum PageSum {
 }
 
 extension RecoveryKit {
-  /// The sum that a kit has of a page with those bytes.
+  /// Returns the kit's checksum of a page.
   public static func sum(of page: [UInt8]) -> UInt32 { PageSum.of(page.span) }
 
-  /// The one bit in which a page differs from that of which a kit has the sum; nil where it is the same, or differs in more.
+  /// Finds the single bit in which a page differs from a checksum; nil if it matches or differs in more.
   ///
-  /// Of pages that differ otherwise, one in a hundred thousand seems to differ in one bit.
+  /// One in 100,000 other differences looks like a single bit.
   public static func flippedBit(of page: [UInt8], expected: UInt32) -> (offset: Int, bit: Int)? {
     PageSum.flippedBit(difference: PageSum.of(page.span) ^ expected, count: page.count)
   }

@@ -2,77 +2,77 @@ public import Platform
 public import SQLiteFormat
 public import SystemPackage
 
-/// What a salvage would want to know of a store, noted while the store is healthy: where its tables begin, which pages are
-/// theirs and what their bytes add up to, which rowids there are, and how many.
+/// Facts about a healthy store for a later salvage: its tables with roots, pages, page checksums, rowids and row
+/// counts.
 ///
-/// It holds no value of the user's records: names of the schema, rowids, sums and counts only.
+/// It has schema names, but no values of the user's records.
 public struct RecoveryKit: Sendable, Hashable {
-  /// The number of the form of kits that this version writes, and the latest that it reads.
+  /// The format version written, and the latest one read.
   public static let currentFormat: UInt8 = 2
 
-  /// When it was made.
+  /// The date of creation.
   public var date: Timestamp
 
   /// The identifier of a Core Data store; nil for plain stores.
   public var storeUUID: String?
 
-  /// The generation of the store that it was made of; nil where none was known.
+  /// The store's generation, if known.
   public var generation: String?
 
-  /// The version hashes of a Core Data store's entities, 32 bytes each; empty for plain stores.
+  /// The version hashes of a Core Data store's entities, 32 bytes each.
   public var versionHashes: [String: [UInt8]]
 
-  /// How the store's pages are laid out, and how far it had been written.
+  /// The file's layout and write position.
   public var file: FileFacts
 
-  /// What the store's list of tables says.
+  /// The rows of the schema table.
   public var entries: [Entry]
 
-  /// The tables, that list itself among them.
+  /// The tables, including the schema table.
   public var tables: [Table]
 
-  /// What a kit knows of the file as a whole.
+  /// Facts about the whole file.
   public struct FileFacts: Sendable, Hashable {
     /// The page size in bytes.
     public var pageSize: Int
 
-    /// The bytes at the end of each page that SQLite does not use.
+    /// The reserved bytes at the end of each page.
     public var reservedBytes: Int
 
     /// The number of pages.
     public var pageCount: UInt32
 
-    /// The encoding of text.
+    /// The text encoding.
     public var encoding: TextEncoding
 
-    /// Whether the store has pointer-map pages.
+    /// Whether the store has pointer map pages.
     public var isAutoVacuum: Bool
 
-    /// Whether the store was in write-ahead log mode.
+    /// Whether the store was in WAL mode.
     public var usesWriteAheadLog: Bool
 
-    /// The counter of changes in the header.
+    /// The header's file change counter.
     public var changeCounter: UInt32
 
-    /// The counter of changes to the schema.
+    /// The header's schema cookie.
     public var schemaCookie: UInt32
 
-    /// How far the write-ahead log went; nil where nothing of the store was in it.
+    /// The position in the write-ahead log, if in use.
     public var log: LogMark?
   }
 
-  /// A place in a write-ahead log.
+  /// A position in a write-ahead log.
   public struct LogMark: Sendable, Hashable {
-    /// The first salt of the log.
+    /// The log's first salt.
     public var salt1: UInt32
 
-    /// The second salt of the log.
+    /// The log's second salt.
     public var salt2: UInt32
 
-    /// The frames up to the last commit.
+    /// The number of frames up to the last commit.
     public var frames: UInt32
 
-    /// A place in a log.
+    /// Creates a position.
     package init(salt1: UInt32, salt2: UInt32, frames: UInt32) {
       self.salt1 = salt1
       self.salt2 = salt2
@@ -80,7 +80,7 @@ public struct RecoveryKit: Sendable, Hashable {
     }
   }
 
-  /// An entry of the store's list of tables.
+  /// A row of the schema table.
   public struct Entry: Sendable, Hashable {
     /// `table`, `index`, `view` or `trigger`.
     public var kind: String
@@ -91,14 +91,14 @@ public struct RecoveryKit: Sendable, Hashable {
     /// The table that it belongs to.
     public var tableName: String
 
-    /// The root page; 0 where it has none.
+    /// The root page, or 0.
     public var root: UInt32
 
-    /// The statement that makes it; nil for what SQLite makes by itself.
+    /// The CREATE statement; nil for automatic indexes.
     public var sql: String?
   }
 
-  /// What a kit knows of a table.
+  /// Facts about a table.
   public struct Table: Sendable, Hashable {
     /// The name.
     public var name: String
@@ -109,10 +109,10 @@ public struct RecoveryKit: Sendable, Hashable {
     /// Whether its rows have rowids.
     public var hasRowids: Bool
 
-    /// The pages with its rows, in the order of the keys; inner pages of tables without rowids are among them.
+    /// The pages with rows in key order, including interior pages of WITHOUT ROWID tables.
     public var leaves: [UInt32]
 
-    /// The sum of each of those pages, in their order; empty for large stores.
+    /// The checksums of these pages; empty for large stores.
     public var sums: [UInt32]
 
     /// The number of rows.
@@ -124,19 +124,19 @@ public struct RecoveryKit: Sendable, Hashable {
 
   /// The rows of one entity in a table.
   public struct Group: Sendable, Hashable {
-    /// The entity's number in the store; 0 for a table that is no entity's.
+    /// The entity number in the store; 0 for tables without entities.
     public var entity: Int64
 
     /// The number of rows.
     public var rows: Int64
 
-    /// The rowids; nil where there are too many ranges of them, or no rowids.
+    /// The rowids; nil without rowids or with too many ranges.
     public var keys: KeyRanges?
   }
 }
 
 extension RecoveryKit {
-  /// The number of rows in all tables that are not the store's own books; `Int64.max` stands for that many and more.
+  /// The number of rows outside SQLite's internal tables, at most `Int64.max`.
   public var rows: Int64 {
     tables.reduce(0) { sum, table in
       let (total, isTooMany) = sum.addingReportingOverflow(table.name.hasPrefix("sqlite_") ? 0 : max(0, table.rows))
@@ -144,10 +144,10 @@ extension RecoveryKit {
     }
   }
 
-  /// Whether it has sums of pages.
+  /// Whether it has page checksums.
   public var hasSums: Bool { tables.contains { !$0.sums.isEmpty } }
 
-  /// The table of a name, as SQLite compares names.
+  /// Finds a table by name, ignoring case like SQLite.
   public func table(named name: String) -> Table? {
     let wanted = name.lowercased()
     return tables.first { $0.name.lowercased() == wanted }
@@ -155,18 +155,18 @@ extension RecoveryKit {
 }
 
 extension RecoveryKit {
-  /// How large a store may be for the sums of its pages to be part of its kit, unless told otherwise: 64 MB.
+  /// The default size limit for page checksums: stores up to 64 MB.
   public static let defaultSumLimit: Int64 = 64_000_000
 
-  /// Notes a kit of a store that no connection of this process has open.
+  /// Creates a kit of a store that this process doesn't have open.
   ///
-  /// The store is only read. Where another process writes to it meanwhile it is read again, a few times.
+  /// The store is only read, again if another process writes to it meanwhile.
   ///
   /// - Parameters:
   ///   - store: the main file.
-  ///   - sumLimit: the largest store of which pages are summed, in bytes.
-  /// - Throws: ``RecoveryKitError``: `store-not-sound` for a damaged store, `store-changed` where it would not rest, or what
-  ///   the file system says.
+  ///   - sumLimit: the largest store with page checksums, in bytes.
+  /// - Throws: ``RecoveryKitError``: `store-not-sound` for a damaged store, `store-changed` if writes don't cease, or a
+  ///   file system error.
   public init(
     of store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
     surroundings: Surroundings = .machine
@@ -179,7 +179,7 @@ extension RecoveryKit {
       let before = try wrapping(RecoveryKitError.init) { () throws(FileError) in try files.members(in: fileSystem) }
       let outcome = Self.attempt(files, sumsUpTo: sumLimit, surroundings)
       let after = try wrapping(RecoveryKitError.init) { () throws(FileError) in try files.members(in: fileSystem) }
-      // What was read while the store changed is neither a kit nor a verdict.
+      // Results from a changing store are unreliable.
       guard after == before else { continue }
       do throws(RecoveryKitError) {
         self = try outcome.get()
@@ -206,7 +206,7 @@ extension RecoveryKit {
         throw RecoveryKitError(FileError(.notFound, operation: "read the store", path: files.main))
       }
       let log = try part(.wal, of: files, in: fileSystem)
-      // The journal of a writer that is alive is not hot: what it is about to write has not reached the file.
+      // An active writer's journal isn't hot: the changes haven't reached the file.
       let journal = lock.isWriterActive ? nil : try part(.journal, of: files, in: fileSystem)
       let kit = try read(main: main, log: log, journal: journal, sumsUpTo: limit, at: surroundings.now())
       lock.release()
@@ -216,16 +216,15 @@ extension RecoveryKit {
     }
   }
 
-  /// Notes a kit of a store whose bytes the caller keeps still: a database file, log and journal undone or laid over it.
+  /// Creates a kit from an unchanging database file with log and journal applied.
   ///
-  /// - Throws: `store-not-sound` for a damaged one, or what reading says.
+  /// - Throws: `store-not-sound` for a damaged one, or a read error.
   package init(
     reading main: any ByteSource, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit, at date: Timestamp
   ) throws(RecoveryKitError) {
     self = try Self.read(main: main, log: nil, journal: nil, sumsUpTo: sumLimit, at: date)
   }
 
-  /// Notes a kit from the bytes of a store.
   static func read(
     main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?, sumsUpTo limit: Int64, at date: Timestamp
   ) throws(RecoveryKitError) -> RecoveryKit {
@@ -247,16 +246,16 @@ extension RecoveryKit {
   }
 }
 
-/// The making of a kit from the pages that a check of every page shows.
+/// Builds a kit from the pages of an integrity check.
 package struct KitGathering {
   private var survey: KitSurvey
 
-  /// Reads everything but the rows.
+  /// Reads everything except rows.
   ///
   /// - Parameters:
-  ///   - main: a database file whose bytes the caller keeps still, and of which every page will be shown.
-  ///   - sumLimit: the largest store of which pages are summed, in bytes.
-  /// - Throws: `store-not-sound` for a damaged one, or what reading says.
+  ///   - main: an unchanging database file.
+  ///   - sumLimit: the largest store with page checksums, in bytes.
+  /// - Throws: `store-not-sound` for a damaged one, or a read error.
   package init(
     reading main: any ByteSource, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit, at date: Timestamp
   ) throws(RecoveryKitError) {
@@ -266,16 +265,15 @@ package struct KitGathering {
     try survey.begin(at: date)
   }
 
-  /// Takes a page of a b-tree; those of one tree come one behind the other.
+  /// Adds a b-tree page; each tree's pages must come together.
   package mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws(RecoveryKitError) {
     try survey.visit(page, ofTree: root)
   }
 
-  /// The kit, where every page was shown and the check found nothing.
+  /// Returns the kit after a check without findings.
   package mutating func finish() throws(RecoveryKitError) -> RecoveryKit { try survey.finish() }
 }
 
-/// Holds a reader's lock until it is released, at the latest when this ends.
 private final class LockBox {
   private var lock: SharedStoreLock?
   let isWriterActive: Bool
@@ -290,33 +288,33 @@ private final class LockBox {
   func release() { lock = nil }
 }
 
-/// A recovery kit that could not be made, written or read.
+/// A failure to create, write or read a recovery kit.
 public typealias RecoveryKitError = Failure<RecoveryKitErrorKind>
 
-/// Why a recovery kit could not be made, written or read.
+/// The cause of a recovery kit failure.
 public enum RecoveryKitErrorKind: String, FailureKind {
-  /// The store is not sound, so that nothing is to be noted of it.
+  /// The store is damaged.
   case storeNotSound = "store-not-sound"
 
   /// The store changed while it was read.
   case storeChanged = "store-changed"
 
-  /// The file is no kit, or a damaged one.
+  /// The file is damaged or not a kit.
   case unreadable = "kit-unreadable"
 
   /// A later version of this library wrote the kit.
   case laterFormat = "kit-later-format"
 
-  /// The kit cannot be packed.
+  /// The kit can't be compressed.
   case packing = "kit-packing"
 
-  /// The file system refused; the code is that of the file error.
+  /// A file system error, which supplies the code.
   case file = "kit-file"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation.
   public static let usualOperation = "note a recovery kit"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint for the user.
   public var usualHint: String {
     switch self {
     case .storeNotSound: "Inspect the store with a full check; salvage it where that finds damage."
@@ -328,18 +326,16 @@ public enum RecoveryKitErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the environment is at fault, and not the store.
+  /// Whether the environment is at fault rather than the store.
   public var isEnvironmental: Bool { self == .storeChanged }
 
-  /// Whether the code is that of the file system's error.
+  /// Whether the file system error supplies the code.
   public var standsForCause: Bool { self == .file }
 }
 
 extension RecoveryKitError {
-  /// The error of a file that could not be read or written.
   package init(_ error: FileError) { self.init(.file, because: error) }
 
-  /// The error of a store that could not be read, or is not sound.
   init(_ error: FormatError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }
 
   static func notSound(_ detail: String, _ path: FilePath? = nil) -> RecoveryKitError {

@@ -7,15 +7,15 @@ public import SQLiteFormat
 public import SystemPackage
 
 extension RecoveryKit {
-  /// Notes a kit of a store that this process, or another one, has open and may be writing to.
+  /// Creates a kit of a store that this or another process has open, possibly for writing.
   ///
-  /// A second connection holds a read transaction, so that what is read is one state of the store, and the bytes come
-  /// through SQLite's own handles: opening the file once more and closing it would end the locks that SQLite has on it in
-  /// this process (https://sqlite.org/howtocorrupt.html, section 2.2).
+  /// A second connection's read transaction ensures a consistent state. Bytes are read through SQLite's own handles:
+  /// opening and closing the file again would release SQLite's locks in this process
+  /// (https://sqlite.org/howtocorrupt.html, section 2.2).
   ///
   /// - Parameters:
-  ///   - store: the main file, which another connection of this process has open.
-  ///   - sumLimit: the largest store of which pages are summed, in bytes.
+  ///   - store: the main file.
+  ///   - sumLimit: the largest store with page checksums, in bytes.
   /// - Throws: ``RecoveryKitError``.
   public init(
     ofOpen store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
@@ -27,23 +27,22 @@ extension RecoveryKit {
     }
   }
 
-  /// Looks at every page of a store that this process, or another one, has open and may be writing to.
+  /// Checks every page of a store that this or another process has open.
   ///
-  /// - Throws: ``RecoveryKitError``: `store-changed` where another connection has it to itself, or what reading says.
+  /// - Throws: ``RecoveryKitError``: `store-changed` if another connection has an exclusive lock, or a read error.
   public static func check(ofOpen store: FilePath) throws(RecoveryKitError) -> IntegrityReport {
     try reading(store, "check the store") { main, log in
       try Database(main: main, writeAheadLog: log).checkIntegrity()
     }
   }
 
-  /// Reads one state of an open store through a connection of its own.
   private static func reading<Value>(
     _ store: FilePath, _ operation: String, _ body: (ConnectionBytes, ConnectionBytes?) throws -> Value
   ) throws(RecoveryKitError) -> Value {
     do {
       let queue = try EvidenceConnection.open(store, .inUse, label: "Lazaret.RecoveryKit")
       let value = try queue.read { database in
-        // The first look at a page is what begins the transaction.
+        // The first read begins the transaction.
         _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master")
         let (main, log) = try ConnectionBytes.both(of: database)
         return try body(main, log)
@@ -68,14 +67,11 @@ extension RecoveryKit {
   }
 }
 
-/// The bytes of a file that SQLite has open, read through its handle; valid as long as the connection's transaction.
-///
-/// The only place of this module that calls C through pointers.
+/// A file read through SQLite's handle, by C function pointers; valid during the transaction.
 @safe private final class ConnectionBytes: ByteSource, @unchecked Sendable {
   private let file: UnsafeMutablePointer<sqlite3_file>
   let count: Int64
 
-  /// The main file, and the write-ahead log where there is one.
   static func both(of database: GRDB.Database) throws -> (main: ConnectionBytes, log: ConnectionBytes?) {
     guard let main = try ConnectionBytes(database, SQLITE_FCNTL_FILE_POINTER) else {
       throw RecoveryKitError.notSound("SQLite has no file for it")
@@ -104,7 +100,7 @@ extension RecoveryKit {
       guard let read = unsafe file.pointee.pMethods?.pointee.xRead else { return SQLITE_IOERR }
       return unsafe read(file, bytes.baseAddress, Int32(clamping: wanted), offset)
     }
-    // A file that became shorter ends in zeros; what is read then fits nothing.
+    // A truncated file reads as zeros, which fail all checks.
     let isShort = code & 0xff == SQLITE_IOERR && code >> 8 == 2
     guard code == SQLITE_OK || isShort else {
       throw FileError(.inputOutput, operation: "read the store", path: "")

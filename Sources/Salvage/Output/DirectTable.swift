@@ -1,28 +1,26 @@
 internal import SQLiteFormat
 
-/// A table of the new store into which records go as the bytes that they are, without SQLite.
+/// A table of the new store that copies records byte for byte, bypassing SQLite.
 ///
-/// It takes rows in ascending order whose values are such as SQLite would have stored in the table; all others are for
-/// SQLite to insert. What is learnt of the rows on the way saves reading them again.
+/// It takes ascending rows with values that SQLite would store unchanged; SQLite inserts all others. Statistics
+/// gathered meanwhile save a second reading.
 final class DirectTable: NewTable {
-  /// What a column of the new table gets, and what is looked at.
   struct Column {
-    /// The field of the found record that it gets; nil where the found table has no such column.
+    /// The source field; nil if the found table lacks the column.
     var field: Int?
 
-    /// The classes of values that SQLite would store in it as they are.
+    /// The classes that SQLite would keep unchanged.
     var classes: StorageClasses
 
     var role = Role.other
   }
 
-  /// What a column holds, as far as it is looked at.
   enum Role {
     case key
     case entityNumber
     case saveCount
 
-    /// The primary key of another record; the number counts the table's references.
+    /// Another record's primary key, with the reference's number.
     case reference(Int)
     case other
   }
@@ -35,46 +33,38 @@ final class DirectTable: NewTable {
 
   var count: Int64 { rows.count }
 
-  /// How many rows have which entity number.
   var entityCounts: [Int64: Int64] { rows.entityCounts }
 
-  /// Whether some row has no proper save count.
   var hasUnsaved: Bool { rows.hasUnsaved }
 
   var keys: KeySet { rows.keys }
 
-  /// The primary keys that each reference leads to.
   var references: [KeySet] { rows.references }
 
   var last: Int64? { rows.last }
 
-  /// Makes an index of the rows that come from now on; the columns are places in the new table.
-  ///
-  /// Where the found table lacks a column the index is left to SQLite.
+  /// Adds an index over the rows that follow, or leaves it to SQLite if the found table lacks a column.
   func add(_ name: String, isUnique: Bool, columns places: [Int], _ sorter: EntrySorter) {
     rows.add(name, isUnique: isUnique, columns: places, sorter)
   }
 
-  /// Writes the indexes; returns the names of those that were made.
+  /// Writes the indexes; returns the names of those built.
   func writeIndexes(_ tree: (String) -> IndexTree?) throws(SalvageError) -> [String] { try rows.writeIndexes(tree) }
 
-  /// Takes a row; false where it is for SQLite to insert.
+  /// Writes a row; returns false if SQLite must insert it.
   func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
     try rows.insert(bytes, from: start, length: length, rowid: rowid)
   }
 
-  /// Whether there is a row of that rowid.
   func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool { try rows.hasRow(rowid) }
 
-  /// Whether there is exactly that row.
   func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
     try rows.holds(bytes, from: start, length: length, rowid: rowid)
   }
 
-  /// Writes what is left of the tree.
   func finish() throws(SalvageError) { try rows.finish() }
 
-  /// The primary keys; nil where not all of them could be kept.
+  /// The primary keys; nil if memory ran out.
   var takenKeys: KeyRanges? {
     guard keys.isExact else { return nil }
     var taken = KeyRanges()
@@ -82,15 +72,14 @@ final class DirectTable: NewTable {
     return taken
   }
 
-  /// How many rows have a rowid in a range, as far as there was memory to keep them.
+  /// The rows in a range, as far as memory sufficed.
   func count(above: Int64, upTo: Int64) -> Int64 { rows.keys.count(above: above, upTo: upTo) }
 
-  /// How many rows have an entity number; to be asked while rows are taken, or after.
   func count(ofEntity number: Int64) -> Int64 { rows.count(ofEntity: number) }
 }
 
 extension StorageClasses {
-  /// The classes of values that a column keeps as they are.
+  /// The storage classes that an affinity leaves unchanged.
   init(keptBy affinity: Affinity) {
     switch affinity {
     case .text: self = [.null, .text, .blob]
@@ -101,7 +90,7 @@ extension StorageClasses {
   }
 }
 
-/// The rows of a ``DirectTable``, while they are taken: what is done for each of them is all here.
+/// The rows of a ``DirectTable`` while written.
 struct DirectRows {
   private var tree: TableTree
   private let columns: [DirectTable.Column]
@@ -112,26 +101,22 @@ struct DirectRows {
 
   private(set) var count: Int64 = 0
 
-  /// How many rows have which entity number.
   private(set) var entityCounts: [Int64: Int64] = [:]
   private var recentEntity: Int64 = .min
   private var recentCount: Int64 = 0
 
-  /// Whether some row has no proper save count.
+  /// Whether a row lacks a valid save count.
   private(set) var hasUnsaved: Bool
 
   private(set) var keys: KeySet
 
-  /// The primary keys that each reference leads to.
   private(set) var references: [KeySet]
 
-  /// An index that is made of the rows on the way.
   private struct Index {
     let name: String
     let isUnique: Bool
     var sorter: EntrySorter
 
-    /// The fields of the found record that are its keys.
     let fields: [Int]
   }
 
@@ -140,7 +125,7 @@ struct DirectRows {
   private var watchedCodes: [Int64]
   private var watchedStarts: [Int]
 
-  /// Every later row has a larger rowid than this, or is not taken.
+  /// The largest rowid offered; later rows must exceed it.
   private var fence: Int64?
 
   private var scratch: [UInt8] = []
@@ -152,7 +137,6 @@ struct DirectRows {
     self.columns = columns
     self.fieldCount = fieldCount
     isIdentity = columns.count == fieldCount && columns.enumerated().allSatisfy { $0.element.field == $0.offset }
-    // What is looked at, by the fields of the found record.
     var roles = [DirectTable.Role](repeating: .other, count: fieldCount)
     var classes = [StorageClasses](repeating: .any, count: fieldCount)
     var referenceCount = 0
@@ -176,9 +160,6 @@ struct DirectRows {
     references = (0..<referenceCount).map { _ in KeySet(budget) }
   }
 
-  /// Makes an index of the rows that come from now on; the columns are places in the new table.
-  ///
-  /// Where the found table lacks a column the index is left to SQLite.
   mutating func add(_ name: String, isUnique: Bool, columns places: [Int], _ sorter: EntrySorter) {
     let fields = places.compactMap { columns[$0].field }
     guard fields.count == places.count else { return }
@@ -186,7 +167,6 @@ struct DirectRows {
     indexes.append(Index(name: name, isUnique: isUnique, sorter: sorter, fields: fields))
   }
 
-  /// Writes the indexes; returns the names of those that were made.
   mutating func writeIndexes(_ tree: (String) -> IndexTree?) throws(SalvageError) -> [String] {
     var made: [String] = []
     for index in indexes where index.sorter.isUsable {
@@ -199,7 +179,7 @@ struct DirectRows {
 
   var last: Int64? { tree.last }
 
-  /// Takes a row; false where it is for SQLite to insert.
+  /// Writes a row; returns false if SQLite must insert it.
   @inline(__always)
   mutating func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
     if let fence, rowid <= fence { return false }
@@ -284,19 +264,19 @@ struct DirectRows {
 
   @inline(__always)
   private mutating func note(_ entity: Int64?) {
-    // A number that is no number counts as one that no entity has.
+    // A non-integer counts as the unused number -1.
     let entity = entity ?? -1
     if entity != recentEntity {
       if recentCount > 0 { entityCounts[recentEntity, default: 0] += recentCount }
       recentEntity = entity
       recentCount = 0
-      // A hostile store has no more kinds of rows than the budget of a few numbers allows.
+      // Limits memory against hostile stores.
       if entityCounts.count > 4096 { recentEntity = -1 }
     }
     recentCount &+= 1
   }
 
-  /// Puts the fields of a record into the order of the new table; false where the record is not whole.
+  /// Reorders a record's fields for the new table; returns false if malformed.
   private mutating func rewrite(_ bytes: Span<UInt8>, from start: Int, to end: Int) -> Bool {
     starts.removeAll(keepingCapacity: true)
     codes.removeAll(keepingCapacity: true)
@@ -334,10 +314,8 @@ struct DirectRows {
     return codes[field]
   }
 
-  /// Whether there is a row of that rowid.
   mutating func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool { try tree.record(rowid) != nil }
 
-  /// Whether there is exactly that row.
   mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
     guard let there = try tree.record(rowid), start + length <= bytes.count else { return false }
     guard rewrite(bytes, from: start, to: start + length) else { return false }
@@ -351,14 +329,12 @@ struct DirectRows {
     return padded(one.values) == padded(other.values)
   }
 
-  /// Writes what is left of the tree.
   mutating func finish() throws(SalvageError) {
     if recentCount > 0 { entityCounts[recentEntity, default: 0] += recentCount }
     recentCount = 0
     try tree.finish()
   }
 
-  /// How many rows have an entity number; to be asked while rows are taken, or after.
   func count(ofEntity number: Int64) -> Int64 {
     entityCounts[number, default: 0] + (recentEntity == number ? recentCount : 0)
   }

@@ -1,8 +1,8 @@
 import SQLiteFormat
 
-/// The entries of one index of numbers, sorted: in memory, or in runs on the disk where there are many.
+/// Sorts a numeric index in memory or in runs on disk.
 ///
-/// An entry is the keys of one or two columns and the rowid, as numbers without sign whose order is SQLite's.
+/// An entry has one or two keys and the rowid, as unsigned numbers in SQLite's order.
 struct EntrySorter {
   enum Keys {
     case integers
@@ -13,12 +13,11 @@ struct EntrySorter {
   private let space: SortingSpace
   private let keys: Keys
 
-  /// The number of columns: one or two.
   let width: Int
 
   private let number: Int
 
-  /// Whether every entry could be taken; else SQLite has to make the index.
+  /// Whether all entries were accepted; otherwise SQLite builds the index.
   private(set) var isUsable = true
 
   init(_ space: SortingSpace, keys: Keys, width: Int) {
@@ -32,7 +31,7 @@ struct EntrySorter {
 
   private static func number(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) ^ sign }
 
-  /// The number for a value of a record; nil where the sorter cannot take it.
+  /// The sort key of a value; nil if unsupported.
   @inline(__always)
   func key(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, _ width: Int) -> UInt64? {
     let integer: Int64
@@ -62,7 +61,7 @@ struct EntrySorter {
     return bits & sign == 0 ? bits | sign : ~bits
   }
 
-  /// Takes an entry; nil keys make the sorter useless.
+  /// Adds an entry; a nil key makes the sorter unusable.
   @inline(__always)
   mutating func add(_ one: UInt64?, _ two: UInt64?, rowid: Int64) throws(SalvageError) {
     guard isUsable else { return }
@@ -77,7 +76,7 @@ struct EntrySorter {
 
   // MARK: Writing
 
-  /// Writes the index; false, and nothing written, where a key that must be unique is there twice.
+  /// Writes the index; returns false, without writing, if a unique key repeats.
   func write(to tree: IndexTree, isUnique: Bool) throws(SalvageError) -> Bool {
     if isUnique, try hasTwins() { return false }
     var tree = tree
@@ -103,7 +102,6 @@ struct EntrySorter {
 
   // MARK: Records
 
-  /// Encodes an entry as the record of an index; returns its length.
   private func encode(_ one: UInt64, _ two: UInt64, _ three: UInt64, _ record: inout [UInt8]) -> Int {
     let headerLength = 2 + width
     record[0] = UInt8(headerLength)

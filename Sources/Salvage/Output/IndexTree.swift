@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// The b-tree of an index, built from its entries in ascending order.
+/// Builds an index b-tree from ascending entries too short for overflow pages.
 ///
-/// Entries are short: none has overflow pages. Memory is that of one entry for each leaf.
+/// Memory: one entry per leaf.
 struct IndexTree {
   private let pages: NewPages
   private let root: UInt32
@@ -12,12 +12,12 @@ struct IndexTree {
   private var cellCount = 0
   private var contentStart: Int
 
-  /// The leaves that are written, and the entries between them, one behind the other.
+  /// The written leaves, and the concatenated entries between them.
   private var leaves: [UInt32] = []
   private var dividers: [UInt8] = []
   private var dividerStarts: [Int] = []
 
-  /// A tree whose root is an empty page that SQLite made.
+  /// Starts with an empty root page made by SQLite.
   init(_ pages: NewPages, root: UInt32) {
     self.pages = pages
     self.root = root
@@ -26,9 +26,9 @@ struct IndexTree {
     contentStart = pageSize
   }
 
-  /// Adds an entry, larger than every one before.
+  /// Adds an entry larger than all before.
   ///
-  /// - Parameter count: the bytes of the record, at most 127.
+  /// - Parameter count: the record's bytes, at most 127.
   mutating func add(_ record: [UInt8], count: Int) throws(SalvageError) {
     let size = max(4, 1 + count)
     if 8 + 2 * (cellCount + 1) + size > contentStart { try endLeaf() }
@@ -39,7 +39,7 @@ struct IndexTree {
     cellCount += 1
   }
 
-  /// Writes a full leaf; its last entry goes between it and the next.
+  /// Writes a full leaf; its last entry becomes the divider.
   private mutating func endLeaf() throws(SalvageError) {
     let count = Int(leaf[contentStart])
     dividerStarts.append(dividers.count)
@@ -61,7 +61,6 @@ struct IndexTree {
     for index in (8 + 2 * cellCount)..<contentStart { leaf[index] = 0 }
   }
 
-  /// Writes what is left, and the pages above the leaves; the tree is whole then.
   mutating func finish() throws(SalvageError) {
     sealLeaf()
     if leaves.isEmpty {
@@ -70,7 +69,6 @@ struct IndexTree {
     }
     leaves.append(try pages.add(leaf))
     var children = leaves
-    // The place of each entry between two children.
     var between = Array(dividerStarts.indices)
     while true {
       let groups = groups(children.count, between)
@@ -95,7 +93,7 @@ struct IndexTree {
     }
   }
 
-  /// Divides children among pages; no page has fewer than two.
+  /// Divides children among pages, at least two each.
   private func groups(_ count: Int, _ between: [Int]) -> [Range<Int>] {
     var groups: [Range<Int>] = []
     var start = 0

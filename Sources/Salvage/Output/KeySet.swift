@@ -1,10 +1,10 @@
-/// A set of primary keys: a bit for each, in pieces, so that keys which lie together cost little.
+/// A set of primary keys as a sparse bitmap, compact for nearby keys.
 struct KeySet {
-  /// The memory that all sets of a run may take together.
+  /// The memory shared by all sets of a run.
   final class Budget {
     private var pieces: Int
 
-    /// A budget of 16 MB unless told otherwise.
+    /// Creates a budget, 16 MB by default.
     init(pieces: Int = 4096) { self.pieces = pieces }
 
     fileprivate func take() -> Bool {
@@ -22,12 +22,11 @@ struct KeySet {
   private var recentPiece = Int64.min
   private var recentPlace = 0
 
-  /// Whether every key that was put in is there; false where the memory did not suffice.
+  /// Whether all inserted keys are present; false once memory ran out.
   private(set) var isExact = true
 
   init(_ budget: Budget) { self.budget = budget }
 
-  /// Puts a key in.
   @inline(__always)
   mutating func insert(_ key: Int64) {
     let piece = key >> 15
@@ -54,7 +53,7 @@ struct KeySet {
     return true
   }
 
-  /// Whether all keys are in another set too; false where that cannot be told.
+  /// Whether another set has all keys; false if unknown.
   func isKnownSubset(of other: KeySet) -> Bool {
     guard isExact else { return false }
     for (piece, place) in places {
@@ -66,7 +65,7 @@ struct KeySet {
     return true
   }
 
-  /// The keys in ascending order, as far as there was memory to keep them.
+  /// Visits the keys in ascending order, as far as memory sufficed.
   func forEachKey(_ body: (Int64) -> Void) {
     for (piece, place) in places.sorted(by: { $0.key < $1.key }) {
       for index in 0..<Self.wordsPerPiece {
@@ -79,7 +78,7 @@ struct KeySet {
     }
   }
 
-  /// The number of keys in a range, as far as there was memory to keep them.
+  /// The number of keys in a range, as far as memory sufficed.
   func count(above: Int64, upTo: Int64) -> Int64 {
     guard above < upTo else { return 0 }
     var total = 0

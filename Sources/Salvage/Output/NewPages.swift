@@ -2,12 +2,10 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// The pages that are added to a new database behind those SQLite made, one after the other, in long writes.
+/// Appends pages to a new database made by SQLite, in long writes.
 ///
-/// Pointer maps are filled as the trees grow, a few at a time in memory; their places and that of the lock bytes are left
-/// out when numbers are given.
+/// Pointer maps fill as trees grow, a few in memory; their page numbers and the lock-byte page's are skipped.
 final class NewPages {
-  /// The page size in bytes; all of them are usable.
   let pageSize: Int
 
   private let path: FilePath
@@ -18,7 +16,7 @@ final class NewPages {
 
   private var next: UInt32
 
-  /// Pages that are not written yet, the first of which has the number `runStart`.
+  /// Unwritten pages from `runStart` on.
   private var run: [UInt8] = []
   private var runStart: UInt32
 
@@ -26,7 +24,7 @@ final class NewPages {
 
   private static let runLength = 1 << 19
 
-  /// Opens a database that SQLite made and that no process uses.
+  /// Opens a database made by SQLite and unused by any process.
   init(_ path: FilePath, pageSize: Int, hasPointerMaps: Bool, in fileSystem: FileSystem) throws(FileError) {
     self.path = path
     self.fileSystem = fileSystem
@@ -41,10 +39,8 @@ final class NewPages {
     if hasPointerMaps { maps = NewPointerMaps(layout, pageSize: pageSize, pageCount: count) }
   }
 
-  /// The number that a page gets which is added now.
   var upcoming: UInt32 { usable(from: next) }
 
-  /// The number that is given after another.
   func following(_ page: UInt32) -> UInt32 { usable(from: page + 1) }
 
   private func usable(from number: UInt32) -> UInt32 {
@@ -53,7 +49,6 @@ final class NewPages {
     return number
   }
 
-  /// Adds a page; returns its number.
   func add(_ page: [UInt8]) throws(SalvageError) -> UInt32 {
     let number = upcoming
     while next < number {
@@ -66,7 +61,6 @@ final class NewPages {
     return number
   }
 
-  /// Says what leads to a page.
   func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws(SalvageError) {
     guard maps != nil, page < next else { return }
     do throws(FileError) {
@@ -91,7 +85,7 @@ final class NewPages {
     return reader
   }
 
-  /// Writes over a page that SQLite made.
+  /// Overwrites a page made by SQLite.
   func replace(_ page: UInt32, with bytes: [UInt8]) throws(SalvageError) {
     do throws(FileError) {
       try file.write(bytes, at: offset(of: page))
@@ -100,7 +94,6 @@ final class NewPages {
     }
   }
 
-  /// Reads a page that was added, or that SQLite made.
   func read(_ page: UInt32, into buffer: inout [UInt8]) throws(SalvageError) {
     if page >= runStart {
       let start = Int(page - runStart) * pageSize
@@ -119,7 +112,7 @@ final class NewPages {
     guard !run.isEmpty else { return }
     do throws(FileError) {
       try file.write(run, at: offset(of: runStart))
-      // The disk has less to do when all is pushed to it at the end.
+      // Early writeback leaves less for the final sync.
       file.beginWriting(at: offset(of: runStart), length: Int64(run.count))
     } catch {
       throw SalvageError(error)
@@ -128,7 +121,7 @@ final class NewPages {
     runStart = next
   }
 
-  /// Writes what is left, the pointer maps and the number of pages; the database is one that SQLite can open then.
+  /// Writes the rest, the pointer maps and the page count, so that SQLite can open the database.
   func finish() throws(SalvageError) {
     try flush()
     let count = next - 1
@@ -146,7 +139,6 @@ final class NewPages {
 }
 
 extension Array where Element == UInt8 {
-  /// Copies bytes to a place where there is room for them.
   @inline(__always)
   mutating func copy(_ source: Span<UInt8>, from start: Int, count: Int, at offset: Int) {
     let bytes = source.extracting(start..<(start &+ count))
@@ -162,13 +154,12 @@ extension Array where Element == UInt8 {
     self[offset + 3] = UInt8(truncatingIfNeeded: value)
   }
 
-  /// Writes a big-endian number of 16 bits; 65536 is written as 0.
+  /// Writes a big-endian 16-bit number; 65536 becomes 0.
   mutating func set(short value: Int, at offset: Int) {
     self[offset] = UInt8(truncatingIfNeeded: value >> 8)
     self[offset + 1] = UInt8(truncatingIfNeeded: value)
   }
 
-  /// Writes a varint; returns the offset behind it.
   mutating func set(varint value: Int64, at offset: Int) -> Int {
     let bits = UInt64(bitPattern: value)
     if bits < 0x80 {
@@ -193,8 +184,7 @@ extension Array where Element == UInt8 {
   }
 }
 
-/// The pointer maps of a new database while its pages are added: those that were used last are in memory, the others on the
-/// disk.
+/// The pointer maps of a growing database: recent ones in memory, others on disk.
 struct NewPointerMaps {
   private static let limit = 1 << 19
 
@@ -202,18 +192,15 @@ struct NewPointerMaps {
   private let pageSize: Int
   private let maximumCount: Int
 
-  /// The maps in memory by their page numbers, and these in the order in which they came.
+  /// The maps in memory, and their order of arrival.
   private var maps: [UInt32: [UInt8]] = [:]
   private var queue: [UInt32] = []
 
-  /// The maps that have been written, by SQLite or by us.
   private var written = PageSet()
 
-  /// The map that was used last, so that it is not looked up for each page.
   private var recent: UInt32 = 0
   private var bytes: [UInt8] = []
 
-  /// - Parameter pageCount: the pages that SQLite made; their maps are in the file.
   init(_ layout: PageLayout, pageSize: Int, pageCount: UInt32) {
     self.layout = layout
     self.pageSize = pageSize
@@ -223,33 +210,28 @@ struct NewPointerMaps {
     }
   }
 
-  /// The map that has a page's entry.
   func page(for page: UInt32) -> UInt32? { layout.pointerMapPage(for: page) }
 
-  /// Whether the map for a page has to be taken into memory first.
   func needs(_ page: UInt32) -> Bool {
     guard let map = self.page(for: page) else { return false }
     return map != recent && maps[map] == nil
   }
 
-  /// Whether a map has been written.
   func isOnDisk(_ map: UInt32) -> Bool { written.contains(map) }
 
-  /// The map that has been in memory longest, where there are too many; it must be written then.
+  /// Evicts the oldest map if there are too many; the caller must write it.
   ///
-  /// - Parameter limit: no map from this page on is given, because its place in the file will still be written over.
+  /// - Parameter limit: maps from this page on stay, as pending writes would overwrite them.
   mutating func makeRoom(before limit: UInt32) -> (page: UInt32, bytes: [UInt8])? {
     guard queue.count >= maximumCount, let place = queue.firstIndex(where: { $0 < limit }) else { return nil }
     return remove(place)
   }
 
-  /// Takes a map into memory.
   mutating func take(_ map: UInt32, _ bytes: [UInt8]) {
     maps[map] = bytes
     queue.append(map)
   }
 
-  /// Removes a map that must be written; nil where there is none.
   mutating func removeFirst() -> (page: UInt32, bytes: [UInt8])? { queue.isEmpty ? nil : remove(0) }
 
   private mutating func remove(_ place: Int) -> (page: UInt32, bytes: [UInt8]) {
@@ -265,13 +247,12 @@ struct NewPointerMaps {
     bytes = []
   }
 
-  /// Says what leads to a page whose map is in memory.
   mutating func set(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) {
     guard let map = self.page(for: page), page > map else { return }
     if map != recent {
       putBack()
       guard let found = maps[map] else { return }
-      // There must be one copy, or setting an entry copies the whole map.
+      // A second reference would copy the whole map on each entry.
       maps[map] = []
       bytes = found
       recent = map

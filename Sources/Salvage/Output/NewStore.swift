@@ -3,14 +3,11 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// The new store while rows are found: SQLite has made its tables, and their rows are written past SQLite where that gives
-/// what SQLite would have written.
+/// The new store during recovery: SQLite creates tables, and rows are written directly where the result is the same.
 final class NewStore: NewTables {
-  /// What is known of the store that the rows are from, and what is made of it on the way.
   struct Facts {
     let store: StoreFacts
 
-    /// The indexes that are made of the rows on their way.
     let numericIndexes: [NumericIndex]
 
     init(_ store: StoreFacts) {
@@ -18,25 +15,23 @@ final class NewStore: NewTables {
       numericIndexes = store.layout.map { Self.numericIndexes($0) + Self.foreignIndexes(store.entries, $0) } ?? []
     }
 
-    /// The layout of its version; nil where no model is known.
     var layout: StoreLayout? { store.layout }
 
-    /// The entries of its own schema.
     var entries: [SchemaEntry] { store.entries }
   }
 
-  /// An index whose keys are numbers, so that it can be made of the rows on their way.
+  /// A numeric index, built along with the rows.
   struct NumericIndex {
     let name: String
     let table: String
     let statement: String
     let isUnique: Bool
 
-    /// The places of its columns in the new table.
+    /// Column indices in the new table.
     let columns: [Int]
     let keys: EntrySorter.Keys
 
-    /// Whether it is of the app's own making, so that its statement is the store's.
+    /// Whether the app created it itself.
     var isForeign = false
   }
 
@@ -46,23 +41,22 @@ final class NewStore: NewTables {
   private let pages: NewPages
   private let roots: [String: UInt32]
 
-  /// The declarations of the tables that are no layout's, by their names in lower case.
+  /// Tables outside the layout, by lowercase name.
   private let definitions: [String: TableDefinition]
   private let budget = KeySet.Budget()
   private let space: SortingSpace
 
-  /// The indexes that are made, and whole.
   private(set) var madeIndexes: Set<String> = []
 
-  /// The indexes that are there and have no entries; they must go before SQLite looks at their tables.
+  /// Empty indexes, to be dropped before SQLite reads their tables.
   var emptyIndexes: [String] {
     facts.numericIndexes.map(\.name).filter { roots[Self.indexKey($0)] != nil && !madeIndexes.contains($0) }
   }
 
-  /// The tables that rows are written into directly, by their names in lower case.
+  /// Directly written tables by lowercase name.
   private(set) var tables: [String: DirectTable] = [:]
 
-  /// Makes the file with its empty tables: all of a Core Data store's, and those of a plain one that have no constraints.
+  /// Creates empty tables: all of a Core Data store, and a plain store's without constraints.
   init(_ path: FilePath, _ store: StoreFacts, in fileSystem: FileSystem) throws(SalvageError) {
     self.path = path
     let facts = Facts(store)
@@ -85,7 +79,7 @@ final class NewStore: NewTables {
     _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
   ) throws(SalvageError) -> [String: UInt32] {
     let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.store.encoding)
-    // The first statement of a schema writes the encoding into the header; there may be no table that does.
+    // The first schema statement writes the encoding into the header.
     try database.execute("PRAGMA auto_vacuum = \(vacuum); CREATE VIEW v AS SELECT 1; DROP VIEW v; BEGIN")
     var names: [String] = []
     if let layout = facts.layout {
@@ -100,11 +94,11 @@ final class NewStore: NewTables {
     }
     var own = Set(names.map { $0.lowercased() } + StoreLayout.bookkeepingTableNames.map { $0.lowercased() })
     if let layout = facts.layout {
-      // The model's indexes get their names, and R-tree indexes their tables, when the rows are there.
+      // The model's indexes and R-tree tables take these names once rows exist.
       own.formUnion(layout.indexes.map { $0.name.lowercased() })
       for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
     }
-    // What a virtual table is made anew by stays among the rows as found.
+    // Content for rebuilding virtual tables stays among the rows as found.
     for entry in facts.entries {
       guard let module = entry.tableDefinition?.module else { continue }
       own.formUnion(ShadowTables.content(of: entry.name, module: module))
@@ -115,11 +109,11 @@ final class NewStore: NewTables {
         isSame(definition.name, entry.name), !unique.contains(entry.name.lowercased())
       else { continue }
       do throws(SalvageError) {
-        // Only the first statement of the text is run.
+        // Runs only the first statement of the text.
         _ = try database.prepare(sql).step()
         names.append(entry.name)
       } catch {
-        // What SQLite refuses is made in another way later on; a disk that is full is no such case.
+        // A refused table is created differently later; file errors are thrown.
         guard error.fileError == nil else { throw error }
       }
     }
@@ -132,10 +126,10 @@ final class NewStore: NewTables {
         continue
       }
       do throws(SalvageError) {
-        // Only the first statement of the text is run.
+        // Runs only the first statement of the text.
         _ = try database.prepare(index.statement).step()
       } catch {
-        // What SQLite refuses is tried again when the rows are there; a disk that is full is no such case.
+        // A refused index is retried once rows exist; file errors are thrown.
         guard error.fileError == nil else { throw error }
       }
     }
@@ -151,10 +145,9 @@ final class NewStore: NewTables {
     return roots
   }
 
-  /// The key of an index among the roots; no table has it.
   private static func indexKey(_ name: String) -> String { "\u{0}\(name)" }
 
-  /// The table that rows of that definition go into; nil where SQLite has to insert them.
+  /// The direct table for a definition; nil if SQLite must insert the rows.
   func table(for definition: TableDefinition) -> (any NewTable)? {
     let name = definition.name.lowercased()
     guard let root = roots[name], root > 1, tables[name] == nil, !definition.isWithoutRowid,
@@ -171,7 +164,6 @@ final class NewStore: NewTables {
     return table
   }
 
-  /// Writes what is left; SQLite can open the file then.
   func finish() throws(SalvageError) {
     for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.finish() }
     for (_, table) in tables.sorted(by: { $0.key < $1.key }) {
@@ -243,7 +235,7 @@ final class NewStore: NewTables {
       }
       columns.append(column)
     }
-    // A column that the layout does not know must not be lost unseen.
+    // A column unknown to the layout must not vanish silently.
     return used == stored.count ? columns : nil
   }
 }
@@ -266,7 +258,6 @@ extension NewStore.Facts {
     return result
   }
 
-  /// The indexes of the app's own on the model's tables.
   private static func foreignIndexes(_ entries: [SchemaEntry], _ layout: StoreLayout) -> [NewStore.NumericIndex] {
     var names = Set(layout.indexes.map { $0.name.lowercased() })
     let shapes = Set(layout.indexes.map { StoreAssembly.shape($0.tableName, $0.columns.map(\.name)) })
@@ -289,7 +280,7 @@ extension NewStore.Facts {
     return result
   }
 
-  /// Whether a statement has nothing but words, commas and parentheses, so that SQLite cannot read it otherwise than we do.
+  /// Whether a statement is only words, commas and parentheses, which SQLite must parse as we do.
   private static func isPlain(_ sql: String) -> Bool {
     sql.utf8.allSatisfy { byte in
       let letter = byte | 0x20
@@ -299,7 +290,7 @@ extension NewStore.Facts {
     }
   }
 
-  /// Where columns are in a table of the layout, and what numbers they hold; nil where they may hold anything else.
+  /// The indices and numeric kind of columns in a layout table; nil for other kinds.
   private static func keys(
     _ tableName: String, _ columns: [String], _ layout: StoreLayout
   ) -> (places: [Int], keys: EntrySorter.Keys)? {
@@ -307,7 +298,7 @@ extension NewStore.Facts {
     var types: Set<ColumnType> = []
     if let table = layout.table(named: tableName) {
       for column in columns {
-        // The primary key is not among the values of a record.
+        // Records don't contain the primary key.
         guard let place = table.columns.firstIndex(where: { isSame($0.name, column) }), place > 0,
           table.columns[place].role != .primaryKey
         else { return nil }
@@ -324,7 +315,7 @@ extension NewStore.Facts {
     return (places, types == [.integer] ? .integers : .numbers)
   }
 
-  /// The tables that have a unique index of its own statement, in lower case; their rows may contradict each other then.
+  /// Lowercase names of tables with unique indexes, as their rows may conflict.
   fileprivate var tablesWithUniqueIndexes: Set<String> {
     Set(
       entries.filter { $0.kind == .index && ($0.sql?.uppercased().contains("UNIQUE") ?? true) }
@@ -333,7 +324,7 @@ extension NewStore.Facts {
 }
 
 extension TableDefinition {
-  /// Whether a table accepts every row: no check, no constraint that allows values once, nothing computed or counted.
+  /// Whether a table accepts every row: no checks, unique constraints, generated columns or autoincrement.
   fileprivate func isPlain(_ sql: String) -> Bool {
     let text = sql.uppercased()
     return !isVirtual && !isWithoutRowid && !isStrict && uniqueConstraints.isEmpty
@@ -344,16 +335,15 @@ extension TableDefinition {
 }
 
 extension JoinTableLayout {
-  /// The name that the index of the key has until the schema is written as Core Data writes it.
+  /// The key index's name until the schema is rewritten like Core Data's.
   var keyName: String { "lazaret_key_of_\(name)" }
 
-  /// The statement that creates the index of the key.
   var keyStatement: String {
     let columns = [sourceColumn, destinationColumn].map(SQLText.identifier).joined(separator: ", ")
     return "CREATE UNIQUE INDEX \(SQLText.quotedIdentifier(keyName)) ON \(SQLText.identifier(name)) (\(columns))"
   }
 
-  /// The statement that creates the table without its key, which is made an index of when the rows are there.
+  /// Creates the table without its key, added as an index once rows exist.
   var unindexedStatement: String {
     let list = columns.map { "\(SQLText.identifier($0)) INTEGER" }.joined(separator: ", ")
     return "CREATE TABLE \(SQLText.identifier(name)) ( \(list) )"

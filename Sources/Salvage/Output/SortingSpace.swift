@@ -2,25 +2,21 @@ package import Platform
 import SQLiteFormat
 package import SystemPackage
 
-/// What all sorters of a store share: the memory that entries take until they are sorted, and the file of sorted runs.
+/// The memory and the file of sorted runs, shared by a store's sorters.
 ///
-/// Memory is six megabytes, however many entries there are: when it is full, all entries go to the disk, sorted.
+/// At six megabytes, all entries are sorted and spilled to disk.
 package final class SortingSpace {
-  /// An entry of an index as numbers, and whose it is.
   package struct Entry: Hashable {
-    /// The key of the first column.
     package var one: UInt64
 
-    /// The key of the second column, or the rowid where there is none.
+    /// The second column's key, or else the rowid.
     package var two: UInt64
 
-    /// The rowid where there are two columns.
+    /// The rowid if there are two columns.
     package var three: UInt64
 
-    /// Whose it is.
     package var sorter: Int
 
-    /// An entry; that of one column has no third number.
     package init(one: UInt64, two: UInt64, three: UInt64 = 0, sorter: Int = 0) {
       self.one = one
       self.two = two
@@ -28,7 +24,6 @@ package final class SortingSpace {
       self.sorter = sorter
     }
 
-    /// Whether it comes before another entry of the same index.
     @inline(__always)
     package func isBefore(_ other: Entry) -> Bool {
       if one != other.one { return one < other.one }
@@ -37,13 +32,13 @@ package final class SortingSpace {
     }
   }
 
-  /// Entries of one sorter in their order, on the disk.
+  /// One sorter's sorted entries on disk.
   struct Run {
     let offset: Int64
     let count: Int
   }
 
-  /// The entries that are in memory at most; each takes 32 bytes, and eight more when they are sorted.
+  /// The most entries in memory, at 32 bytes each plus eight for sorting.
   package static let entryLimit = 1 << 17
   private let limit: Int
 
@@ -54,30 +49,28 @@ package final class SortingSpace {
   private var entries: [Entry] = []
   private var end: Int64 = 0
 
-  /// The number of numbers in an entry of each sorter on the disk; the runs of each; the place of its entries in `order`.
+  /// Per sorter: numbers per entry on disk, runs, and range in `order`.
   private var widths: [Int] = []
   private var runs: [[Run]] = []
   private var places: [Range<Int>] = []
 
-  /// The entries in memory in their order, those of one sorter behind another's.
   private var order: [UInt32] = []
   private var isSorted = false
 
-  /// Runs are written into a file of that name, which is made where it is needed.
   package init(_ path: FilePath, in fileSystem: FileSystem, limit: Int = SortingSpace.entryLimit) {
     self.limit = limit
     self.path = path
     self.fileSystem = fileSystem
   }
 
-  /// A number for a new sorter whose entries have keys of one or two columns.
+  /// Registers a sorter with one or two columns.
   package func join(width: Int) -> Int {
     widths.append(width + 1)
     runs.append([])
     return widths.count - 1
   }
 
-  /// Takes an entry.
+  /// Adds an entry; spills to disk first if memory is full.
   @inline(__always)
   package func add(_ entry: Entry) throws(SalvageError) {
     if entries.count >= limit { try spill() }
@@ -90,7 +83,7 @@ package final class SortingSpace {
     entries.append(entry)
   }
 
-  /// Sorts what is in memory; nothing is added from now on.
+  /// Sorts the entries in memory; no additions may follow.
   private func settle() {
     guard !isSorted else { return }
     places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
@@ -122,7 +115,6 @@ package final class SortingSpace {
     entries.removeAll(keepingCapacity: true)
   }
 
-  /// The entries of a sorter in their order.
   package func entries(of sorter: Int) throws(SalvageError) -> SortedEntries {
     settle()
     let file: ReadableFile?
@@ -136,10 +128,8 @@ package final class SortingSpace {
       inMemory: sorter < places.count ? places[sorter] : 0..<0)
   }
 
-  /// An entry in memory, by its place in the order.
   func entry(at place: Int) -> Entry { entries[Int(order[place])] }
 
-  /// Gives the memory back; nothing is asked for any more.
   func clear() {
     entries = []
     order = []
@@ -165,16 +155,14 @@ package final class SortingSpace {
   }
 }
 
-/// The order of entries in memory: those of one sorter behind another's, each sorter's by their keys.
-///
-/// Entries come in the order of their rowids, and what is equal stays in its order.
+/// Sorts entries by sorter and keys, stably; they arrive in rowid order.
 enum SortingOrder {
-  /// Fewer are compared with one another instead of being put into places by their digits.
+  /// The least number for radix sort; fewer are compared.
   private static let fewest = 2048
 
   private typealias Entry = SortingSpace.Entry
 
-  /// Sorts; returns the places of each sorter's entries.
+  /// Sorts; returns each sorter's range.
   static func sort(_ entries: [SortingSpace.Entry], sorters: Int, into order: inout [UInt32]) -> [Range<Int>] {
     var counts = [Int](repeating: 0, count: sorters + 1)
     for entry in entries { counts[entry.sorter + 1] += 1 }
@@ -201,7 +189,7 @@ enum SortingOrder {
     return ranges
   }
 
-  /// Sorts by one number, sixteen bits at a time.
+  /// Radix-sorts by one number, 16 bits at a time.
   @inline(__always)
   private static func sort(
     _ range: Range<Int>, _ order: inout [UInt32], _ other: inout [UInt32], _ entries: [Entry],
@@ -235,13 +223,10 @@ enum SortingOrder {
   }
 }
 
-/// Goes through the entries of a sorter in their order: those of its runs on the disk and those in memory, merged.
-///
-/// Memory is some ten kilobytes for each run.
+/// Merges a sorter's entries from disk and memory, at about ten kilobytes per run.
 package struct SortedEntries {
   private typealias Entry = SortingSpace.Entry
 
-  /// Entries that lie in their order, while they are read.
   private struct Source {
     var offset: Int64
     var left: Int
@@ -253,15 +238,14 @@ package struct SortedEntries {
   private let space: SortingSpace
   private let file: ReadableFile?
 
-  /// The numbers of an entry on the disk: two or three.
+  /// The numbers in an entry on disk: two or three.
   private let numbers: Int
   private var sources: [Source] = []
 
-  /// The first entry of each source that has any, as a heap: none comes before the one above it.
+  /// A min-heap of the sources' first entries.
   private var heads: [(entry: SortingSpace.Entry, source: Int)] = []
   private var bytes: [UInt8]
 
-  /// The entries of a source that are in memory at once.
   private static let blockCount = 384
 
   init(
@@ -279,7 +263,6 @@ package struct SortedEntries {
     for place in stride(from: heads.count / 2, through: 0, by: -1) { sink(from: place) }
   }
 
-  /// The next entry; nil at the end.
   @inline(__always)
   package mutating func next() throws(SalvageError) -> SortingSpace.Entry? {
     guard let head = heads.first else { return nil }

@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// The b-tree of a table, built from its rows in ascending order: full leaves first, then the pages above them.
+/// Builds a table b-tree from ascending rows, leaves first.
 ///
-/// Memory is two or three bytes for each leaf.
+/// Memory: two or three bytes per leaf.
 struct TableTree {
   private let pages: NewPages
   private let root: UInt32
@@ -14,20 +14,18 @@ struct TableTree {
   private var contentStart: Int
   private var firstKey: Int64 = 0
 
-  /// The first overflow pages of the leaf's rows, whose pointers are set when the leaf has its number.
+  /// First overflow pages of the current leaf, awaiting its number.
   private var chains: [UInt32] = []
 
-  /// The leaves that are written: their numbers and the largest rowid of each.
   private var leaves = AscendingNumbers()
   private var lastKeys = AscendingNumbers()
 
-  /// The largest rowid so far; nil where there is no row.
   private(set) var last: Int64?
 
   private var chunk: [UInt8]
   private var lookup: [UInt8] = []
 
-  /// A tree whose root is an empty page that SQLite made.
+  /// Starts with an empty root page made by SQLite.
   init(_ pages: NewPages, root: UInt32) {
     self.pages = pages
     self.root = root
@@ -38,7 +36,7 @@ struct TableTree {
     contentStart = pageSize
   }
 
-  /// Adds a row; its rowid is larger than every one before.
+  /// Adds a row with a rowid larger than all before.
   @inline(__always)
   mutating func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) {
     let local = geometry.localLength(of: length, onTableLeaf: true)
@@ -58,7 +56,7 @@ struct TableTree {
     last = rowid
   }
 
-  /// Writes the rest of a long row; returns the number of its first page.
+  /// Writes an overflow chain; returns its first page.
   private mutating func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(SalvageError) -> UInt32 {
     let first = pages.upcoming
     var page = first
@@ -86,7 +84,7 @@ struct TableTree {
     leaf.set(short: cellCount, at: 3)
     leaf.set(short: contentStart, at: 5)
     leaf[7] = 0
-    // What the page held before is not carried along.
+    // Clears leftovers of the previous leaf.
     for index in (8 + 2 * cellCount)..<max(8 + 2 * cellCount, contentStart) { leaf[index] = 0 }
   }
 
@@ -103,7 +101,6 @@ struct TableTree {
 
   // MARK: The pages above
 
-  /// Writes what is left, and the pages above the leaves; the tree is whole then, and takes no more rows.
   mutating func finish() throws(SalvageError) {
     guard last != nil else { return }
     if leaves.count == 0 {
@@ -125,23 +122,22 @@ struct TableTree {
     }
   }
 
-  /// A page below another one, and its largest rowid.
   private struct Child {
     var number: UInt32
     var key: Int64
   }
 
-  /// Divides children among pages and writes these; no page has fewer than two children.
+  /// Writes a level of interior pages with at least two children each.
   ///
-  /// - Returns: the pages, to be the children of the next level; none where one sufficed, which is the root then.
+  /// - Returns: the children of the next level; empty if the root sufficed.
   private func addLevel(_ next: () -> Child?) throws(SalvageError) -> [Child] {
     var written: [Child] = []
-    // A page is not written before it is known that it need not give a child to the one behind it.
+    // A page is held back in case the next one needs its last child.
     var before: [Child] = []
     var current: [Child] = []
     var used = 12
     while let child = next() {
-      // The last child of a page has no cell.
+      // The right-most child has no cell.
       if let last = current.last {
         let size = 6 + Varint.length(of: last.key)
         if used + size > pageSize {
@@ -192,7 +188,6 @@ struct TableTree {
 
   // MARK: Looking rows up
 
-  /// The record of a row; nil where there is none with that rowid.
   mutating func record(_ rowid: Int64) throws(SalvageError) -> [UInt8]? {
     guard let last, rowid <= last else { return nil }
     if cellCount > 0, rowid >= firstKey { return try record(rowid, leaf, count: cellCount) }
@@ -234,29 +229,26 @@ struct TableTree {
   }
 }
 
-/// A list of numbers that never become smaller, in one or two bytes each where they lie close together.
+/// A list of nondecreasing numbers, in one or two bytes each where close together.
 package struct AscendingNumbers {
   private static let countPerMark = 64
 
-  /// How far each number is from the one before, as varints.
   private var bytes: [UInt8] = []
 
-  /// Every sixty-fourth number, and where the distance of the next one begins.
+  /// Every 64th number, with the offset of the next difference.
   private var marks: [(number: Int64, offset: Int)] = []
 
-  /// How many there are.
   package private(set) var count = 0
   private var last: Int64 = 0
 
-  /// No numbers.
   package init() {}
 
-  /// Adds a number that is not smaller than the last one.
+  /// Appends a number not below the last.
   package mutating func append(_ number: Int64) {
     if count % Self.countPerMark == 0 {
       marks.append((number, bytes.count))
     } else {
-      // A distance that no signed number can hold is right again when it is added.
+      // An overflowing difference wraps back on addition.
       let distance = number &- last
       let start = bytes.count
       bytes.append(contentsOf: repeatElement(0, count: Varint.length(of: distance)))
@@ -266,7 +258,6 @@ package struct AscendingNumbers {
     count += 1
   }
 
-  /// The number at a place.
   package subscript(place: Int) -> Int64 {
     let mark = marks[place / Self.countPerMark]
     var (number, offset) = mark
@@ -276,7 +267,7 @@ package struct AscendingNumbers {
 
   private func step(_ offset: inout Int) -> Int64 { Varint.read(bytes.span, at: &offset, before: bytes.count) ?? 0 }
 
-  /// The place of the first number that is not below another; the count where all are.
+  /// The index of the first number at or above a limit, or the count.
   package func place(notBelow limit: Int64) -> Int {
     var low = 0
     var high = marks.count
@@ -294,10 +285,8 @@ package struct AscendingNumbers {
     return min(count, first + Self.countPerMark)
   }
 
-  /// The numbers in their order.
   package func makeIterator() -> Iterator { Iterator(numbers: self) }
 
-  /// Goes through the numbers once.
   package struct Iterator: IteratorProtocol {
     fileprivate let numbers: AscendingNumbers
     private var place = 0
@@ -306,7 +295,6 @@ package struct AscendingNumbers {
 
     fileprivate init(numbers: AscendingNumbers) { self.numbers = numbers }
 
-    /// The next number; nil at the end.
     package mutating func next() -> Int64? {
       guard place < numbers.count else { return nil }
       if place % AscendingNumbers.countPerMark == 0 {

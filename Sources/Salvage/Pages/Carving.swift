@@ -1,11 +1,11 @@
 internal import SQLiteFormat
 
-/// Finds cells by their content alone, where no pointer leads to them.
+/// Finds cells without pointers by their content.
 enum Carving {
-  /// Cells of a shape in a range of a page, none of which overlaps another.
+  /// Finds nonoverlapping cells of a shape in a range.
   ///
-  /// A cell is taken where its record fits exactly and, unless it has many fields, where it ends at a place where another
-  /// cell or the page's content begins or ends: cells lie side by side.
+  /// Records must fit exactly. With few fields, a cell must also end at another cell or the end of the page, as cells
+  /// are contiguous.
   static func cells(
     _ bytes: Span<UInt8>, in range: Range<Int>, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
     covered: [Range<Int>], encoding: TextEncoding
@@ -34,7 +34,7 @@ enum Carving {
     return choice(of: candidates, borders: borders, isTelling: shape.fields.count >= 3)
   }
 
-  /// Whether a record fits so well that it is hardly chance: nothing unusual in it, and all text valid.
+  /// Whether a record fits too well for chance.
   private static func isRow(
     _ bytes: Span<UInt8>, _ cell: LeafCell, _ shape: RecordShape, _ encoding: TextEncoding
   ) -> Bool {
@@ -50,7 +50,7 @@ enum Carving {
     func isFree(_ cell: LeafCell) -> Bool {
       !chosen.contains { $0.offset < cell.end && cell.offset < $0.end }
     }
-    // From the end of the page, as cells are laid down; the anchored ones first.
+    // From the end, as SQLite fills pages; anchored cells first.
     for cell in candidates.reversed() where borders.contains(cell.end) && isFree(cell) { chosen.append(cell) }
     if isTelling {
       for cell in candidates.reversed() where !borders.contains(cell.end) && isFree(cell) { chosen.append(cell) }

@@ -1,29 +1,26 @@
 internal import SQLiteFormat
 
-/// Finds rows in the parts of a page that no cell uses: what was deleted and is not overwritten yet.
+/// Finds deleted rows, not yet overwritten, in a page's unused space.
 ///
-/// SQLite writes the place of the next free block and its own size over the first four bytes of a freed cell. Those bytes
-/// held the payload's length, the rowid and sometimes the beginning of the record's header; the rest tells what the first
-/// and last were, the rowid is lost where it was not longer.
+/// SQLite overwrites the first four bytes of a freed cell with the offset of the next free block and its own size. They
+/// held the payload length, the rowid, and sometimes the start of the record header. Length and header can be inferred;
+/// a short rowid is lost.
 struct FreeSpaceScan {
-  /// A deleted record that was found.
   struct DeletedRecord {
-    /// The record, its header made whole.
+    /// The record with its header restored.
     var record: [UInt8]
 
-    /// The bytes of the whole record; more than `record` has where there is overflow.
+    /// The full length, including overflow.
     var length: Int
 
-    /// The rowid; nil where it is lost.
     var rowid: Int64?
 
-    /// Whether its beginning is there too.
+    /// Whether the cell's beginning is intact.
     var isWhole = false
 
     /// The first overflow page, or 0.
     var overflow: UInt32
 
-    /// Where on the page it is.
     var range: Range<Int>
   }
 
@@ -31,10 +28,9 @@ struct FreeSpaceScan {
   let geometry: PayloadGeometry
   let encoding: TextEncoding
 
-  /// Whether the first field is an alias of the rowid, and so always NULL.
+  /// Whether the first field aliases the rowid, and so is NULL.
   let hasAlias: Bool
 
-  /// The rows in the free space of a leaf.
   func deletedRecords(_ bytes: Span<UInt8>, start: Int) -> [DeletedRecord] {
     guard let count = bytes.uint16(at: start + 3), let content = bytes.uint16(at: start + 5) else { return [] }
     var deletedRecords: [DeletedRecord] = []
@@ -53,10 +49,10 @@ struct FreeSpaceScan {
     return deletedRecords
   }
 
-  /// The rows anywhere in a range: whole cells, and freed ones that still begin with a free block's header.
+  /// Finds whole cells, and freed cells with a free block header.
   func search(_ bytes: Span<UInt8>, in range: Range<Int>, into deletedRecords: inout [DeletedRecord]) {
     var offset = range.lowerBound
-    // Bytes of any other kind have what could be a free block's header at many places.
+    // Arbitrary bytes often resemble a free block header.
     var attempts = Self.leastAttempts + range.count / Self.bytesPerAttempt
     while offset < range.upperBound - 4 {
       if let size = bytes.uint16(at: offset + 2), size >= 5, offset + size <= geometry.usableSize,
@@ -75,7 +71,7 @@ struct FreeSpaceScan {
     }
   }
 
-  /// The rows of a free block, which may be several freed cells side by side.
+  /// Finds a free block's rows, which may be several freed cells.
   private func tile(_ bytes: Span<UInt8>, _ block: Range<Int>, into deletedRecords: inout [DeletedRecord]) {
     var end = block.lowerBound
     var attempts = Self.mostAttempts
@@ -89,31 +85,27 @@ struct FreeSpaceScan {
     }
   }
 
-  /// Cells side by side from the beginning of a range.
+  /// Contiguous cells from the start of a range.
   private struct Tiling {
     var deletedRecords: [DeletedRecord] = []
     var usual = 0
 
-    /// How many of them would have lost their beginning without a free block's header in its place.
+    /// Cells with an unexplained loss of their beginning.
     var unexplained = 0
 
-    /// The bytes behind the last one; nil where they are too many to be a fragment.
+    /// The bytes after the last cell; nil if too many for a fragment.
     var rest: Int?
 
-    /// Whether they fill the range, but for a fragment.
     var isExact: Bool { rest != nil }
   }
 
-  /// At how many places of a block a cell is looked for at most.
   private static let mostAttempts = 512
 
-  /// The same for a stretch in which no block is known.
+  /// The fewest attempts without a known block.
   private static let leastAttempts = 64
   private static let bytesPerAttempt = 8
 
-  /// The best way to see a range as freed cells side by side: one that fills it, else the one that covers most.
-  ///
-  /// - Parameter left: at how many places a cell may still be looked for.
+  /// Finds the best division of a range into freed cells: an exact one, else the one that covers most.
   private func tiling(_ bytes: Span<UInt8>, _ block: Range<Int>, _ left: inout Int) -> Tiling? {
     guard left > 0 else { return nil }
     var known: [Int: Tiling] = [:]
@@ -128,7 +120,7 @@ struct FreeSpaceScan {
     _ bytes: Span<UInt8>, from offset: Int, before end: Int, _ known: inout [Int: Tiling], _ attempts: inout Int,
     depth: Int
   ) -> Tiling {
-    // Up to three bytes can be a fragment that came with the last cell.
+    // Up to three bytes may be a fragment of the last cell.
     if end - offset < 4 { return Tiling(rest: end - offset) }
     if let tiling = known[offset] { return tiling }
     attempts += 1
@@ -160,20 +152,18 @@ struct FreeSpaceScan {
     return best
   }
 
-  /// Whether nothing of a cell is lost, or a free block's header stands where its beginning was: one that reaches to its end,
-  /// or as far as the cells that were freed before it.
+  /// Whether a cell is whole, or a free block header of at least its size replaced its beginning.
   private func isExplained(_ deleted: DeletedRecord, _ bytes: Span<UInt8>, before end: Int) -> Bool {
     guard !deleted.isWhole else { return true }
     guard let size = bytes.uint16(at: deleted.range.lowerBound + 2) else { return false }
     return size >= deleted.range.count && deleted.range.lowerBound + size <= end
   }
 
-  /// Every way to see a cell at the beginning of a range.
   private func options(_ bytes: Span<UInt8>, in range: Range<Int>) -> [(DeletedRecord, Int)] {
     var options: [(DeletedRecord, Int)] = []
-    // The first cell of a block has always lost its beginning; those behind it may be whole.
+    // A block's first cell has lost its beginning; later ones may be whole.
     if let whole = wholeCell(bytes, at: range.lowerBound, before: range.upperBound) { options.append(whole) }
-    // The payload's length and the rowid take two to twelve bytes.
+    // Payload length and rowid take two to twelve bytes.
     for prefix in 2...12 where range.lowerBound + max(4, prefix) < range.upperBound {
       for types in lostTypes(bytes, in: range, prefix: prefix) {
         if let option = freedCell(bytes, in: range, prefix: prefix, lostTypes: types) { options.append(option) }
@@ -182,18 +172,18 @@ struct FreeSpaceScan {
     return options
   }
 
-  /// The serial types that may have stood where only one byte of them, or none, is left.
+  /// Possible serial types of an overwritten first field.
   private func lostTypes(_ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int) -> [[UInt8]] {
     guard prefix == 2 else { return [[]] }
     if hasAlias { return [[0]] }
     guard let first = shape.fields.first else { return [] }
-    // Of equally good ways the first one is taken: keys mostly need more than one byte.
+    // The first of equally good ones wins: keys mostly need more than one byte.
     var types: [[UInt8]] = []
     if first.usual.contains(.integer) { types += [[2], [3], [4], [1], [5], [6], [8], [9]] }
     if first.usual.contains(.real) { types.append([7]) }
     if first.usual.contains(.null) { types.append([0]) }
     if !first.usual.isDisjoint(with: [.text, .blob]) {
-      // The rest of the header tells how long the other fields are; what is left of the cell is the first one's.
+      // The header gives the other fields' lengths; the rest is the first field.
       var offset = range.lowerBound + 4
       var others = 0
       for _ in 1..<max(1, shape.fields.count) {
@@ -213,8 +203,7 @@ struct FreeSpaceScan {
     return types
   }
 
-  /// Where a cell at the beginning of a range may end: at the end of the range, or where a cell begins that was freed before
-  /// it, as the header of a free block tells that reaches from there to the end of the range.
+  /// The end of the range, and the starts of earlier free blocks that reach it.
   private func possibleEnds(_ bytes: Span<UInt8>, in range: Range<Int>) -> [Int] {
     var ends = [range.upperBound]
     guard range.count > 9 else { return ends }
@@ -239,17 +228,17 @@ struct FreeSpaceScan {
     return (deleted, fit.usual)
   }
 
-  /// The cell whose first four bytes were overwritten, at the beginning of a range.
+  /// Reads a cell with its first four bytes overwritten.
   ///
   /// - Parameters:
-  ///   - prefix: how many bytes the payload's length and the rowid had.
-  ///   - lostTypes: the serial types that were overwritten too.
+  ///   - prefix: the former bytes of payload length and rowid.
+  ///   - lostTypes: the overwritten serial types.
   private func freedCell(
     _ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int, lostTypes: [UInt8]
   ) -> (DeletedRecord, Int)? {
     let start = range.lowerBound
     if prefix >= 4 {
-      // What is left of the rowid must be the end of a varint.
+      // The rest of the rowid must be the end of a varint.
       if prefix > 4 {
         guard bytes[start + prefix - 1] < 0x80 else { return nil }
         for index in 4..<max(4, prefix - 1) where bytes[start + index] < 0x80 { return nil }
@@ -259,7 +248,7 @@ struct FreeSpaceScan {
         Array(copying: bytes.extracting((start + prefix)..<(start + prefix + local)))
       }
     }
-    // The header's length is lost, and with two bytes before it the first serial type too.
+    // The header length is lost, and after a two-byte prefix the first serial type.
     var offset = start + 4
     var length = lostTypes.reduce(0) { $0 + (SerialType.length(of: Int64($1)) ?? 0) }
     for _ in 0..<(shape.fields.count - lostTypes.count) {
@@ -270,7 +259,6 @@ struct FreeSpaceScan {
       length += width
     }
     let headerLength = 1 + lostTypes.count + (offset - start - 4)
-    // Before anything is copied: all of it that lies on the page has to have room.
     guard headerLength < 128, length <= SQLiteFormat.Cell.maximumPayloadLength,
       start + prefix + geometry.localLength(of: headerLength + length, onTableLeaf: true) <= range.upperBound
     else { return nil }
@@ -307,7 +295,7 @@ struct FreeSpaceScan {
     return (deleted, fit.usual)
   }
 
-  /// Whether a fit can hardly be chance: several fields that hold what they should.
+  /// Whether a fit is too good for chance.
   private func isTelling(_ fit: RecordShape.Fit) -> Bool {
     fit.unusual == 0 && (fit.usual >= 2 || fit.usual >= 1 && shape.fields.count <= 2) && fit.length >= 6
   }

@@ -1,47 +1,39 @@
 internal import SQLiteFormat
 
-/// A cell of a leaf, or of an inner page of an index: where it is and what it leads to.
+/// A leaf or index interior cell.
 struct LeafCell {
-  /// The offset of its first byte on the page.
   var offset: Int
 
-  /// Where it ends on the page.
   var end: Int
 
-  /// The rowid; 0 where there is none.
   var rowid: Int64
 
-  /// The offset of its payload.
   var payload: Int
 
-  /// The bytes of the payload on this page.
+  /// The payload bytes on this page.
   var local: Int
 
-  /// The bytes of the whole payload.
+  /// The full payload length.
   var length: Int
 
-  /// The first overflow page, or 0 where the whole payload is on this page.
+  /// The first overflow page, or 0.
   var overflow: UInt32
 
-  /// Its place in the cell pointer array; -1 where it was found without.
+  /// The index in the cell pointer array; -1 without a pointer.
   var index: Int
 
-  /// Whether its rowid contradicts those of its neighbours.
   var isOutOfOrder = false
 
-  /// Whether the entity number of its row is none of its table's.
   var isOfUnknownEntity = false
 
-  /// Whether a value of its row is of another kind than the column is declared for.
+  /// Whether a value has an unexpected storage class.
   var isUnusual = false
 
-  /// Whether another cell should begin behind it and none does: what was written over that one may reach into it.
+  /// Whether the next cell is missing, so that what overwrote it may extend into this one.
   var isBesideDamage = false
 
-  /// Whether its row has fields of serial types that SQLite keeps for itself.
   var hasReservedTypes = false
 
-  /// A cell that is on no page any more.
   init(rowid: Int64) {
     offset = 0
     end = 0
@@ -53,7 +45,7 @@ struct LeafCell {
     index = -1
   }
 
-  /// Reads a cell; nil where it does not end within the usable bytes.
+  /// Reads a cell; nil if it exceeds the usable bytes.
   @inline(__always)
   init?(_ bytes: Span<UInt8>, kind: PageKind, at start: Int, index: Int, geometry: PayloadGeometry) {
     let end = geometry.usableSize
@@ -75,7 +67,7 @@ struct LeafCell {
     var overflow: UInt32 = 0
     if local < length {
       guard let page = bytes.uint32(at: cellEnd), cellEnd <= end &- 4 else { return nil }
-      // No page is page 0: the rest is lost, and the cell must not be taken for one that has no rest.
+      // Page 0 doesn't exist: the overflow is lost, not absent.
       overflow = page == 0 ? .max : page
       cellEnd &+= 4
     }

@@ -1,94 +1,80 @@
 import Platform
 internal import SQLiteFormat
 
-/// Reads the cells of one page of a known table or index; the storage is used again for the next page.
+/// Reads the cells of a known tree's page; reuses its storage.
 struct LeafScan {
-  /// The cells that can be believed, in the order of the cell pointer array; carved ones come last.
+  /// The credible cells in pointer order, then carved ones.
   private(set) var cells: [LeafCell] = []
 
-  /// How many pointers led to nothing that is a cell of the table.
+  /// Pointers without a cell of the table.
   private(set) var badPointers = 0
 
-  /// How many of these led to a record, but to none that fits the table.
+  /// Bad pointers to a record that doesn't fit.
   private(set) var unfitting = 0
 
-  /// The cells of these that are kept for `lazaret_lost_and_found`: records that cannot be rows of the table.
+  /// Records that can't be rows of the table, kept for `lazaret_lost_and_found`.
   private(set) var misfits: [Misfit] = []
 
-  /// How many of the cells hold mostly values that their columns are not declared for.
+  /// Cells with mostly unexpected values.
   private(set) var mostlyStrange = 0
 
-  /// Whether there are rows with values that their columns are not declared for, and every byte of the page belongs to
-  /// one cell or is free, so that nothing speaks against them but those values.
+  /// Whether rows have unexpected values, but every byte of the page is accounted for, so that only the values are
+  /// suspicious.
   private(set) var isWholeWithStrangers = false
 
-  /// Where pointers lead to nothing that is a cell.
   private var badOffsets: [Int] = []
 
-  /// Whether any record on the page that is kept does not fit the table.
   private var hasStrangers = false
 
-  /// A cell with a record that cannot be a row of the table that leads to it.
   struct Misfit {
     var cell: LeafCell
 
-    /// The fields of its record.
     var fields: Int
   }
 
-  /// What becomes of well-formed records that do not fit the table.
+  /// The treatment of well-formed records that don't fit the table.
   enum Admission {
-    /// They are no rows of it, and are left out.
     case none
 
-    /// They are no rows of it, and are kept as misfits.
     case misfits
 
-    /// They are rows of it where most of their values are of the kinds of the columns.
+    /// Rows, if most values are as expected.
     case mostlyUsual
 
-    /// They are rows of it unless they cannot be: more fields than columns, or nothing of them is as it should be.
+    /// Rows, unless impossible: more fields than columns, or no value as expected.
     case all
   }
 
-  /// How many cells were found without their pointers.
+  /// Cells found without pointers.
   private(set) var carved = 0
 
-  /// Whether the header tells another number of cells than its pointers and the bytes of the page, or cannot be used, and
-  /// these were believed: the cells are all that the page has.
+  /// Whether pointers and page bytes gave all cells in spite of a wrong header.
   private(set) var isMended = false
 
-  /// Whether bytes of the page belong to no cell and are not free either, by its header: a cell may be missing.
+  /// Whether bytes are neither in cells nor free, so that a cell may be missing.
   private(set) var hasUnclaimedBytes = false
 
-  /// How many cells lie in a lost sector.
   private(set) var tornCells = 0
 
-  /// The lost sectors of the page.
   private(set) var torn: [Range<Int>] = []
 
-  /// Whether anything about the page is not as it should be.
   var isDamaged: Bool {
     badPointers > 0 || carved > 0 || !torn.isEmpty || !isHeaderSound || isMended || hasUnclaimedBytes
   }
 
-  /// Whether rowids break the ascending order.
   private(set) var isOutOfOrder = false
 
-  /// Whether the page's header could be used.
   private(set) var isHeaderSound = true
 
   /// Reads a page.
   ///
   /// - Parameters:
-  ///   - start: where the page's header is: 100 on page 1, else 0.
-  ///   - kind: what kind of page it should be.
-  ///   - shape: what its records look like.
-  ///   - keys: the rowids that it can hold.
-  ///   - carves: whether cells are looked for where the pointers are lost.
-  ///   - admission: what becomes of well-formed records that do not fit the shape.
-  ///   - hole: the bytes that are not there.
-  ///   - uncertain: the bytes of which nothing tells whether they are right.
+  ///   - start: the page header's offset: 100 on page 1, else 0.
+  ///   - keys: the possible rowids.
+  ///   - carves: whether to search for cells with lost pointers.
+  ///   - admission: the treatment of well-formed misfits.
+  ///   - hole: the missing bytes.
+  ///   - uncertain: the possibly wrong bytes.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
     keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true,
@@ -129,7 +115,7 @@ struct LeafScan {
       contentStart = start + 8
       mend(bytes, start, kind, shape, geometry, keys)
     }
-    // Nearly every sector has a byte that is not zero among its first ones, so this is quick.
+    // Fast, as most sectors have a nonzero byte near the start.
     if contentStart < geometry.usableSize {
       torn = TornSectors.ranges(bytes, content: contentStart..<geometry.usableSize)
     }
@@ -150,12 +136,12 @@ struct LeafScan {
     }
   }
 
-  /// Reads the cells that the pointers lead to, and gives the number of their bytes.
+  /// Reads the cells by pointer; returns their total bytes.
   private mutating func readPointers(
     _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, _ kind: PageKind, _ shape: RecordShape,
     _ geometry: PayloadGeometry, _ admission: Admission
   ) -> Int {
-    // No byte of a sound page belongs to two cells; without this bound a small page could give gigabytes.
+    // Without this bound, overlapping cells of a small page could yield gigabytes.
     var room = geometry.usableSize
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers &+ 2 &* index), offset >= pointers &+ 2 &* count,
@@ -183,7 +169,7 @@ struct LeafScan {
     return geometry.usableSize &- room
   }
 
-  /// Holds the number of cells against the bytes of the page, each of which belongs to one cell or is free.
+  /// Checks the cell count: each byte is in one cell or free.
   private mutating func settleCount(
     _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
     used: Int, pointersEnd: Int
@@ -198,10 +184,10 @@ struct LeafScan {
     hasUnclaimedBytes = !isMended && unclaimed > 0 && badPointers == 0
   }
 
-  /// Reads a page by its pointers, whatever number of cells the header tells.
+  /// Reads a page by its pointers, ignoring the header's cell count.
   ///
-  /// They are believed where they lead to as many cells as the header tells and the rest of it is wrong, or to cells with
-  /// which every byte of the page is accounted for. Behind the last pointer there may be some of deleted rows.
+  /// The pointers count if they give the stated number of cells while the header is wrong elsewhere, or if their cells
+  /// account for every byte. Pointers of deleted rows may follow.
   private mutating func mend(
     _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
     _ keys: ClosedRange<Int64>
@@ -224,7 +210,7 @@ struct LeafScan {
       used += cell.end - cell.offset
       if used + free == geometry.usableSize { whole = found.count }
       if !isHeaderSound, found.count == stated {
-        // The number is right, and something else of the header is wrong.
+        // The count is right; the header is wrong elsewhere.
         whole = stated
         break
       }
@@ -235,7 +221,7 @@ struct LeafScan {
     guard ordered.first.map({ $0.offset >= pointers + 2 * whole }) ?? true,
       zip(ordered, ordered.dropFirst()).allSatisfy({ $0.end <= $1.offset })
     else { return }
-    // A cell of its own bytes stays, whatever the numbers add up to.
+    // A cell with bytes of its own must stay.
     for cell in cells where cell.index >= whole {
       var low = 0
       var high = ordered.count
@@ -254,12 +240,9 @@ struct LeafScan {
     isMended = true
   }
 
-  /// What a cell is that does not fit the table.
   private enum Judgement {
-    /// A row of it all the same.
     case row
 
-    /// A record, but no row of it.
     case record
 
     case nothing
@@ -300,8 +283,7 @@ struct LeafScan {
     return .row
   }
 
-  /// Takes those strangers out that share bytes with another cell, as a wrong pointer gives them, and finds out whether all
-  /// bytes of the page are accounted for.
+  /// Removes misfits that overlap other cells, as from a wrong pointer, and checks whether all bytes are accounted for.
   private mutating func settleStrangers(
     _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
   ) {
@@ -311,7 +293,7 @@ struct LeafScan {
     taken += misfits.map { ($0.cell.offset..<$0.cell.end, $0.cell.index, true) }
     taken.sort { $0.range.lowerBound < $1.range.lowerBound }
     var overlapping: Set<Int> = []
-    // Of all cells before, the one that reaches farthest is the one that the next can share bytes with.
+    // Only the cell that reaches farthest can overlap the next.
     var farthest = 0
     for place in taken.indices.dropFirst() {
       if taken[place].range.lowerBound < taken[farthest].range.upperBound {
@@ -332,7 +314,7 @@ struct LeafScan {
     isWholeWithStrangers = used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
   }
 
-  /// How many bytes of a page belong to no cell, by its header and its free blocks: those up to the cell content area too.
+  /// The bytes outside cells, including those before the content area; -1 for a malformed free block list.
   static func freeBytes(
     _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
   ) -> Int {
@@ -341,7 +323,6 @@ struct LeafScan {
     return (content == 0 ? 65536 : content) &+ Int(bytes[start &+ 7]) &+ blocks.reduce(0) { $0 &+ $1.count }
   }
 
-  /// The free blocks of a page in their order; nil where their list is not one.
   private static func freeBlocks(
     _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
   ) -> [Range<Int>]? {
@@ -366,7 +347,7 @@ struct LeafScan {
     misfits.removeAll { misfit in torn.contains { $0.overlaps(misfit.cell.offset..<misfit.cell.end) } }
   }
 
-  /// Marks the cells behind which another one should begin, by the pointers, and none does.
+  /// Marks cells before a bad pointer's offset.
   private mutating func markBesideDamage() {
     guard !badOffsets.isEmpty, !isMended else { return }
     let bad = badOffsets.sorted()
@@ -377,12 +358,12 @@ struct LeafScan {
         let middle = (low + high) / 2
         if bad[middle] < cells[index].end { low = middle + 1 } else { high = middle }
       }
-      // Up to three bytes between cells belong to none.
+      // Up to three bytes between cells are a fragment.
       if low < bad.count, bad[low] - cells[index].end <= 3 { cells[index].isBesideDamage = true }
     }
   }
 
-  /// Marks the cells whose rowids break the ascending order: all but the longest run that ascends.
+  /// Marks cells outside the longest ascending run of rowids.
   private mutating func checkOrder() {
     var isAscending = true
     var previous = Int64.min
@@ -420,14 +401,14 @@ struct LeafScan {
 }
 
 extension LeafScan {
-  /// Looks for cells in the parts of the content area that no known cell and no free block covers.
+  /// Searches for cells in the content area outside known cells and free blocks.
   private mutating func carve(
     _ bytes: Span<UInt8>, from lowest: Int, besides blocks: [Range<Int>], _ kind: PageKind, _ shape: RecordShape,
     _ geometry: PayloadGeometry,
     _ keys: ClosedRange<Int64>, _ encoding: TextEncoding
   ) {
     guard !isMended else { return }
-    // With all pointers at hand only those that led nowhere can have more cells; the rest of the page is free space.
+    // Only bad pointers can have more cells.
     guard !isHeaderSound || badPointers > misfits.count else { return }
     let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end } + blocks)
       .sorted { $0.lowerBound < $1.lowerBound }
@@ -440,7 +421,7 @@ extension LeafScan {
         || kind == .tableLeaf && (known.contains(cell.rowid) || !keys.contains(cell.rowid))
     }
     if isHeaderSound, kind == .tableLeaf, let low = cells.first?.rowid, let high = cells.last?.rowid {
-      // A lost pointer is one of a known number; its rowid is in the neighbourhood of the others.
+      // A lost cell's rowid is near the others.
       let slack = Int64(max(64, 4 * (cells.count + badPointers)))
       found.removeAll { $0.rowid < low.subtractingClamped(slack) || $0.rowid > high.addingClamped(slack) }
     }

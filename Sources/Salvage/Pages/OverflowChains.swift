@@ -1,58 +1,50 @@
 internal import SQLiteFormat
 
-/// Follows the overflow pages of rows, and keeps account of whose they are.
+/// Follows overflow chains, and tracks their owners.
 final class OverflowChains {
-  /// The pages of a chain that is whole.
   struct Chain {
     var places: [UInt32] = []
 
-    /// The number of its last page.
     var lastPage: UInt32 = 0
 
-    /// The bytes of the row on its last page.
+    /// The row's bytes on the last page.
     var usedOnLast = 0
 
-    /// What its last page leads to; 0 where it ends there, as it should.
+    /// The last page's successor; 0 in a sound chain.
     var leadsOnTo: UInt32 = 0
   }
 
   enum Outcome {
     case whole(Chain)
 
-    /// A page is missing, or is of another kind.
     case broken
 
-    /// It is as long as it should be, and its last page leads on; nothing was claimed.
+    /// Complete, but the last page has a successor; no page was claimed.
     case leadingOn(Chain)
 
-    /// A part of a page is lost.
     case torn
 
-    /// A page belongs to another row already.
+    /// A page already belongs to another row.
     case shared
 
-    /// It is whole, and something else leads to one of its pages too; nothing was claimed.
+    /// Complete, but with competing links to a page; no page was claimed.
     case contested
 
-    /// It goes on behind the end of the database.
     case behindEnd
   }
 
-  /// What becomes of the pages of a chain that is whole.
   enum Claim {
-    /// Nothing: they are only looked at.
     case none
 
-    /// They become those of a tree's row, unless something else leads to one of them.
+    /// Claims for a tree unless links compete.
     case unlessContested(tree: Int)
 
-    /// They become those of a tree's row, whatever else leads to them.
+    /// Claims for a tree in spite of competing links.
     case decided(tree: Int)
 
-    /// They are the row's already; those of a tree's row stay so.
+    /// Confirms pages that the row has already.
     case own(tree: Int?)
 
-    /// The tree that the pages are claimed for; nil for none.
     var tree: Int? {
       switch self {
       case .none: nil
@@ -61,34 +53,29 @@ final class OverflowChains {
       }
     }
 
-    /// Whether the pages are the row's already.
     var isOwn: Bool { if case .own = self { true } else { false } }
 
-    /// Whether the claim gives way to another one.
     var yields: Bool { if case .unlessContested = self { true } else { false } }
   }
 
   let reader: PageReader
 
-  /// Pages whose beginning was overwritten when they became part of the list of free pages.
+  /// Pages with their beginning overwritten by the freelist.
   var overwritten = PageSet()
 
-  /// The last page of the database, where the file is longer than it.
   var endOfDatabase = UInt32.max
 
-  /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
+  /// Whether pages were swapped, so that an apparently whole chain may combine two.
   var checksSwaps = false
 
   private var buffer: [UInt8]
 
-  /// How many pages there are from a page to the end of what it leads to, as far as that was needed; -1 where it leads
-  /// astray.
+  /// Cached chain lengths; -1 for broken links.
   private var lengths: [UInt32: Int] = [:]
 
-  /// How many pages had changed places when that was found out.
+  /// The number of moved pages when `lengths` was computed.
   private var movedCount = 0
 
-  /// What the pointer maps say; nil until that is asked for.
   private var pointerMaps: PointerMaps?
 
   private static let lengthLimit = 1 << 16
@@ -98,7 +85,6 @@ final class OverflowChains {
     buffer = reader.makeBuffer()
   }
 
-  /// The same account with the pages of another reader.
   func reading(_ reader: PageReader) -> OverflowChains {
     let chains = OverflowChains(reader)
     chains.overwritten = overwritten
@@ -111,17 +97,15 @@ final class OverflowChains {
   ///
   /// - Parameters:
   ///   - first: the first overflow page.
-  ///   - length: the bytes of the whole payload; `payload` has its beginning.
-  ///   - claim: what becomes of the pages.
+  ///   - length: the full payload length; `payload` has the beginning.
   func follow(
     from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, claim: Claim = .none
   ) throws(SalvageError) -> Outcome {
     let perPage = reader.usableSize - 4
-    // The buffer is taken out for the time being, so that nothing else can touch it.
+    // Takes the buffer for exclusive use.
     var buffer: [UInt8] = []
     swap(&buffer, &self.buffer)
     defer { swap(&buffer, &self.buffer) }
-    // A length that the file cannot hold is no length.
     guard length / perPage <= Int(reader.pageCount) else { return .broken }
     var page = first
     var chain = Chain()
@@ -154,7 +138,6 @@ final class OverflowChains {
     return .whole(chain)
   }
 
-  /// Why a page cannot be one of a chain, by what became of it; nil where it can.
   private func obstacle(at page: UInt32, _ map: PageMap, isOwn: Bool) -> Outcome? {
     guard page >= 2, page <= reader.pageCount else { return .broken }
     if page > endOfDatabase, !isOwn { return map.look(page) == .linked ? .behindEnd : .broken }
@@ -175,8 +158,8 @@ final class OverflowChains {
   /// Reads a page of a chain.
   ///
   /// - Parameters:
-  ///   - used: the bytes of the row on it.
-  ///   - left: how many pages the row needs behind it.
+  ///   - used: the row's bytes on it.
+  ///   - left: the number of pages to follow.
   private func link(
     at page: UInt32, used: Int, left: Int, _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Link {
@@ -188,7 +171,7 @@ final class OverflowChains {
       return .torn
     }
     if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
-    // The length of the row says where its chain ends; what the last page leads to is for the caller to judge.
+    // The row's length ends the chain; the caller judges a further link.
     guard left > 0 else { return .next(next) }
     guard next >= 2, next <= reader.pageCount, next != page else { return .broken }
     if checksSwaps, next != page + 1 {
@@ -200,11 +183,10 @@ final class OverflowChains {
     return .next(next)
   }
 
-  /// Whether a page leads where it should although another one leads where it would be expected to: SQLite took free pages
-  /// in such an order.
+  /// Whether a link is valid although another page links to the expected successor: SQLite may reuse free pages in such
+  /// an order.
   ///
-  /// The pointer maps know. Without them the lengths tell, where the rest of the chain is as long as the row needs it and
-  /// what the other page leads to is not.
+  /// Pointer maps decide, else the lengths, if only this chain has the required one.
   private func isOwnLink(from page: UInt32, to next: UInt32, left: Int) throws(SalvageError) -> Bool {
     if pointerMaps == nil { pointerMaps = try PointerMaps(reader) }
     if let entry = try pointerMaps?.entry(for: next) {
@@ -214,7 +196,7 @@ final class OverflowChains {
     return other != left
   }
 
-  /// How many pages there are from a page to the one that leads no further; nil where they lead astray.
+  /// The number of pages to the end of a chain; nil for broken links.
   private func length(from first: UInt32) throws(SalvageError) -> Int? {
     if movedCount != reader.moved.count {
       lengths = [:]
@@ -224,7 +206,7 @@ final class OverflowChains {
     var page = first
     var head = reader.makeBuffer()
     while page != 0, lengths[page] == nil {
-      // A circle ends at the limit.
+      // The limit ends cycles.
       guard page >= 2, page <= reader.pageCount, lengths.count + pages.count < Self.lengthLimit,
         try reader.read(page, into: &head)
       else {
@@ -240,14 +222,13 @@ final class OverflowChains {
     return length < 0 ? nil : length
   }
 
-  /// Whether a page stands at its own place too, so that it was written here over another one.
   private func isCopy(_ place: UInt32, of other: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
     guard other >= 2, other != place else { return false }
     var original = reader.makeBuffer()
     return try reader.readPlace(other, into: &original) && original == bytes
   }
 
-  /// Whether the content at a page's place leads to another page: then what leads on from there stands here.
+  /// Whether another page's content links to a page, so that two were swapped.
   private func leads(from other: UInt32, to page: UInt32, apartFrom own: UInt32) throws(SalvageError) -> Bool {
     guard other >= 2, other != own, reader.moved[other] == nil, reader.moved[own] == nil else { return false }
     var head = reader.makeBuffer()
@@ -256,20 +237,16 @@ final class OverflowChains {
   }
 }
 
-/// Sectors of a page that were lost and are zeros now.
+/// Detects lost sectors, now zeros.
 ///
-/// A value of zeros is no loss. A lost sector begins and ends at a multiple of 512 bytes, and the bytes before and behind
-/// it are those of other content; a value of zeros does so only by chance.
+/// A lost sector begins and ends at multiples of 512 bytes, next to other content; a value of zeros does so only by
+/// chance.
 enum TornSectors {
   static let sector = 512
 
-  /// How many zeros may stand before and behind a lost sector as part of other content.
+  /// The zeros that other content may contribute at either end.
   private static let slack = 16
 
-  /// The lost ranges of a page, in ascending order.
-  ///
-  /// - Parameters:
-  ///   - content: the bytes that hold content; zeros outside of it are no loss and tell nothing.
   static func ranges(_ bytes: Span<UInt8>, content: Range<Int>) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
     var start = content.lowerBound / sector * sector

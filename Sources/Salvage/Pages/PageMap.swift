@@ -1,14 +1,13 @@
 internal import SQLiteFormat
 
-/// What is known of each page: a few bytes a page, whatever the size of the store.
+/// The state of each page, in a few bytes per page.
 struct PageMap {
-  /// What a page's bytes look like.
   enum Look: UInt8 {
     case missing
 
     case zero
 
-    /// Its first byte is that of no b-tree page and it does not look like an overflow page.
+    /// Neither a b-tree nor an overflow page.
     case unknown
 
     case tableLeaf
@@ -16,61 +15,56 @@ struct PageMap {
     case indexLeaf
     case indexInterior
 
-    /// The first byte is that of a b-tree page, and its numbers are impossible.
+    /// A b-tree page with an impossible header.
     case broken
 
-    /// The first four bytes are zero or the number of a page, as on overflow and freelist trunk pages.
+    /// Begins with zero or a page number, like overflow and freelist trunk pages.
     case linked
   }
 
-  /// What became of a page.
   enum Fate: UInt8 {
     case unclaimed
 
     case tree
 
-    /// Belongs to a table or index for other reasons.
+    /// Assigned by evidence.
     case placed
 
-    /// A place where a tree has a page that is damaged.
     case damaged
 
     case overflow
 
-    /// On the list of free pages.
+    /// On the freelist.
     case free
 
-    /// A pointer map, or the page of the lock bytes.
+    /// A pointer map or the lock-byte page.
     case special
 
-    /// No longer part of any tree.
     case dead
   }
 
-  /// How a page looks in the lower half, what became of it in the upper.
+  /// The look in the lower half of each byte, the fate in the upper.
   private var states: [UInt8]
   private var owners: [UInt16]
   private var keys: PageKeys
 
-  /// The number of fields of the first record of a page; 0 where it cannot be told, 255 for that many and more.
+  /// The first record's field count: 0 if unknown, at most 255.
   private var fieldCounts: [UInt8]
 
-  /// The number of cells of a b-tree page, as its header has it.
   private var cellCounts: [UInt16]
 
-  /// Whether two overflow pages lead where the other one should: they have changed places.
+  /// Whether two overflow pages link to each other's expected successor: they were swapped.
   var hasCrossedLinks = false
 
-  /// Whether the first page of the file is one of another place: it begins as a page does that no header stands on.
+  /// Whether page 1 begins like another page, without the file header.
   var isFirstPageMisplaced = false
 
-  /// The page that the first one of the file is a copy of; 0 for none.
+  /// The page duplicated at page 1, or 0.
   var twinOfFirst: UInt32 = 0
 
-  /// Pages that more than one cell or page leads to as to the next one of a long value.
+  /// Overflow pages with several links to them.
   var contested = PageSet()
 
-  /// The owner of pages that no tree owns.
   static let noOwner = UInt16.max
 
   init(pageCount: UInt32) {
@@ -97,12 +91,12 @@ struct PageMap {
   func firstKey(_ page: UInt32) -> Int64 { keys[Int(page)].first }
   func lastKey(_ page: UInt32) -> Int64 { keys[Int(page)].last }
 
-  /// Pages in the order of their first keys, pages of the same one in the order that they have.
+  /// Sorts pages by first key, stably.
   func sorted(_ pages: [UInt32]) -> [UInt32] {
     var before = Int64.min
     for page in pages {
       let key = firstKey(page)
-      // Mostly they are in order, and then none is moved and nothing copied.
+      // Already sorted pages, the usual case, are not copied.
       guard key >= before else { return pages.sorted { firstKey($0) < firstKey($1) } }
       before = key
     }
@@ -132,35 +126,31 @@ struct PageMap {
   }
 }
 
-/// The first and the last rowid of each page: eight bytes a page where those of neighbours are near to each other.
+/// The first and last rowid of each page, in eight bytes per page if neighbours are close.
 ///
-/// Pages are taken together in groups, each with a number that its keys are told from. Where the keys of a group lie too
-/// far apart, as on pages that only look like pages, sixteen bytes more are taken for each of its pages.
+/// Groups of pages share a base. A group with distant keys, such as false pages, takes sixteen more bytes per page.
 package struct PageKeys {
   private static let pagesPerGroup = 64
 
-  /// The bits for the distance of the last key from the first; the others are for that of the first from the base.
+  /// The bits for the distance from first to last key; the others hold the first key's distance from the base.
   private static let spanBits: UInt64 = 28
   private static let spanMask: UInt64 = 1 << spanBits - 1
   private static let largestDistance: UInt64 = 1 << (64 - spanBits) - 1
 
-  /// Both distances of each page; 0 for a page whose keys are both 0.
+  /// Both distances; 0 if both keys are 0.
   private var distances: [UInt64]
 
-  /// What the keys of each group are told from; 0 until one is set.
   private var bases: [Int64]
 
-  /// Where the keys of groups that lie far apart begin in `whole`, by the number of the group.
+  /// The start of spread-out groups in `whole`, by group number.
   private var places: [Int: Int] = [:]
   private var whole: [Int64] = []
 
-  /// Keys of a number of pages, all 0.
   package init(count: Int) {
     distances = [UInt64](repeating: 0, count: count)
     bases = [Int64](repeating: 0, count: count / Self.pagesPerGroup + 1)
   }
 
-  /// The keys of a page.
   package subscript(page: Int) -> (first: Int64, last: Int64) {
     let group = page / Self.pagesPerGroup
     if !places.isEmpty, let place = places[group] {
@@ -173,7 +163,6 @@ package struct PageKeys {
     return (first, first &+ Int64(packed & Self.spanMask))
   }
 
-  /// Gives a page its keys.
   package mutating func set(_ page: Int, first: Int64, last: Int64) {
     let group = page / Self.pagesPerGroup
     if let place = places[group] {
@@ -186,7 +175,7 @@ package struct PageKeys {
       distances[page] = 0
       return
     }
-    // Half of the numbers are left for smaller keys; what runs over there is told right again when it is added.
+    // Leaves half of the range for smaller keys; wrapping addition undoes an overflow.
     if bases[group] == 0 {
       let base = first &- Int64(Self.largestDistance / 2)
       bases[group] = base == 0 ? 1 : base

@@ -1,11 +1,10 @@
 internal import SQLiteFormat
 
-/// The first look at a page: what kind it is, and between which rowids it lies.
+/// Determines each page's apparent kind and range of rowids.
 enum PageSurvey {
-  /// How many pages that do not lead to the next one are kept in mind at most.
+  /// The most links to nonconsecutive pages remembered.
   private static let maximumLinks = 1 << 16
 
-  /// Looks at every page once, in the order of the file.
   static func run(_ reader: PageReader, progress: (UInt32) throws(SalvageError) -> Void) throws(SalvageError) -> PageMap
   {
     var map = PageMap(pageCount: reader.pageCount)
@@ -24,15 +23,15 @@ enum PageSurvey {
       if page > 1 { addClaims(buffer.span, page: page, reader, map, to: &claims) }
     }
     if let twin = try PageTwins.twinOfFirst(map, reader) {
-      // No table has the first page: it is that one which is void, and never its twin.
+      // Page 1 belongs to no table, so it is the void copy.
       map.twinOfFirst = twin
       map.claim(1, .damaged)
     } else if try reader.readPlace(1, into: &buffer) {
       addClaims(buffer.span, page: 1, reader, map, to: &claims)
     }
     map.contested = claims.contested
-    // Pages of a chain mostly follow one another, so each tells the number of the one whose content it has.
-    // Where many do not, pages were used again in any order, and links cross by chance.
+    // Chain pages are mostly consecutive, so each link identifies its page. If many aren't, pages were reused in any
+    // order, and links cross by chance.
     map.hasCrossedLinks =
       links.count <= followers && links.contains { page, next in next - 1 != page && links[next - 1] == page + 1 }
     if try PointerMaps(reader).isThere {
@@ -43,7 +42,6 @@ enum PageSurvey {
     return map
   }
 
-  /// Notes which pages a page leads to as to the next ones of long values.
   private static func addClaims(
     _ bytes: Span<UInt8>, page: UInt32, _ reader: PageReader, _ map: PageMap, to claims: inout OverflowClaims
   ) {
@@ -60,7 +58,7 @@ enum PageSurvey {
 
   private static func look(at bytes: Span<UInt8>, page: UInt32, _ reader: PageReader, _ map: inout PageMap) {
     let start = page == 1 ? DatabaseHeader.length : 0
-    // A page behind which the header is gone may be a copy of another one.
+    // Page 1 without its header may be a copy of another page.
     if page == 1, bytes[start] != 5, bytes[start] != 13, PageKind(rawValue: bytes[0]) != nil {
       if let kind = PageKind(rawValue: bytes[0]), isPossible(bytes, kind, 0, reader.usableSize) {
         map.isFirstPageMisplaced = true
@@ -96,9 +94,9 @@ enum PageSurvey {
     }
   }
 
-  /// Whether the numbers of a b-tree page's header are possible.
+  /// Whether a b-tree page's header is possible.
   ///
-  /// The root of the schema has an only child and no cell where that child holds more than finds room beside the header.
+  /// The schema root may have one child and no cell if the content doesn't fit beside the file header.
   static func isPossible(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ usableSize: Int) -> Bool {
     guard let count = bytes.uint16(at: start + 3), let content = bytes.uint16(at: start + 5),
       let freeblock = bytes.uint16(at: start + 1)
@@ -109,12 +107,9 @@ enum PageSurvey {
       && freeblock <= usableSize - 4 && isFull && bytes[start + 7] <= 60 + 195
   }
 
-  /// How many cell pointers of a page are tried at most.
   private static let pointerSample = 16
 
-  /// Whether the cell pointers of a leaf lead to records: at least a quarter of those that are tried.
-  ///
-  /// Where hardly one does, the page is as one whose header is gone.
+  /// Whether at least a quarter of a leaf's sampled pointers lead to records; otherwise its header counts as lost.
   private static func leadsToRecords(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Bool
   {
     guard kind.isLeaf, let count = bytes.uint16(at: start + 3), count > 0 else { return true }
@@ -130,7 +125,7 @@ enum PageSurvey {
     return good * 4 >= tried
   }
 
-  /// Notes the first and last rowid of a table's page, and how many fields its first record has.
+  /// Sets the first and last rowid, and the first record's field count.
   private static func setKeys(
     _ bytes: Span<UInt8>, page: UInt32, _ kind: PageKind, _ start: Int, _ reader: PageReader, _ map: inout PageMap
   ) {
@@ -139,7 +134,7 @@ enum PageSurvey {
     map.setCellCount(page, count)
     let pointers = start + kind.headerLength
     if kind != .tableInterior {
-      // Where the first cell is hit, the next good one is taken, though any bytes may look like the header of a record.
+      // If the first cell is damaged, the next good one counts, as any bytes may resemble a record header.
       var fields = 0
       for index in 0..<count {
         let pointer = pointers + 2 * index
@@ -165,7 +160,6 @@ enum PageSurvey {
     map.setKeys(page, first: low ?? high ?? 0, last: high ?? low ?? 0)
   }
 
-  /// The number of fields of the record of a cell; 0 where it has none that can be read.
   private static func fieldCount(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ usableSize: Int) -> Int {
     guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < usableSize else { return 0 }
     if !kind.isLeaf { offset += 4 }
@@ -186,14 +180,12 @@ enum PageSurvey {
     return count
   }
 
-  /// Whether the header of a cell's record goes on on its overflow pages.
   private static func isLongHeader(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Bool {
     var offset = cell.payload
     let length = Varint.read(bytes, at: &offset, before: cell.payload + cell.local) ?? 0
     return cell.overflow != 0 && length > Int64(cell.local) && length <= Int64(cell.length)
   }
 
-  /// The cell that a pointer of a leaf leads to; nil where its record is not one.
   private static func record(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ reader: PageReader) -> LeafCell? {
     guard let offset = bytes.uint16(at: pointer), offset > pointer,
       let cell = LeafCell(bytes, kind: kind, at: offset, index: 0, geometry: reader.geometry),
@@ -203,7 +195,6 @@ enum PageSurvey {
     return cell
   }
 
-  /// The rowid of a cell of a table's page.
   private static func key(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ reader: PageReader) -> Int64? {
     guard kind == .tableInterior else { return record(bytes, kind, pointer: pointer, reader)?.rowid }
     guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < reader.usableSize else { return nil }
@@ -217,25 +208,20 @@ enum PageSurvey {
   }
 }
 
-/// Which pages more than one cell or page leads to as to the next one of a long value.
+/// Collects overflow pages with several links to them.
 ///
-/// Pages that are no longer in use lead to others too, so that a page with two claims is nothing but a reason to look
-/// closely.
+/// Unused pages have links too, so two claims only call for a closer look.
 struct OverflowClaims {
   private var claimed = PageSet()
 
-  /// Pages that are claimed twice or more often.
   private(set) var contested = PageSet()
 
-  /// Whether anything leads to a page.
   func isClaimed(_ page: UInt32) -> Bool { claimed.contains(page) }
 
-  /// Notes that something leads to a page.
   mutating func add(_ page: UInt32) {
     if !claimed.insert(page) { _ = contested.insert(page) }
   }
 
-  /// Notes where the long values of a page's cells go on.
   mutating func addCells(_ bytes: Span<UInt8>, _ kind: PageKind, start: Int, _ reader: PageReader) {
     guard kind != .tableInterior, let count = bytes.uint16(at: start + 3) else { return }
     let pointers = start + kind.headerLength

@@ -1,14 +1,13 @@
 internal import SQLiteFormat
 
-/// What the pointer maps of an auto-vacuum database say of its pages: which page leads to each (SQLite file format,
-/// "Pointer Map or Ptrmap Pages").
+/// An auto-vacuum database's pointer maps, which give each page's parent (SQLite file format, "Pointer Map or Ptrmap
+/// Pages").
 struct PointerMaps {
   private let reader: PageReader
 
-  /// Whether the database has pointer maps: by the looks of page 2, or where those tell nothing by its header.
+  /// Whether they exist, by page 2 or, if inconclusive, by the header.
   let isThere: Bool
 
-  /// How many entries of the first map are looked at.
   private static let sample: UInt32 = 200
 
   init(_ reader: PageReader) throws(SalvageError) {
@@ -16,7 +15,7 @@ struct PointerMaps {
     isThere = try Self.isMap(reader) ?? reader.layout.header.map { $0.hasMagic && $0.isAutoVacuum } ?? false
   }
 
-  /// What the map says of a page; nil where there is no map, or nothing possible in it.
+  /// The entry for a page; nil without a map or if impossible.
   func entry(for page: UInt32) throws(SalvageError) -> PointerMapEntry? {
     guard isThere, let map = reader.layout.layout.pointerMapPage(for: page), map != page, map <= reader.pageCount else {
       return nil
@@ -36,7 +35,7 @@ struct PointerMaps {
     }
   }
 
-  /// Whether page 2 is a map, which has a possible entry for each of the pages behind it; nil where it is damaged.
+  /// Whether page 2 has possible entries for the following pages; nil if damaged.
   private static func isMap(_ reader: PageReader) throws(SalvageError) -> Bool? {
     guard reader.pageCount >= 3 else { return false }
     var buffer = reader.makeBuffer()

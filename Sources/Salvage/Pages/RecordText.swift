@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// Whether the text of a record is valid in its encoding.
+/// Validates text in records.
 enum RecordText {
-  /// Checks all text of a record, as far as it is at hand; text that is cut off by an overflow page is checked up to there.
+  /// Validates a record's text, up to where an overflow page continues it.
   static func isValid(_ bytes: Span<UInt8>, at start: Int, before end: Int, encoding: TextEncoding) -> Bool {
     var offset = start
     let end = min(end, bytes.count)
@@ -17,7 +17,7 @@ enum RecordText {
         return false
       }
       if code >= 13, code & 1 == 1 {
-        // A damaged record can claim a width that no sum can hold.
+        // A damaged record can claim a width that would overflow a sum.
         let isWhole = width <= end &- body
         let limit = isWhole ? body &+ width : end
         switch encoding {
@@ -35,7 +35,7 @@ enum RecordText {
     return true
   }
 
-  /// The bytes of a whole record as its header has them; nil where that cannot be read.
+  /// The record's length by its header, if readable.
   static func length(_ bytes: Span<UInt8>, at start: Int, before end: Int) -> Int? {
     var offset = start
     guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
@@ -52,7 +52,7 @@ enum RecordText {
     return length
   }
 
-  /// Whether a piece of a text is valid.
+  /// Whether a piece of text is valid.
   ///
   /// - Parameters:
   ///   - isCutBefore: whether it may begin within a character.
@@ -78,7 +78,7 @@ enum RecordText {
     }
   }
 
-  /// Whether bytes are UTF-8 (RFC 3629), the last character possibly cut off.
+  /// Whether bytes are UTF-8 (RFC 3629), with a possibly incomplete end.
   @inline(__always)
   private static func isUTF8(_ bytes: Span<UInt8>, from start: Int, to end: Int, mayBeCut: Bool) -> Bool {
     var all: UInt8 = 0
@@ -109,7 +109,6 @@ enum RecordText {
     return true
   }
 
-  /// Whether bytes are UTF-16, the last character possibly cut off.
   private static func isUTF16(
     _ bytes: Span<UInt8>, from start: Int, to end: Int, mayBeCut: Bool, isBigEndian: Bool
   ) -> Bool {

@@ -1,35 +1,30 @@
 internal import SQLiteFormat
 
-/// Which short sequences of characters occur in the texts of a store, so that it can be told whether two pieces of text
-/// that were put together belong together.
+/// The short character sequences in a store's texts, used to judge whether two pieces of text belong together.
 ///
-/// Sequences of three to six characters are noted, and those of two to four at the beginning and the end of a value. At a
-/// seam in the right place nearly all of them have been seen elsewhere; at one in the wrong place most have not. The
-/// sequences are kept as bits of a table of 1 MB, so that a few are taken for seen that were not.
+/// Holds sequences of three to six characters, and of two to four at the ends of values. At a correct seam nearly all
+/// occur elsewhere; at a wrong one most don't. The hashed 1 MB bitmap allows a few false positives.
 struct TextStatistics {
-  /// How many bytes of text are learnt at most: with more the table would fill up.
+  /// The most bytes to learn, as more would fill the table.
   static let maximumLength = 2 << 20
 
   private var bits = [UInt64](repeating: 0, count: 1 << 17)
 
-  /// The bytes learnt so far.
   private(set) var length = 0
 
-  /// The bytes of a character, or of half of one.
+  /// The bytes of a code unit.
   private let unit: Int
 
   init(encoding: TextEncoding) { unit = encoding == .utf8 ? 1 : 2 }
 
-  /// Sequences looked for and found.
   struct Tally {
     var seen = 0
     var total = 0
 
-    /// The share of sequences that were seen; nil where there are too few to tell.
+    /// The share found; nil with too few.
     var share: Double? { total < 6 ? nil : Double(seen) / Double(total) }
   }
 
-  /// Learns a value, or a piece of one.
   mutating func learn(_ bytes: Span<UInt8>, _ text: Range<Int>, isBeginning: Bool, isEnd: Bool) {
     guard length < Self.maximumLength, text.upperBound <= bytes.count else { return }
     length += text.count
@@ -46,9 +41,9 @@ struct TextStatistics {
     }
   }
 
-  /// Looks for the sequences that lie across a seam within a text.
+  /// Counts the sequences across a seam within a text.
   func compareSeam(_ bytes: Span<UInt8>, at seam: Int, in text: Range<Int>, _ tally: inout Tally) {
-    // Within UTF-16 the seam lies between two characters, or within one; the grid is that of the text.
+    // In UTF-16 the seam may split a code unit; align it to the text.
     let offset = (seam - text.lowerBound) % unit
     let place = seam - offset
     for count in 3...6 {
@@ -61,7 +56,6 @@ struct TextStatistics {
     }
   }
 
-  /// Looks for the sequences at the beginning and the end of a text.
   func compareEnds(
     _ bytes: Span<UInt8>, _ text: Range<Int>, isBeginning: Bool, isEnd: Bool, _ tally: inout Tally
   ) {
@@ -92,7 +86,6 @@ struct TextStatistics {
 }
 
 extension TextStatistics {
-  /// Learns the texts of a record as far as it is at hand.
   mutating func learn(_ bytes: Span<UInt8>, _ record: Range<Int>, length: Int) {
     var offset = record.lowerBound
     guard let header = Varint.read(bytes, at: &offset, before: record.upperBound), header > 0,

@@ -3,12 +3,11 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// The values of a table that SQLite converts when it inserts them, because their column is declared for another storage class.
+/// The values that SQLite converts on insertion because their column declares another storage class.
 ///
-/// They can stand as they are only where the declaration was changed behind SQLite's back, and its check calls them damage. So
-/// the new store has the values that SQLite makes of them, and those that stood in the store are kept beside it.
+/// They exist only where the declaration was changed without SQLite, whose check reports them as damage. The new store
+/// gets the converted values; the originals are set aside.
 struct ConvertedValues {
-  /// A column of the rows as found, and when a value of it is converted.
   private struct Column {
     var name: String
     var condition: String
@@ -17,9 +16,7 @@ struct ConvertedValues {
   private let source: RawTables.Table
   private var columns: [Column] = []
 
-  /// The columns of a table whose declared classes are the same in the new store.
-  ///
-  /// - Parameter targets: the columns' names in the rows as found, and the types that the new store declares for them.
+  /// Selects the columns with the same affinity in the new store.
   init(of source: RawTables.Table, into targets: [(source: String, type: String)]) {
     self.source = source
     for target in targets {
@@ -30,7 +27,7 @@ struct ConvertedValues {
       switch affinity {
       case .text: columns.append(Column(name: column.name, condition: "typeof(\(value)) IN ('integer', 'real')"))
       case .integer, .real, .numeric:
-        // Only text that is a number, and nothing else, is converted; the comparison treats it as the column does.
+        // SQLite converts only text that is entirely a number.
         columns.append(
           Column(name: column.name, condition: "(typeof(\(value)) = 'text' AND +\(value) = CAST(\(value) AS NUMERIC))"))
       case .blob: break
@@ -38,9 +35,7 @@ struct ConvertedValues {
     }
   }
 
-  /// Keeps the values beside the new store.
-  ///
-  /// - Returns: what is to be told of them; nil where there are none.
+  /// Sets the original values aside; returns a remark, nil without any.
   func keep(in aside: inout SetAsideRows, _ database: GRDB.Database) throws -> String? {
     guard !columns.isEmpty else { return nil }
     let counts = columns.map { "total(\($0.condition))" }.joined(separator: ", ")

@@ -1,21 +1,18 @@
 internal import GRDB
 internal import PersistentStore
 
-/// The live rows that are doubtful, by the notes of the raw salvage, in a temporary table; made when it is first asked for.
+/// The doubtful live rows of the raw salvage, in a temporary table.
 ///
-/// `temp.doubt` has their keys for each table, with the first reason that was noted; notes of whole pages go before those of
-/// single rows.
+/// `temp.doubt` has their keys by table with the first noted reason; notes of whole pages come first.
 struct DoubtfulRows {
-  /// The names of the tables that have any, in lower case.
+  /// Lowercase names.
   let tables: Set<String>
 
-  /// Collects the keys.
-  ///
-  /// - Parameter made: the names, in lower case, of the tables of the new store that have rows already.
+  /// - Parameter made: the lowercase names of tables that already have rows.
   init(_ database: Database, _ raw: RawTables, made: Set<String>) throws {
     try database.execute(
       sql: "CREATE TEMP TABLE doubt (tbl TEXT, k INTEGER, why TEXT, PRIMARY KEY (tbl, k)) WITHOUT ROWID")
-    // The views that unpack the notes are for readers; a connection that trusts no schema cannot use them.
+    // A connection with an untrusted schema cannot use the views that unpack the notes.
     try database.execute(
       sql: """
         CREATE TEMP TABLE page AS SELECT lower("table") AS tbl, first_key, last_key, doubt AS why
@@ -40,18 +37,17 @@ struct DoubtfulRows {
     tables = try Set(String.fetchAll(database, sql: "SELECT DISTINCT tbl FROM temp.doubt"))
   }
 
-  /// A condition of SQL that is true for doubtful rows of a table.
+  /// Returns an SQL condition for doubtful rows.
   func condition(_ table: String, key: String) -> String {
     guard tables.contains(table.lowercased()) else { return "0" }
     return "\(key) IN (SELECT k FROM temp.doubt WHERE tbl = \(SQLText.literal(table.lowercased())))"
   }
 
-  /// How many rows of a table of the new store are doubtful, by the value of a column and by the reason.
+  /// Counts the doubtful rows of a table by group and reason.
   ///
   /// - Parameters:
   ///   - found: the table's name in the notes.
-  ///   - name: the table, as SQL.
-  ///   - group: an expression that rows are counted by, such as the number of their entity.
+  ///   - group: an SQL expression, such as the entity number.
   func counts(
     _ database: Database, _ found: String, in name: String, key: String, by group: String
   ) throws -> [Int64: [DoubtReason: Int64]] {

@@ -3,26 +3,24 @@ internal import GRDB
 internal import PersistentStore
 internal import SQLiteFormat
 
-/// The filling of a new plain database from a raw salvage: by the schema that was given, else by the store's own.
+/// Fills a new plain database from a raw salvage, by the given schema or the store's own.
 struct PlainAssembly {
   let database: GRDB.Database
   let found: RawSalvage
 
-  /// The new store as far as rows were written into it while they were found.
+  /// The new store, with the rows written during the search.
   let store: NewStore?
   let raw: RawTables
   var aside: SetAsideRows
   var account: SalvageReport.Rebuild
   var remarks: [String] = []
 
-  /// Whether something that the schema declares is not in the new database, or not as it is declared.
+  /// Whether a declaration is missing or changed.
   var lacksDeclarations = false
 
-  /// The rows that are in the new database, of the tables whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
 
-  /// How many rows are referred to and are not there, by the name of the table in lower case, where nothing else counts its
-  /// losses.
+  /// Missing referenced rows by lowercase table name, without other evidence of losses.
   private(set) var referredTo: [String: Int64] = [:]
 
   init(
@@ -66,7 +64,8 @@ struct PlainAssembly {
     try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
   }
 
-  /// Writes the metadata of a Core Data store whose model is not known, where no row of them was found: without it, it is none.
+  /// Writes metadata for a Core Data store of an unknown model if none were found, since Core Data cannot open it
+  /// without.
   private func noteMetadata() throws {
     guard let metadata = found.metadata else { return }
     for statement in StoreLayout.bookkeepingStatements where statement.contains(" Z_METADATA ") {
@@ -83,8 +82,7 @@ struct PlainAssembly {
 
   // MARK: References
 
-  /// Counts the references that lead to no row, and the rows that they lead to and that were neither recovered nor set aside,
-  /// each once.
+  /// Counts dangling references, and once each the missing rows.
   private mutating func countReferredTo() throws {
     let apart = Set(account.setAside.map { $0.entity.lowercased() })
     let references = Dictionary(
@@ -105,7 +103,7 @@ struct PlainAssembly {
       for reference in leading where reference[2] == nil || reference[2] == key.lowercased() {
         let (table, name): (String, String) = (reference[0], reference[1])
         guard try isOrdinary(name, of: table) else { continue }
-        // No collation of the app's own is there to be called.
+        // `COLLATE BINARY` avoids the app's own collations, which this connection lacks.
         let value = "c.\(SQLText.quotedIdentifier(name))"
         let rows =
           "FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL AND \(value) COLLATE BINARY NOT IN "
@@ -116,7 +114,6 @@ struct PlainAssembly {
           SalvageReport.Rebuild.Repair(entity: table, property: name, reason: nil, count: count, primaryKeys: []))
         selections.append("SELECT \(value) COLLATE BINARY AS k \(rows)")
       }
-      // What was set aside is not lost.
       guard !entity.isLostExact, !apart.contains(source.name.lowercased()), !selections.isEmpty else { continue }
       referredTo[entity.name.lowercased()] =
         try Int64.fetchOne(
@@ -124,14 +121,13 @@ struct PlainAssembly {
     }
   }
 
-  /// The column that is the whole primary key of a table, and no generated one; nil where there is none.
+  /// Returns the single, ungenerated primary key column; else nil.
   private func primaryKey(of table: String) throws -> String? {
     let names = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE pk > 0 AND hidden = 0", arguments: [table])
     return names.count == 1 ? names[0] : nil
   }
 
-  /// Whether a column has values of its own, so that none is computed.
   private func isOrdinary(_ column: String, of table: String) throws -> Bool {
     try Bool.fetchOne(
       database,

@@ -3,10 +3,10 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// The tables that no model knows: made again by the statements that the store's schema, or the caller's, has for them.
+/// Recreates the tables outside the model by the statements of the store's schema or the caller's.
 ///
-/// Each table is made on its own. A declaration that SQLite refuses, or that exceeds the limits of ``Declarations``, is replaced
-/// by the plain table that the raw salvage made, so that it costs no row of its own table nor of others.
+/// A declaration that SQLite refuses, or that exceeds the limits of ``Declarations``, is replaced by the raw salvage's
+/// plain table, so that no row is lost over it.
 struct PlainTables {
   typealias Statement = Declarations.Statement
 
@@ -14,22 +14,21 @@ struct PlainTables {
   let raw: RawTables
   let doubtful: DoubtfulRows?
 
-  /// The new store, some of whose tables have rows already.
   let store: NewStore?
 
-  /// The names of raw tables that could not be made under their own.
+  /// The raw names of tables that could not keep their own.
   let otherNames: [String: String]
 
   private let emptyIndexes: Set<String>
   private let declarations: Declarations
 
-  /// The declarations of tables that only the app can make, which are written into the schema when all else is made.
+  /// Declarations that only the app can execute, written into the schema last.
   private var carried: [(statement: Statement, reason: String)] = []
 
-  /// What could not be made again, in words; each means that something of the store is missing.
+  /// Remarks on missing parts of the store.
   private(set) var remarks: [String] = []
 
-  /// The tables of which SQLite converted values, in words; nothing of the store is missing for that.
+  /// Remarks on converted values, which lack no part of the store.
   private(set) var conversions: [String] = []
 
   init(_ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage)
@@ -44,10 +43,9 @@ struct PlainTables {
     declarations = try Declarations(database)
   }
 
-  /// Makes tables and fills them; returns the rows that a table refused, by table.
+  /// Makes and fills tables; returns the refused rows by table.
   ///
-  /// Unique indexes are made before the rows come, others after them; virtual tables, views and triggers are the caller's to
-  /// make last.
+  /// Unique indexes come before the rows, others afterwards; the caller makes virtual tables, views and triggers last.
   mutating func make(
     _ names: [String], by statements: [Statement], _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {
@@ -82,7 +80,6 @@ struct PlainTables {
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
         try copy(source, into: name)
       }
-      // No expression of the schema is evaluated for what was refused.
       if reason == nil {
         reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
       }
@@ -100,7 +97,7 @@ struct PlainTables {
     return try makePlain(source, insteadOf: name, &aside) + (try finish(source.name, indexes))
   }
 
-  /// Makes a table as it is declared, or where only the app can, as one with the same b-trees.
+  /// Makes a table, with the same b-trees only where its declaration needs the app.
   private mutating func makeTable(_ statement: Statement) throws -> String? {
     guard let reason = try declarations.make(statement) else { return nil }
     guard case .function = StandIns.Missing(reason), let definition = TableDefinition(sql: statement.sql) else {
@@ -113,7 +110,6 @@ struct PlainTables {
     return nil
   }
 
-  /// Sets the values of columns aside for which the declaration has no place.
   private mutating func keepUnknownColumns(
     of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
   ) throws {
@@ -127,7 +123,7 @@ struct PlainTables {
     )
   }
 
-  /// Writes the declarations into the schema that only the app can make, word for word.
+  /// Writes the app's declarations into the schema verbatim.
   private mutating func carry() throws {
     for (statement, lack) in carried {
       let reason = try declarations.attempt(rows: nil) {
@@ -149,7 +145,7 @@ struct PlainTables {
     )
   }
 
-  /// Tells of triggers that make every change of their table fail.
+  /// Reports triggers that make every change of their table fail.
   private mutating func checkTriggers(_ statements: [Statement]) throws {
     for table in Set(statements.filter { $0.kind == "trigger" }.map(\.table)).sorted() where try isMade(table) {
       let name = SQLText.quotedIdentifier(table)
@@ -165,7 +161,7 @@ struct PlainTables {
     }
   }
 
-  /// Raises the highest keys that were given to those that the store had noted.
+  /// Raises the highest `AUTOINCREMENT` keys to the store's.
   private func raise(_ sequences: [String: Int64]) throws {
     guard !sequences.isEmpty, try isMade("sqlite_sequence") else { return }
     for entry in try String.fetchAll(database, sql: "SELECT name FROM main.sqlite_master WHERE type = 'table'") {
@@ -185,15 +181,12 @@ struct PlainTables {
     return sql?.uppercased().contains("AUTOINCREMENT") == true
   }
 
-  /// Makes the indexes of a table that has its rows.
   private mutating func finish(_ name: String, _ indexes: [Statement]) throws -> [SalvageReport.Rebuild.Repair] {
     try makeIndexes(indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") })
     return []
   }
 
-  /// Whether a table of that name is there; views come after all tables.
-  ///
-  /// The list of tables is not searched, since it may be long.
+  /// Asks for columns, since the list of tables may be long.
   private func isMade(_ name: String) throws -> Bool {
     try Bool.fetchOne(
       database, sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main'))", arguments: [name]) == true
@@ -215,7 +208,7 @@ struct PlainTables {
           let column = try String.fetchOne(
             database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 2", arguments: [index.table])
         {
-          // The app fills it in its own way, or not at all.
+          // The condition matches no row: the index stays empty.
           var standIn = index
           standIn.sql =
             "CREATE INDEX \(SQLText.quotedIdentifier(index.name)) ON \(table) (\(SQLText.quotedIdentifier(column))) WHERE 0"
@@ -230,11 +223,9 @@ struct PlainTables {
     }
   }
 
-  /// Makes virtual tables over the tables behind them, then views and triggers.
+  /// Makes virtual tables, then views and triggers.
   ///
-  /// - Parameters:
-  ///   - entries: the schema's entries of the virtual tables.
-  ///   - sequences: the highest keys that the store had given, by table.
+  /// - Parameter sequences: the highest assigned keys by table.
   mutating func makeRest(
     _ statements: [Statement], virtual entries: [SchemaEntry], sequences: [String: Int64]
   ) throws {
@@ -251,12 +242,11 @@ struct PlainTables {
     try carry()
   }
 
-  /// Puts the rows of a table into one as the raw salvage made it, in the place of what SQLite refused; where not even that
-  /// can be, they are set aside.
+  /// Copies the rows of a refused table into a plain one, else sets them aside.
   private mutating func makePlain(
     _ source: RawTables.Table, insteadOf name: String, _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {
-    // Rows that were written past SQLite are in a table that has no constraint.
+    // A table written page by page has no constraints.
     if try isMade(name), store?.tables[name.lowercased()] == nil {
       try database.execute(sql: "DROP TABLE main.\(SQLText.quotedIdentifier(name))")
     }
@@ -283,19 +273,17 @@ struct PlainTables {
     ]
   }
 
-  /// The columns of a table that are written, as far as the rows as found have them.
+  /// The stored columns that both have.
   private func columns(of name: String, in source: RawTables.Table) throws -> [String] {
     let own = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name])
     return own.filter { source.column($0) != nil }
   }
 
-  /// Keeps the values beside the new store that a table's declaration converted.
   private mutating func keepConverted(
     of source: RawTables.Table, in name: String, by statement: Statement?, _ aside: inout SetAsideRows
   ) throws {
-    // What a STRICT table would convert cannot stand in it, and its columns for anything convert nothing. SQLite's own
-    // list of tables is not asked: it is made anew each time, and may be long.
+    // A STRICT table has no values to convert. SQLite rebuilds its list of tables at each query, so it is not asked.
     if let statement, TableDefinition(sql: statement.sql)?.isStrict == true { return }
     let types = try Row.fetchAll(
       database, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name]
@@ -332,7 +320,7 @@ struct PlainTables {
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
     guard after < before else { return [] }
     let columns = try columns(of: name, in: source)
-    // Where no column is shared, SQLite reads the declaration in another way than it was read here.
+    // Without shared columns, SQLite parsed the declaration differently.
     var condition = "1"
     var keys: [Int64] = []
     if let rowid = source.rowid, !columns.isEmpty {

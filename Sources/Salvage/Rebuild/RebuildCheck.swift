@@ -6,12 +6,12 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// The checks that a rebuilt store must pass before it gets its name.
+/// The checks of a rebuilt store before installation.
 enum RebuildCheck {
-  /// Checks a finished file that no process writes to, and pushes it to the disk meanwhile.
+  /// Checks a finished file that no process writes to, while flushing it to the disk.
   ///
-  /// - Parameter layout: that of the store's version; nil for plain stores.
-  /// - Throws: `salvage-verification-failed`, or the error of reading it.
+  /// - Parameter layout: nil for plain stores.
+  /// - Throws: `salvage-verification-failed`, or a reading error.
   static func run(
     _ path: FilePath, _ layout: StoreLayout?, in fileSystem: FileSystem, isCancelled: @escaping @Sendable () -> Bool
   ) throws(SalvageError) {
@@ -31,14 +31,14 @@ enum RebuildCheck {
         }
       }
     } catch {
-      // A disk that is full, or fails, is no fault of the store.
+      // A full or failing disk is no fault of the store.
       if let fileError = error.fileError { throw SalvageError(fileError) }
       if error.kind == .cancelled { throw .cancelled() }
       throw SalvageError(.verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail)
     }
   }
 
-  /// Tables and columns must be those of a new store, the metadata the model's, and every reference must lead somewhere.
+  /// Checks tables, columns, metadata and references against the model.
   private static func content(
     _ path: FilePath, _ layout: StoreLayout, _ isCancelled: @escaping @Sendable () -> Bool
   ) throws(SalvageError) {
@@ -70,7 +70,6 @@ enum RebuildCheck {
 }
 
 extension MigrationError {
-  /// The error of a check on its way out of a thread.
   fileprivate init(carrying error: SalvageError, _ path: FilePath) {
     if let fileError = error.fileError {
       self.init(fileError)
@@ -82,9 +81,9 @@ extension MigrationError {
   }
 }
 
-/// The check of a rebuilt file's bytes: every page has one use, and every index as many entries as its table has rows.
+/// The check of a rebuilt file's bytes: each page has one use, each index as many entries as its table has rows.
 enum RebuiltPages {
-  /// Checks a file without a log.
+  /// Checks a file without a WAL.
   static func check(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
     let report: IntegrityReport
     do {
@@ -101,17 +100,14 @@ enum RebuiltPages {
   }
 }
 
-/// A connection of SQLite's to a file that is being rebuilt, or that was.
 struct RebuildConnection {
   private let connection: WorkingConnection
   private let path: FilePath
 
-  /// Opens a file.
-  ///
   /// - Parameters:
-  ///   - isNew: whether it is to be made, and written; else it is only read and does not change meanwhile.
-  ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
-  ///   - isCancelled: asked now and then, on another thread, whether the work is to end.
+  ///   - isNew: whether to create the file; else it is read only and must not change.
+  ///   - referenceDate: the result of `NSCoreDataNow`, in seconds since 2001-01-01T00:00:00Z.
+  ///   - isCancelled: polled on another thread.
   init(
     _ path: FilePath, isNew: Bool, referenceDate: Double = 0, isCancelled: (@Sendable () -> Bool)? = nil
   ) throws(SalvageError) {
@@ -128,7 +124,6 @@ struct RebuildConnection {
     }
   }
 
-  /// Runs statements outside any transaction.
   func run<Value>(_ body: (GRDB.Database) throws -> Value) throws(SalvageError) -> Value {
     try wrapping(failure) { try connection.run(body) }
   }
@@ -145,7 +140,7 @@ struct RebuildConnection {
 }
 
 extension SalvageError {
-  /// What SQLite, or another module, reported; neither SQL nor values of records get into it.
+  /// Wraps an error without SQL or values of records.
   init(database error: any Error, path: FilePath?) {
     if let error = error as? SalvageError {
       self = error

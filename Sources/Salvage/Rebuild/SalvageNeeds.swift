@@ -1,15 +1,14 @@
 import ManagedObjectModel
 package import Platform
 
-/// The room on the disk that a salvage of a store needs.
+/// The disk space for a salvage.
 package struct SalvageNeeds: Sendable, Hashable {
-  /// The bytes of the database and of what its log adds.
+  /// The database and its WAL.
   package var storeBytes: Int64 = 0
 
-  /// The bytes of the large values in files.
+  /// The large values in files.
   package var externalBytes: Int64 = 0
 
-  /// Looks at the sizes of a store's files.
   package init(of files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     for part in [StoreFileSet.Part.main, .wal] {
       storeBytes += try fileSystem.status(of: files.path(of: part))?.occupiedSize ?? 0
@@ -19,14 +18,14 @@ package struct SalvageNeeds: Sendable, Hashable {
     for file in try fileSystem.descendants(of: external).files { externalBytes += file.status.occupiedSize }
   }
 
-  /// What is in the folder of the result at most, while it is made.
+  /// The largest size of the result's folder during a salvage.
   package func workingBytes(_ model: SalvageModel?, migrates: Bool) -> Int64 {
     var copies: Int64 = 1
     if migrates, case .coreData(let bundle)? = model, bundle.versions.count > 1 { copies = 2 }
     return copies * storeBytes + externalBytes
   }
 
-  /// What a salvage needs whose result is kept, and of which a copy gets the place of the store.
+  /// The space for a kept result and its copy at the store's path.
   package func installingBytes(_ model: SalvageModel?) -> Int64 {
     max(workingBytes(model, migrates: true), 2 * storeBytes + 2 * externalBytes)
   }

@@ -1,23 +1,23 @@
 internal import GRDB
 internal import PersistentStore
 
-/// The rows that cannot be part of the rebuilt store, kept in a database of their own, attached as `aside`.
+/// The rows that do not fit the rebuilt store, in a database of their own, attached as `aside`.
 ///
-/// `lazaret_set_aside_T` has rows of `T` as they were found, each with the reason; `lazaret_references_cut` has the
-/// references that led nowhere; `lazaret_converted_T` has the values that SQLite converted, as they stood; and the tables of rows that the raw salvage set aside are taken over with their evidence.
+/// `lazaret_set_aside_T` has rows of `T` as found, with reasons; `lazaret_references_cut` has dangling references;
+/// `lazaret_converted_T` has the originals of converted values; the raw salvage's set-aside tables are copied with
+/// their evidence.
 struct SetAsideRows {
   private let database: Database
   private var made: Set<String> = []
 
-  /// From which database the rows of each table came first; those of another have other columns.
+  /// The database of each table's first rows; those of another have other columns.
   private var schemas: [String: String] = [:]
 
-  /// Whether anything is in it.
   private(set) var isUsed = false
 
   init(_ database: Database) { self.database = database }
 
-  /// The columns of a row in a selection that gives a new table no types for them, so that SQLite converts no value.
+  /// Selects columns without types, so that SQLite converts no value.
   private static func unconverted(_ columns: [String], of row: String) -> String {
     columns.map { column in
       let name = SQLText.quotedIdentifier(column)
@@ -25,9 +25,7 @@ struct SetAsideRows {
     }.joined(separator: ", ")
   }
 
-  /// Copies rows of a raw table.
-  ///
-  /// - Parameter condition: which ones, as SQL over the row `r`.
+  /// - Parameter condition: SQL on the row `r`.
   mutating func keep(
     _ table: RawTables.Table, _ reason: SalvageReport.Rebuild.SetAsideReason, where condition: String
   ) throws {
@@ -47,7 +45,7 @@ struct SetAsideRows {
     try database.execute(sql: "INSERT INTO \(name) \(selection) WHERE \(condition)")
   }
 
-  /// Keeps the values of columns for which the new store has no place; returns whether there are any.
+  /// Copies values without a column in the new store; returns whether there were any.
   mutating func keepColumns(_ columns: [String], of table: RawTables.Table) throws -> Bool {
     let list = columns.map(SQLText.quotedIdentifier)
     let isAny = SQLText.any(list.map { "\($0) IS NOT NULL" })
@@ -63,18 +61,16 @@ struct SetAsideRows {
     return true
   }
 
-  /// Keeps values of a table as they stood where the new store has what SQLite made of them.
+  /// Copies the originals of converted values.
   ///
-  /// - Parameter selection: the key of each row, as `lazaret_key`, and the values.
+  /// - Parameter selection: the row's key as `lazaret_key`, and the values.
   mutating func keepValues(of table: RawTables.Table, _ selection: String) throws {
     let name = "aside.\(SQLText.quotedIdentifier("lazaret_converted_\(table.name)"))"
     try database.execute(sql: "CREATE TABLE \(name) AS \(selection)")
     isUsed = true
   }
 
-  /// Notes references that led nowhere.
-  ///
-  /// - Parameter source: a selection of the primary keys of the rows and what they led to.
+  /// - Parameter source: selects primary keys of rows with the missing keys.
   mutating func noteReferences(_ table: String, _ column: String, _ source: String) throws {
     if made.insert("").inserted {
       try database.execute(
@@ -85,9 +81,9 @@ struct SetAsideRows {
       sql: "INSERT INTO aside.lazaret_references_cut SELECT ?, ?, * FROM (\(source))", arguments: [table, column])
   }
 
-  /// Takes over what the raw salvage set aside, and the evidence where there is anything at all.
+  /// Copies the raw salvage's set-aside rows, with the evidence if any rows are set aside.
   ///
-  /// - Parameter isDoubtful: whether any live row is doubtful, so that the evidence is kept in any case.
+  /// - Parameter isDoubtful: whether live rows are doubtful, which keeps the evidence in any case.
   mutating func takeOver(_ raw: RawTables, isDoubtful: Bool) throws {
     for table in raw.all {
       let isApart = ["lazaret_lost_and_found", OutputRole.other.name(""), OutputRole.deleted.name("")]

@@ -2,8 +2,7 @@ internal import PersistentStore
 internal import SQLiteFormat
 
 extension TableDefinition {
-  /// The statement of a table with the same b-trees, whose records have the same fields: without checks, defaults and
-  /// expressions, so that any SQLite can make it and nothing of it is evaluated.
+  /// Declares a table with the same b-trees and fields that any SQLite can make, since it evaluates nothing.
   var standIn: String {
     func list(_ columns: [SQLiteFormat.IndexedColumn]) -> String {
       columns.compactMap { column in
@@ -23,7 +22,7 @@ extension TableDefinition {
       return text + (column.collation.map { " COLLATE \(SQLText.quotedIdentifier($0))" } ?? "")
     }
     if isWithoutRowid { parts.append("PRIMARY KEY (\(list(primaryKeyColumns)))") }
-    // Their indexes are numbered in this order, whatever they are for.
+    // Automatic indexes are numbered in this order.
     parts += automaticIndexes.filter { !isWithoutRowid || $0 != primaryKeyColumns }.map { "UNIQUE (\(list($0)))" }
     return "CREATE TABLE \(SQLText.quotedIdentifier(name)) (\(parts.joined(separator: ", ")))"
       + (isWithoutRowid ? " WITHOUT ROWID" : "")

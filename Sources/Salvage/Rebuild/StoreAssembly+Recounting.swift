@@ -5,10 +5,9 @@ internal import PersistentStore
 internal import Platform
 
 extension StoreAssembly {
-  /// Counts the records of the new store where rows were set aside or are doubtful: those that a repair took out are not
-  /// recovered, and a doubt went with them.
+  /// Recounts entities with set-aside or doubtful rows, as repairs remove rows and their doubts.
   ///
-  /// The other accounts are right as they are, so that a sound store is not read once more.
+  /// Other counts are right already, so a sound store is not read again.
   mutating func recount() throws {
     let changed = Set(account.setAside.map(\.entity))
     for table in layout.tables {
@@ -31,7 +30,6 @@ extension StoreAssembly {
         let recovered = counts[Int64(entity.number)] ?? 0
         var reasons = doubts[Int64(entity.number)] ?? [:]
         if disputed.contains(entity.name) {
-          // Which entity the records are of is doubtful.
           reasons[.contradicted, default: 0] += max(0, recovered - reasons.values.reduce(0, +))
         }
         recounts.append(
@@ -45,7 +43,6 @@ extension StoreAssembly {
           name: found.names.table(name), table: found.names.table(name), recovered: count, setAside: halves, doubts: nil
         ))
     }
-    // The app's own tables may have refused rows too.
     let known = Set(layout.tableNames.map { $0.lowercased() })
     for table in changed where raw[table] != nil && !known.contains(found.names.table(table).lowercased()) {
       let isMade = try Bool.fetchOne(
@@ -59,7 +56,6 @@ extension StoreAssembly {
 }
 
 extension PlainAssembly {
-  /// Counts the rows of the new database in tables that refused some, or of which some are doubtful.
   mutating func recount(_ doubtful: DoubtfulRows?) throws {
     let changed = Set(account.setAside.map { $0.entity.lowercased() })
     for source in raw.all where !source.name.hasPrefix("lazaret_") {
@@ -87,24 +83,21 @@ extension PlainAssembly {
 }
 
 extension SalvageReport {
-  /// The records of an entity that are in the rebuilt store.
   struct Recount {
-    /// The name of the entity, else of the table.
     var name: String
 
     var table: String
 
     var recovered: Int64
 
-    /// How many were found and are not there; nil for all that were found and are not there.
+    /// Nil for all found rows that are not in the store.
     var setAside: Int64?
 
-    /// How many of them are doubtful, by the reason; nil where rows cannot be told by a key, and it stays as it was.
+    /// Nil keeps the earlier count, where rows have no key.
     var doubts: [DoubtReason: Int64]?
   }
 
-  /// Takes how many records of an entity are not there and are referred to: where nothing counts its losses, so many are lost
-  /// at least.
+  /// Counts missing referenced records as the minimum lost, without other evidence.
   mutating func take(referredTo: [String: Int64]) {
     for index in entities.indices where !entities[index].isLostExact {
       guard let count = referredTo[entities[index].name.lowercased()], count > entities[index].lost else { continue }
@@ -112,7 +105,7 @@ extension SalvageReport {
     }
   }
 
-  /// Takes the numbers of the rebuilt store; what is not in it was set aside.
+  /// Takes the counts of the rebuilt store; the remaining found rows were set aside.
   mutating func take(_ recounts: [Recount]) {
     for recount in recounts {
       guard
@@ -134,11 +127,9 @@ extension SalvageReport {
 }
 
 extension StoreAssembly {
-  /// Gives the rows of a store of another model, or one that numbers its entities in its own way, the entity numbers of
-  /// this layout, by the names of the entities.
+  /// Translates the entity numbers of another model or numbering by entity names.
   ///
-  /// A row whose entity this model does not have gets the negative of its number, and is set aside with the other unknown
-  /// ones.
+  /// A row of an unknown entity gets the negative number and is set aside.
   func translateEntityNumbers(of table: TableLayout) throws {
     guard found.foreignModel != nil || found.numbering != nil, source(of: table.name) != nil else { return }
     var names: [Int64: String] = [:]
@@ -149,7 +140,7 @@ extension StoreAssembly {
     }
     if let numbering = found.numbering {
       let isKnown = numbering.names.values.contains { layout.entity(named: $0)?.tableName == table.name }
-      // Where nothing tells the numbers of a table, they are taken as the model has them.
+      // Without a known numbering, the model's applies.
       if numbering.isListed || isKnown { names = numbering.names }
     }
     let own = names.mapValues { layout.entity(named: $0) }
@@ -176,7 +167,7 @@ extension StoreAssembly {
     for number in known().sorted() where new(number) != number { cases += " WHEN \(number) THEN \(new(number))" }
     guard !cases.isEmpty || column == "Z_ENT" else { return }
     let name = SQLText.identifier(column)
-    // A number that stands for no entity of the store must not become one that does here.
+    // An unknown number must not become a valid one here.
     let others = column == "Z_ENT" ? "-abs(\(name))" : name
     let kept = known().filter { new($0) == $0 }.map(String.init).sorted().joined(separator: ", ")
     let keeping = kept.isEmpty ? "" : " WHEN \(name) IN (\(kept)) THEN \(name)"
@@ -186,7 +177,7 @@ extension StoreAssembly {
         + " WHEN typeof(\(name)) = 'integer' THEN \(others) ELSE \(name) END")
   }
 
-  /// Notes whether a store of another model has values that this one has no column for; `fill` sets them aside.
+  /// Notes whether another model's store has values without a column here.
   mutating func noteForeignColumns(of table: TableLayout) throws {
     guard found.foreignModel != nil, let source = source(of: table.name) else { return }
     let own = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
@@ -200,9 +191,9 @@ extension StoreAssembly {
 }
 
 extension SalvageReport {
-  /// Tells that rows are in a version of the app's model by the names of their tables and columns alone.
+  /// Remarks that rows were fitted into the app's model by names alone.
   ///
-  /// - Parameter noWay: why they were not migrated from the store's own model; nil where they would have been.
+  /// - Parameter noWay: the reason against a migration.
   mutating func noteFit(because noWay: MigrationError?) {
     guard let noWay, rebuild != nil else { return }
     rebuild?.fittedBecause = "\(noWay.detail) [\(noWay.code)]"
@@ -213,12 +204,11 @@ extension SalvageReport {
     )
   }
 
-  /// Tells of the records of entities that only the store's own model has, which no app of this model sees.
+  /// Remarks on records of entities outside this model, invisible to the app.
   ///
-  /// Those in a table that this model does not have came into the salvaged store with it: they are recovered. Those in a
-  /// table with records of other entities were set aside.
+  /// A table of their own was copied: they are recovered. In a shared table, they were set aside.
   ///
-  /// - Parameter shared: the names that the store has for the tables of this model, in lower case.
+  /// - Parameter shared: the store's lowercase names for this model's tables.
   mutating func note(entitiesOf foreign: ManagedObjectModel, notIn layout: StoreLayout, shared: Set<String>) {
     for index in entities.indices
     where foreign.entities[entities[index].name] != nil && layout.entity(named: entities[index].name) == nil {

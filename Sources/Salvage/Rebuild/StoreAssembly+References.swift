@@ -6,7 +6,7 @@ internal import PersistentStore
 internal import SQLiteFormat
 
 extension StoreAssembly {
-  /// Cuts the references of a table that lead to no record, and puts the entity numbers beside the others right.
+  /// Cuts a table's dangling references, and corrects the entity numbers beside the others.
   mutating func repairReferences(of table: TableLayout) throws {
     var number = -1
     for column in table.columns {
@@ -32,7 +32,7 @@ extension StoreAssembly {
     }
   }
 
-  /// A condition that is true where a record of an entity, or of one that inherits from it, has a key.
+  /// Returns the condition that an entity or a sub-entity has a key.
   private func exists(_ target: EntityLayout, key: String) -> String {
     let isWhole = target.isRoot
     let numbers = isWhole ? "" : " AND q.Z_ENT BETWEEN \(target.numbers.lowerBound) AND \(target.numbers.upperBound)"
@@ -44,7 +44,7 @@ extension StoreAssembly {
     orderColumn: String?
   ) throws {
     let name = "main.\(SQLText.identifier(table.name))"
-    // Each key is looked up once, in order, from the index of the column.
+    // The column's index gives each key once, in order.
     try database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS gone (k PRIMARY KEY) WITHOUT ROWID; DELETE FROM temp.gone")
     try database.execute(
@@ -75,7 +75,7 @@ extension StoreAssembly {
     Self.note(&account.corrected, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)
   }
 
-  /// Fills a join table, and takes out the pairs of which a record is gone.
+  /// Fills a join table, and sets pairs of missing records aside.
   mutating func fill(_ table: JoinTableLayout) throws {
     guard let own = layout.entity(named: table.relationship.entityName),
       let other = layout.entity(named: table.inverse.entityName)
@@ -116,9 +116,7 @@ extension StoreAssembly {
       keys: [])
   }
 
-  /// Whether it is known, without looking, that every reference of a table leads to a record.
-  ///
-  /// - Parameter number: which of the table's references.
+  /// Whether all references of a table are already known to lead to records.
   private func leadsSomewhere(_ name: String, _ number: Int, _ target: EntityLayout) throws -> Bool {
     guard account.setAside.isEmpty, let facts = try facts(name), facts.references.indices.contains(number),
       let targets = try self.facts(target.tableName)
@@ -126,10 +124,8 @@ extension StoreAssembly {
     return facts.references[number].isKnownSubset(of: targets.keys)
   }
 
-  /// Remembers the keys of records that are not there and that something leads to, where nothing counts the lost records of
-  /// their entity; each counts once, whatever leads to it.
+  /// Records missing referenced keys, once each, without other evidence of losses.
   private mutating func noteReferredTo(_ target: EntityLayout, _ query: String) throws {
-    // A record of a parent entity may be one of its sub-entities.
     guard target.numbers.count == 1,
       found.report.entities.contains(where: { $0.name == target.name && !$0.isLostExact })
     else { return }
@@ -142,7 +138,6 @@ extension StoreAssembly {
       arguments: [target.name])
   }
 
-  /// Counts the records that something leads to and that were neither recovered nor set aside.
   mutating func countReferredTo() throws {
     for entity in layout.entities where referredTo[entity.name.lowercased()] != nil {
       let apart = "lazaret_set_aside_\(source(of: entity.tableName)?.name ?? entity.tableName)"
@@ -161,7 +156,7 @@ extension StoreAssembly {
     }
   }
 
-  /// Remembers the highest key that something leads to and that no record has: none may get it again.
+  /// Records the highest referenced key without a record, which must not be reused.
   private mutating func noteGone(_ target: EntityLayout, _ query: String) throws {
     guard let value = try DatabaseValue.fetchOne(database, sql: query), case .int64(let key) = value.storage else {
       return
@@ -169,7 +164,7 @@ extension StoreAssembly {
     highestGone[target.tableName] = max(highestGone[target.tableName] ?? 0, key)
   }
 
-  /// Makes the index of a join table's key; pairs that are there twice are one.
+  /// Makes the index of a join table's key, without duplicates.
   mutating func createKey(of table: JoinTableLayout) throws {
     if store?.madeIndexes.contains(table.keyName) == true { return }
     let columns = [table.sourceColumn, table.destinationColumn].map(SQLText.identifier).joined(separator: ", ")
@@ -184,10 +179,9 @@ extension StoreAssembly {
     }
   }
 
-  /// Writes the join tables into the schema as Core Data writes them: with their keys, whose indexes are there.
+  /// Writes the join tables with their keys into the schema, as Core Data does.
   ///
-  /// SQLite makes the index of a key with its table and would have to keep it sorted row by row; made afterwards it is
-  /// sorted once. Its bytes are the same either way.
+  /// SQLite sorts an index once if made after the rows, with the same bytes.
   func nameKeys() throws {
     guard !layout.joinTables.isEmpty else { return }
     try database.execute(sql: "PRAGMA writable_schema = 1")
@@ -204,8 +198,7 @@ extension StoreAssembly {
 }
 
 extension StoreAssembly {
-  /// Sets the rows of tables aside that have the name of one of the layout and are none of it: by the numbers of the store's
-  /// entities another table is.
+  /// Sets aside rows of tables that only share a name with the layout.
   mutating func setAsideUnclaimedTables() throws {
     let claimed = Set(layout.tableNames.map { found.names.table($0).lowercased() })
     for name in layout.tableNames where !claimed.contains(name.lowercased()) {
@@ -219,11 +212,10 @@ extension StoreAssembly {
     }
   }
 
-  /// Copies persistent history, mirroring and the app's own tables, with what belongs to them.
+  /// Copies persistent history, mirroring and the app's own tables.
   mutating func copyForeignTables() throws {
     var own = Set(layout.tableNames.map { $0.lowercased() } + found.names.foreignTables)
     for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
-    // Those of other entity numbers have other names.
     for entry in found.entries where own.contains(entry.name.lowercased()) {
       guard let module = entry.tableDefinition?.module else { continue }
       own.formUnion(ShadowTables.names(of: entry.name, module: module))
@@ -234,7 +226,6 @@ extension StoreAssembly {
     let statements = found.statements
     var plain = try PlainTables(database, raw, try doubt(), store, found)
     account.setAside += try plain.make(names, by: statements, &aside)
-    // Indexes of the app's own on the model's tables.
     let tables = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map { $0.lowercased() })
     let known = Set(layout.indexes.map { $0.name.lowercased() })
     let shapes = Set(layout.indexes.map { Self.shape($0.tableName, $0.columns.map(\.name)) })
@@ -246,7 +237,7 @@ extension StoreAssembly {
         else { return false }
         return index.isPartial || !shapes.contains(Self.shape(statement.table, index.columns.map { $0.name ?? "" }))
       })
-    // Views and triggers of the app's own; those of Core Data are the layout's.
+    // The layout makes Core Data's own views and triggers.
     let foreign = statements.filter { statement in
       switch statement.kind {
       case "view": true
@@ -261,17 +252,16 @@ extension StoreAssembly {
     if !plain.remarks.isEmpty { lacksDeclarations = true }
   }
 
-  /// What an index is made of, whatever its name: older versions of Core Data gave other names.
+  /// Describes an index without its name, which differs between Core Data versions.
   static func shape(_ table: String, _ columns: [String]) -> String {
     ([table] + columns).map { $0.lowercased() }.joined(separator: "\u{0}")
   }
 }
 
 extension RawSalvage {
-  /// The name that the store has for a table of rows as found.
+  /// Returns the store's own name for a raw table.
   func ownName(_ name: String) -> String { otherNames.first { $0.value == name }?.key ?? name }
 
-  /// The statements of the store's schema, as far as it could be read.
   var statements: [Declarations.Statement] {
     entries.compactMap { entry in
       guard let sql = entry.sql, !entry.name.lowercased().hasPrefix("sqlite_") else { return nil }
@@ -281,24 +271,23 @@ extension RawSalvage {
 }
 
 extension StoreAssembly {
-  /// The first number of the entities that Core Data keeps for itself: history, mirroring, index tracking.
+  /// The number before Core Data's own entities: history, mirroring, index tracking.
   private static let firstReservedNumber = 16000
 
-  /// The highest primary key that is believed of a bookkeeping row that may be damaged.
+  /// The highest plausible primary key in damaged bookkeeping.
   private static let highestKey: Int64 = 1 << 52
 
-  /// The literal of a default; `NULL` for what cannot be written.
+  /// `NULL` if the default cannot be written.
   func defaultLiteral(_ value: AttributeValue, isMarked: Bool) -> String { value.literal(isMarked: isMarked) }
 
-  /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
   func fillBookkeeping(uuid: String) throws {
     let keys = raw["Z_PRIMARYKEY"]
-    // A name may be damaged; a number counts where the store numbers its entities as this layout.
+    // A name may be damaged; a number counts only in the same numbering.
     let isByNumber = found.numbering == nil && found.foreignModel == nil ? 1 : 0
     for entity in layout.entities {
       var highest: Int64 = 0
       if entity.isRoot {
-        // A row that was set aside keeps its key, so that no other gets it.
+        // Set-aside rows keep their keys reserved.
         let name = SQLText.identifier(entity.tableName)
         highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)") ?? 0
         if let last = store?.tables[entity.tableName.lowercased()]?.last { highest = max(highest, last) }
@@ -306,7 +295,7 @@ extension StoreAssembly {
           highest = max(
             highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)
         }
-        // So does one that is lost, where something led to it.
+        // So do lost rows with references.
         if let gone = highestGone[entity.tableName], gone <= Self.highestKey { highest = max(highest, gone) }
         if let keys, ["Z_ENT", "Z_NAME", "Z_MAX"].allSatisfy({ keys.column($0) != nil }) {
           let before = try Int64.fetchOne(
@@ -347,7 +336,6 @@ extension StoreAssembly {
     try layout.noteMetadata(metadata, on: database)
   }
 
-  /// Whether text is a UUID as stores have it.
   private static func isIdentifier(_ text: String) -> Bool {
     text.utf8.count == 36 && UUID(uuidString: text) != nil
   }

@@ -5,10 +5,10 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// The filling of a new Core Data store from a raw salvage: whole tables first, then what does not fit is repaired.
+/// Fills a new Core Data store from a raw salvage: whole tables first, then repairs.
 ///
-/// The new file is `main`, the rows as found are `raw`, and what cannot be part of the store goes to `aside`. Only what is
-/// wrong is touched after the copy, so that a sound store costs little more than its copy.
+/// The new file is `main`, the rows as found are `raw`, the unfitting ones `aside`. Repairs touch wrong rows only, so a
+/// sound store costs little more than its copy.
 struct StoreAssembly {
   typealias Repair = SalvageReport.Rebuild.Repair
 
@@ -16,35 +16,32 @@ struct StoreAssembly {
   let layout: StoreLayout
   let found: RawSalvage
 
-  /// The new store as far as rows were written into it while they were found.
+  /// The new store, with the rows written during the search.
   let store: NewStore?
   let raw: RawTables
   var aside: SetAsideRows
   var account: SalvageReport.Rebuild
 
-  /// Remarks on what could not be carried over, in words.
   var remarks: [String] = []
 
-  /// The highest key, for each table, that something led to and that no record has.
+  /// The highest referenced key without a record, by table.
   var highestGone: [String: Int64] = [:]
 
-  /// Whether the store has values that its model, or the one that its rows go into, has no place for.
+  /// Whether values have no place in the store's model or the new one.
   var hasForeignValues = false
 
-  /// Whether something that the store's own schema declares is not in the new store, or not as it is declared.
+  /// Whether a declaration is missing or changed.
   var lacksDeclarations = false
 
-  /// How many records are referred to and are not there, by the name of the entity in lower case, where nothing else counts
-  /// its losses.
+  /// Missing referenced records by lowercase entity name, without other evidence of losses.
   var referredTo: [String: Int64] = [:]
 
-  /// The records that are in the new store, of the entities whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
 
-  /// The pairs of join tables that were set aside because a record of theirs is gone, by table.
+  /// The pairs set aside for a missing record, by join table.
   var halfPairs: [String: Int64] = [:]
 
-  /// How many large values have no file any more.
+  /// Large values without a file.
   var missingFiles = 0
 
   private var doubtful: DoubtfulRows?
@@ -61,11 +58,9 @@ struct StoreAssembly {
     aside = SetAsideRows(database)
   }
 
-  /// Fills the new store.
-  ///
   /// - Parameters:
-  ///   - uuid: the identifier of the store where its own is lost.
-  ///   - tell: called with the work done and the work in all.
+  ///   - uuid: replaces a lost identifier.
+  ///   - tell: receives the work done and the total.
   mutating func run(uuid: String, tell: (Int64, Int64) throws -> Void) throws {
     let total = Int64(2 * layout.tables.count + layout.joinTables.count + layout.indexes.count + 1)
     var done: Int64 = 0
@@ -83,7 +78,7 @@ struct StoreAssembly {
       try repairRows(of: table)
       try step()
     }
-    // Losers of conflicts go before anything that leads to them is looked at.
+    // Losers of conflicts go before references to them are checked.
     for index in layout.indexes where index.isUnique {
       try createUnique(index)
       try step()
@@ -122,7 +117,7 @@ struct StoreAssembly {
     try step()
   }
 
-  /// The doubtful rows; looked up only where the raw salvage has any.
+  /// Returns the doubtful rows, looked up only if the raw salvage has any.
   mutating func doubt() throws -> DoubtfulRows? {
     guard found.report.hasDoubts else { return nil }
     if let doubtful { return doubtful }
@@ -133,7 +128,6 @@ struct StoreAssembly {
 
   // MARK: Rows
 
-  /// The rows as found that go into a table of the layout.
   func source(of table: String) -> RawTables.Table? { raw[found.names.table(table)] }
 
   private mutating func fill(_ table: TableLayout) throws {
@@ -172,7 +166,7 @@ struct StoreAssembly {
     let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
     guard after < before + taken, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }
-    // Only where the store's own table has another key than the model's can two rows have the same one.
+    // Duplicate keys need a store whose own table has another key.
     try aside.keep(
       source, .refused,
       where: "r.\(source.rowid ?? key) NOT IN (SELECT min(\(source.rowid ?? key)) FROM \(source.sql) GROUP BY \(key))")
@@ -180,9 +174,9 @@ struct StoreAssembly {
       &account.setAside, table.rootEntityName, nil, reason: .refused, count: before + taken - after, keys: [])
   }
 
-  /// Sets the values of columns aside that the new store has no place for, and tells of them.
+  /// Sets values without a column aside, with a remark.
   ///
-  /// - Parameter entity: the entity whose records have the values, so that they are counted; nil for a table without records.
+  /// - Parameter entity: counts the values; nil for a table without records.
   mutating func keepUnknownColumns(
     _ columns: [String], of source: RawTables.Table, entity: String? = nil
   ) throws {
@@ -199,7 +193,7 @@ struct StoreAssembly {
       "\(printable(source.name)) has columns that the model does not know (\(names)); their values were set aside")
   }
 
-  /// Counts the values of columns that were set aside; the numbers of entities beside references are no values of records.
+  /// Entity numbers beside references are no values of records.
   private mutating func count(_ columns: [String], of source: RawTables.Table, entity: String) throws {
     for column in columns {
       let isNumber = column.uppercased().hasPrefix("Z") && column.dropFirst().first?.isNumber == true
@@ -214,7 +208,7 @@ struct StoreAssembly {
     }
   }
 
-  /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.
+  /// Returns facts gathered while writing; nil if SQLite inserted some of the rows.
   func facts(_ name: String) throws -> DirectTable? {
     guard let table = store?.tables[name.lowercased()], let source = source(of: name),
       try source.isEmpty(database)
@@ -222,7 +216,6 @@ struct StoreAssembly {
     return table
   }
 
-  /// Sees to the columns that every table has, and to mandatory values.
   private mutating func repairRows(of table: TableLayout) throws {
     guard let source = source(of: table.name) else { return }
     let name = SQLText.identifier(table.name)
@@ -249,10 +242,10 @@ struct StoreAssembly {
     try repairMandatoryValues(of: table, source)
   }
 
-  /// Sets rows of unknown entities aside, unless the table has rows of one entity alone: the trees that led to them were
-  /// sound then, and Core Data reads such a table without looking at the number.
+  /// Sets rows of unknown entities aside, except in a table of one entity, where the trees were sound and Core Data
+  /// ignores the number.
   ///
-  /// The negative numbers are those of entities that another model has.
+  /// Negative numbers mark entities of another model.
   private mutating func repairEntityNumbers(of table: TableLayout, _ numbers: [Int], where isUnknown: String) throws {
     let name = SQLText.identifier(table.name)
     if numbers.count == 1, found.foreignModel == nil, found.numbering == nil {
@@ -270,8 +263,7 @@ struct StoreAssembly {
 
   /// Gives missing mandatory values their defaults, or sets the rows aside.
   ///
-  /// A value that a certain row lacks was lacking before, and Core Data reads it; only rows that are doubtful, and columns
-  /// that are gone altogether, are seen to.
+  /// Core Data reads certain rows that lacked the value before; only doubtful rows and missing columns need it.
   private mutating func repairMandatoryValues(of table: TableLayout, _ source: RawTables.Table) throws {
     let doubtful = try doubt()
     let name = SQLText.identifier(table.name)
@@ -305,9 +297,7 @@ struct StoreAssembly {
     }
   }
 
-  /// Takes rows out of the store and keeps them beside it.
-  ///
-  /// - Parameter condition: which ones, as SQL over the columns of the new table.
+  /// - Parameter condition: SQL on the columns of the new table.
   mutating func setAside(
     _ table: TableLayout, _ reason: SalvageReport.Rebuild.SetAsideReason, entity: String, property: String? = nil,
     where condition: String
@@ -319,12 +309,11 @@ struct StoreAssembly {
     Self.note(&account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
   }
 
-  /// The first ten primary keys of the rows of a table that a condition is true for.
+  /// Returns the first ten matching primary keys.
   func keys(of name: String, where condition: String) throws -> [Int64] {
     try Int64.fetchAll(database, sql: "SELECT Z_PK FROM main.\(name) WHERE \(condition) ORDER BY Z_PK LIMIT 10")
   }
 
-  /// Adds to a list of repairs.
   static func note(
     _ list: inout [Repair], _ entity: String, _ property: String?,
     reason: SalvageReport.Rebuild.SetAsideReason? = nil, count: Int64, keys: [Int64]
@@ -335,7 +324,7 @@ struct StoreAssembly {
 }
 
 extension StoreAssembly {
-  /// Computes the derived attributes anew, because what they are derived from may be gone; those that hold a time are kept.
+  /// Recomputes derived attributes, as their sources may be lost, except times.
   func computeDerivedValues() throws {
     for entity in layout.entities {
       let properties = layout.model.entities[entity.name]?.properties ?? [:]
@@ -354,12 +343,10 @@ extension StoreAssembly {
 }
 
 extension StoreAssembly {
-  /// The longest name of a file of a large value: a marker and a UUID, with room for what other versions write.
+  /// A marker and a UUID, with reserve for other versions.
   private static let longestName = 80
 
-  /// Counts the large values whose files are gone, by attribute; the records name them and stay as they are.
-  ///
-  /// - Parameter folder: the folder of the evidence that holds the files.
+  /// Counts the large values without files by attribute; the records stay.
   mutating func countMissingFiles(in folder: FilePath, _ fileSystem: FileSystem) throws {
     for entity in layout.entities {
       let properties = layout.model.entities[entity.name]?.properties ?? [:]
@@ -368,7 +355,7 @@ extension StoreAssembly {
           attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
           case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first
         else { continue }
-        // A large value is two, and the name of its file (format section 3.7).
+        // A large value is the byte 2 and its file's name (format section 3.7).
         let values = try Data.fetchCursor(
           database,
           sql: "SELECT \(column.sqlName) FROM main.\(SQLText.identifier(entity.tableName)) "
@@ -377,7 +364,7 @@ extension StoreAssembly {
         var missing = 0
         while let value = try values.next() {
           let text = String(decoding: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
-          // A name that leads elsewhere is none.
+          // A name with a path is not a file of the folder.
           guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
             missing += 1
             continue
@@ -395,7 +382,7 @@ extension StoreAssembly {
 }
 
 extension StoreAssembly {
-  /// Makes a unique index; where rows contradict each other, a certain one wins over a doubtful one, else the lowest key.
+  /// Makes a unique index; a certain row wins over a doubtful one, else the lowest key.
   mutating func createUnique(_ index: IndexLayout) throws {
     do {
       try database.execute(sql: index.statement)

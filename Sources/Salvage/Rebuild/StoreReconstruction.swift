@@ -6,7 +6,7 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// One rebuild, from the evidence to the store in its place.
+/// One rebuild, from the evidence to the installed result.
 struct StoreReconstruction {
   let evidence: Evidence
   let model: SalvageModel?
@@ -36,12 +36,10 @@ struct StoreReconstruction {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// Salvages, rebuilds, checks, migrates and installs.
   func run() throws(SalvageError) -> SalvageReport {
     let folder = RebuildFolder(for: output, in: fileSystem)
     let lock: FolderLock
     do throws(FileError) {
-      // A folder that is not there is not made.
       _ = try fileSystem.realPath(output.folder)
       lock = try folder.take()
     } catch {
@@ -49,18 +47,17 @@ struct StoreReconstruction {
     }
     do throws(SalvageError) {
       let report = try run(in: folder)
-      // The store is in its place; what is left of the folder is removed by the next run.
       try? folder.remove()
       _ = consume lock
       return report
     } catch {
-      // The error that led here is the one to report; what is left is removed by the next run.
+      // The earlier error counts; the next run removes the remains.
       try? folder.remove()
       throw error
     }
   }
 
-  /// Takes back what a killed run left at the place of its result.
+  /// Removes a killed run's leftovers.
   static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
     let folder = RebuildFolder(for: output, in: fileSystem)
     guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
@@ -91,7 +88,7 @@ struct StoreReconstruction {
     }
     var made = try make(options, in: folder)
     if let noWay = made.noWay {
-      // The names of columns carry over less than a migration, but more than none.
+      // Matching names carries over less than a migration, but more than an empty result.
       try wrapping(SalvageError.init) { () throws(FileError) in try folder.clear() }
       var fitting = options
       fitting.keepsModel = { _ in false }
@@ -102,16 +99,15 @@ struct StoreReconstruction {
   }
 
   private struct Made {
-    /// The file that is the result.
     var file: FilePath
 
     var report: SalvageReport
 
-    /// Why no way leads from its model, which no version of the app's is; nil where one does, whatever its migration came to.
+    /// Why no migration exists from a model unknown to the app; nil after other failures.
     var noWay: MigrationError?
   }
 
-  /// - Parameter noWay: why rows do not stay in the store's own model, where trying to migrate them has shown it.
+  /// - Parameter noWay: why rows leave the store's own model.
   private func make(
     _ options: Salvager.Options, in folder: RebuildFolder, after noWay: MigrationError? = nil
   ) throws(SalvageError) -> Made {
@@ -130,9 +126,9 @@ struct StoreReconstruction {
     return Made(file: file, report: report, noWay: self.noWay(for: found, after: failure))
   }
 
-  /// The failure of a migration, where it says that no way leads from a model that no version of the app's is.
+  /// Returns a failure that shows the lack of any migration from a model unknown to the app.
   ///
-  /// Any other failure, such as of records that do not fit, is mended in the records or by the app: what was salvaged waits.
+  /// Other failures can be mended in the records or by the app.
   private func noWay(for found: RawSalvage, after failure: MigrationError?) -> MigrationError? {
     guard let failure, failure.kind.leavesNoWay, options.fitsModel, case .coreData(let bundle) = model,
       let own = found.layout?.model, bundle.version(matching: own.versionHashes()) == nil
@@ -140,7 +136,6 @@ struct StoreReconstruction {
     return failure
   }
 
-  /// The file of what is not part of the store.
   static func asidePath(_ output: FilePath) -> FilePath { output.sibling(suffix: "-set-aside") }
 
   // MARK: The store of its own version
@@ -161,7 +156,7 @@ struct StoreReconstruction {
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
     let filled = try connection.run { database in
-      // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
+      // A journal file allows rollback of a statement of any size.
       try database.execute(
         sql: """
           PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
@@ -192,7 +187,7 @@ struct StoreReconstruction {
         entitiesOf: foreign, notIn: layout,
         shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
     }
-    // What was found is in the new files now, and its room is wanted for the migration.
+    // The new files have all content; this makes room for the migration.
     try wrapping(SalvageError.init) { () throws(FileError) in
       try fileSystem.unlink(folder.raw)
     }
@@ -200,18 +195,16 @@ struct StoreReconstruction {
     return report
   }
 
-  /// What there is to tell of a store that was filled.
   private struct Filled {
     var account: SalvageReport.Rebuild
     var remarks: [String]
 
-    /// Whether every value has a place and its file, and every declaration was made again.
+    /// Whether no value, file or declaration is missing.
     var isWhole: Bool
 
-    /// The records of the new store, where repairs have changed their numbers.
     var recounts: [SalvageReport.Recount]
 
-    /// How many records are referred to and are not there, by entity, where nothing else counts its losses.
+    /// Missing referenced records by entity, without other evidence of losses.
     var referredTo: [String: Int64]
   }
 
@@ -242,7 +235,7 @@ struct StoreReconstruction {
 
   // MARK: The migration
 
-  /// Migrates to the current version; returns the file that is the result, and why it is of its own version still where it is.
+  /// Migrates to the current version; returns the file, and the failure if it keeps its own version.
   private func migrate(
     _ found: RawSalvage, _ folder: RebuildFolder, _ report: inout SalvageReport
   ) throws(SalvageError) -> (file: FilePath, failure: MigrationError?) {
@@ -272,7 +265,7 @@ struct StoreReconstruction {
       return (folder.migrated, nil)
     } catch {
       if error.kind == .cancelled { throw .cancelled() }
-      // The file system, and not the store: the same migration can succeed at the next attempt.
+      // The file system failed: a repeated migration can succeed.
       if let fileError = error.fileError { throw SalvageError(fileError) }
       report.rebuild?.migrationFailure = "\(error.detail) [\(error.code)]"
       report.isComplete = false
@@ -282,7 +275,7 @@ struct StoreReconstruction {
 }
 
 extension StoreReconstruction {
-  /// Puts the result into its place: what was set aside, the large values, the store itself last.
+  /// Installs the set-aside rows, the large values, then the store.
   func install(
     _ result: FilePath, _ folder: RebuildFolder, _ target: SalvageTarget, _ aside: SalvageTarget,
     _ report: SalvageReport
@@ -305,13 +298,13 @@ extension StoreReconstruction {
       }
       try fileSystem.install(result, at: target.path, replacing: false)
     } catch {
-      // The error that led here is the one to report; what cannot be taken back now is by the next run.
+      // The earlier error counts; the next run removes the rest.
       try? folder.takeBack(main: target.path, aside: aside.path, external: external)
       throw SalvageError(error)
     }
   }
 
-  /// Copies the files of large values; they are named by the records, and stay as they are.
+  /// The records have the files' names.
   private func copyExternalData(to target: FilePath) throws(FileError) -> Bool {
     let source = evidence.files.path(of: .externalData)
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return false }
@@ -331,7 +324,6 @@ extension StoreReconstruction {
     return true
   }
 
-  /// Stops where the disk is too full, and says how much is needed.
   func requireSpace(at folder: FilePath) throws(FileError) {
     let needed = try SalvageNeeds(of: evidence.files, in: fileSystem).workingBytes(model, migrates: options.migrates)
     let free = try fileSystem.freeSpace(at: folder)

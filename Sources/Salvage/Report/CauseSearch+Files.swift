@@ -2,7 +2,6 @@ internal import Platform
 internal import SQLiteFormat
 
 extension CauseSearch {
-  /// The first page, of which the header is a part.
   mutating func lookAtFirstPage() throws(SalvageError) {
     let layout = reader.layout
     guard layout.header == nil || crawl.map.look(1) != .tableLeaf && crawl.map.look(1) != .tableInterior else { return }
@@ -46,12 +45,10 @@ extension CauseSearch {
     }
   }
 
-  /// Adds the first page to a cause that there is already, or makes one.
   private mutating func join(_ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ words: String) {
     add(code, confidence, pages: [1], words: words)
   }
 
-  /// The file as a whole: its size, its beginning, what its header says.
   mutating func lookAtFile() throws(SalvageError) {
     let layout = reader.layout
     if layout.base > 0 {
@@ -104,13 +101,13 @@ extension CauseSearch {
         + "an editor or a transfer in text mode. It was read from where it is.")
   }
 
-  /// Pages of another size than the header's that make much more sense mean that the header is wrong.
+  /// A far better fitting page size shows that the header is wrong.
   private mutating func lookAtPageSize() throws(SalvageError) {
     let layout = reader.layout
     guard !causes.isEmpty, !misfits.isEmpty else { return }
     let search = FileLayoutSearch(main: evidence.main)
     let stated = try search.vote(size: layout.pageSize, base: layout.base)
-    // Cells end where the page does; with too large a size most pages seem to end early.
+    // With too large a size most pages seem to end early.
     guard 2 * Self.early(stated) > stated.pages else { return }
     for shift in 9...16 where 1 << shift < layout.pageSize {
       let other = try search.vote(size: 1 << shift, base: layout.base)
@@ -124,7 +121,6 @@ extension CauseSearch {
     }
   }
 
-  /// How many pages have more behind their last cell than can be reserved.
   private static func early(_ vote: FileLayoutSearch.Vote) -> Int {
     vote.reservedCounts.reduce(0) { $0 + ($1.key > 255 ? $1.value : 0) }
   }
@@ -187,11 +183,9 @@ extension CauseSearch {
     }
   }
 
-  /// What is missing from the end of the file.
-  ///
   /// - Parameters:
-  ///   - pages: how many pages are not there as a whole.
-  ///   - bytes: how many bytes the first of them lacks; 0 where it has none.
+  ///   - pages: the missing whole pages.
+  ///   - bytes: the missing bytes of a partial page.
   private static func words(lacking pages: UInt32, of stated: UInt32?, cut bytes: Int64) -> String {
     let (cut, be) = (counted(bytes, "byte"), bytes == 1 ? "is" : "are")
     let whole = bytes > 0 ? max(1, pages) - 1 : pages
@@ -201,7 +195,7 @@ extension CauseSearch {
       + (bytes > 0 ? ", and \(cut) of the page before \(whole == 1 ? "it" : "them")" : "")
   }
 
-  /// Pages that trees lead to and the file lacks, though its header does not say that any is missing.
+  /// Reports pages that trees lead to beyond the end of the file, if the header states no loss.
   private mutating func lookBehindEnd() {
     let lacked = crawl.pagesLackedBehindEnd()
     guard !lacked.isEmpty else { return }
@@ -213,12 +207,10 @@ extension CauseSearch {
         + "the end of the file: it was copied or downloaded only in part, or cut off.")
   }
 
-  /// `is 1 page`, `are 3,489 pages`.
   private static func areCounted(_ pages: UInt32) -> String {
     "\(pages == 1 ? "is" : "are") \(counted(pages, "page"))"
   }
 
-  /// `is 1`, `are 3,489`.
   private static func are(_ pages: UInt32) -> String { "\(pages == 1 ? "is" : "are") \(grouped(pages))" }
 
   // MARK: Log and journal

@@ -1,28 +1,27 @@
 internal import Platform
 import SQLiteFormat
 
-/// Finds out from what is left of a store what most likely happened to it.
+/// Finds the most likely causes of a store's damage.
 ///
-/// Pages that are as they should be are not read again; of the others each is read once.
+/// Sound pages are not read again, others once.
 struct CauseSearch {
   let outcome: RowOutcome
   let evidence: Evidence
 
-  /// Whether the log was left out because it made nonsense of a sound file.
+  /// Whether the WAL was left out because it garbles a sound file.
   let isLogForeign: Bool
 
-  /// Whether the rollback journal was left out because it is not of the file.
+  /// Whether the rollback journal was left out as another file's.
   let isJournalForeign: Bool
 
   private(set) var causes: [DamageCause] = []
 
-  /// The pages that stand where a tree has no use for what they hold.
+  /// The pages that their tree cannot use.
   private(set) var misfits: Set<UInt32> = []
 
-  /// Whether a tree leads to pages behind the end of the file.
   private(set) var leadsBehindEnd = false
 
-  /// The most pages of each kind that are looked at.
+  /// The most pages examined of each kind.
   private static let limit = 1 << 17
 
   var crawl: Crawl { outcome.crawl }
@@ -35,7 +34,7 @@ struct CauseSearch {
     self.isJournalForeign = isJournalForeign
     for tree in outcome.crawl.trees where tree.isListed {
       for gap in tree.gaps where misfits.count < Self.limit {
-        // A child that cannot be a page's number leaves a gap without one.
+        // An invalid child number leaves a gap without a page.
         if gap.page == 0 || gap.page > outcome.crawl.map.pageCount {
           leadsBehindEnd = true
         } else {
@@ -45,7 +44,6 @@ struct CauseSearch {
     }
   }
 
-  /// The causes, the surest and largest first.
   mutating func run(hasLosses: Bool) throws(SalvageError) -> [DamageCause] {
     try lookAtPages()
     try lookAtFirstPage()
@@ -64,7 +62,7 @@ struct CauseSearch {
     }.map(\.element)
   }
 
-  /// The place in the order: by how sure a cause is, then those of whole files before those of pages, then by extent.
+  /// Orders by confidence, then files before pages, then extent.
   private static func rank(_ cause: DamageCause) -> Double {
     let confidence: Double =
       switch cause.confidence {
@@ -119,7 +117,7 @@ struct CauseSearch {
       guard map < crawl.map.pageCount, try reader.readPlace(map, into: &buffer) else { continue }
       let last = min(Int(crawl.map.pageCount - map), reader.layout.layout.pointerMapEntries)
       let wrong = (0..<last).count { buffer[5 * $0] == 0 || buffer[5 * $0] > 5 }
-      // The page of the lock bytes, and pages that were never used, have no entry.
+      // The lock-byte page and unused pages have no entry.
       if wrong > 2, wrong * 4 > last { damaged.append(map) }
     }
     guard !damaged.isEmpty else { return }
@@ -131,7 +129,6 @@ struct CauseSearch {
 }
 
 extension CauseSearch {
-  /// What is wrong with pages, by what stands in their places.
   private struct Groups {
     var zeroed: [UInt32] = []
     var random: [UInt32] = []
@@ -156,7 +153,7 @@ extension CauseSearch {
       if reader.hole(in: page) != nil { continue }
       switch PageContent.of(buffer, start: 0, usableSize: reader.usableSize) {
       case .zeros: groups.zeroed.append(page)
-      // What was found to be another page of the store, or can be the rest of a long value, was not overwritten.
+      // Moved pages, or possible overflow pages, were not overwritten.
       case .random where reader.moved[page] != nil: break
       case .random where crawl.map.look(page) == .linked: whole.append(page)
       case .random: groups.random.append(page)
@@ -172,7 +169,6 @@ extension CauseSearch {
       if wound.isTorn {
         groups.torn.append(page)
       } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {
-        // Every pointer leads to a record: the array and the cells are there.
         groups.unfitting.append(page)
       } else if wound.unfitting * 4 < wound.badPointers, wound.badPointers > 1, wound.badPointers == wound.pointers {
         groups.pointers.append(page)
@@ -199,14 +195,13 @@ extension CauseSearch {
     tell(groups)
   }
 
-  /// The last page that the store makes use of; what lies behind was set aside for it by the file system's size.
+  /// The last used page; the file may be larger.
   private var lastUsedPage: UInt32 {
     if let overlay = reader.overlay, let count = overlay.pageCount, count > 0 { return count }
     guard let header = reader.layout.header, header.isPageCountValid else { return .max }
     return header.pageCount
   }
 
-  /// Whether a page is not as it should be, as far as its place and its look tell.
   private func isSuspicious(_ page: UInt32, _ last: UInt32) -> Bool {
     if misfits.contains(page) { return true }
     switch crawl.map.fate(page) {
@@ -214,7 +209,7 @@ extension CauseSearch {
     case .unclaimed:
       guard page <= last else { return false }
       switch crawl.map.look(page) {
-      // Free pages may be zeros; where their list is lost they cannot be told from others.
+      // Without a sound freelist, free zero pages look damaged.
       case .zero: return crawl.isFreelistSound
       case .unknown, .broken: return true
       case .missing, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior, .linked: return false
@@ -260,7 +255,7 @@ extension CauseSearch {
       " the rest: single values of them are wrong, or they are of another time or store; nothing tells which.")
   }
 
-  /// Adds what is wrong with pages, where there are any; in words that go on behind their number and a verb of it.
+  /// Adds a cause for pages, if any.
   private mutating func add(
     _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ pages: [UInt32],
     _ verb: (one: String, several: String), _ words: String
@@ -270,7 +265,6 @@ extension CauseSearch {
     add(code, confidence, pages: pages, words: DamageCause.counted(pages, verb.one, verb.several) + words)
   }
 
-  /// Those of some pages whose very bytes stand in another place too.
   private func twins(of pages: [UInt32]) throws(SalvageError) -> Set<UInt32> {
     guard !pages.isEmpty, pages.count <= 4096 else { return [] }
     struct Key: Hashable {

@@ -1,15 +1,15 @@
 public import Platform
 
-/// What most likely happened to a store, as its bytes tell.
+/// A likely cause of a store's damage, derived from its bytes.
 public struct DamageCause: Sendable, Hashable, Codable {
-  /// The kinds of causes; the words that programs go by.
+  /// The kinds of causes.
   public enum Code: String, Sendable, Hashable, Codable, CaseIterable {
     case zeroedPages = "zeroed-pages"
 
-    /// Whole pages are bytes without any pattern.
+    /// Whole pages are random bytes.
     case randomPages = "random-pages"
 
-    /// Pages hold something that is no part of a database: text, an archive, another file's beginning.
+    /// Pages hold text, an archive or the beginning of another file.
     case overwritten
 
     /// Single sectors of pages are zeros.
@@ -21,76 +21,76 @@ public struct DamageCause: Sendable, Hashable, Codable {
     /// Pages are copies of other pages.
     case pageCopies = "page-copies"
 
-    /// Pages stand in each other's places.
+    /// Pages are in each other's places.
     case misplacedPages = "misplaced-pages"
 
-    /// Single bits or bytes of pages are wrong.
+    /// Single bits or bytes are wrong.
     case bitFlips = "bit-flips"
 
-    /// Pages lack the array that says where their cells are.
+    /// Pages lack their cell pointer array.
     case lostCellPointers = "lost-cell-pointers"
 
-    /// Pages are damaged in a way that is none of the others.
+    /// Pages are damaged otherwise.
     case damagedPages = "damaged-pages"
 
-    /// The header of the file is destroyed, and what follows it on the first page is not.
+    /// The header is destroyed, the rest of the first page intact.
     case headerDestroyed = "header-destroyed"
 
-    /// The header says what is not so: another page size, encoding or number of pages.
+    /// The header states a wrong page size, encoding or page count.
     case headerContradicted = "header-contradicted"
 
-    /// The first page was replaced by another page of the store.
+    /// Another page of the store replaced the first one.
     case staleFirstPage = "stale-first-page"
 
-    /// Bytes were put into the file or are missing from it, so that pages are not at their places.
+    /// Bytes were inserted or are missing.
     case shiftedPages = "shifted-pages"
 
-    /// Other bytes stand before the database.
+    /// Other bytes precede the database.
     case embedded
 
-    /// The write-ahead log is another database's.
+    /// The WAL is another database's.
     case foreignLog = "foreign-log"
 
-    /// The rollback journal is another database's, or of an earlier transaction.
+    /// The rollback journal is foreign or outdated.
     case foreignJournal = "foreign-journal"
 
-    /// The write-ahead log is older than the database.
+    /// The WAL is older than the database.
     case staleLog = "stale-log"
 
-    /// A frame in the write-ahead log is damaged, and complete transactions lie behind it.
+    /// A damaged WAL frame precedes complete transactions.
     case logFrameDamaged = "log-frame-damaged"
 
-    /// The header of the write-ahead log is destroyed.
+    /// The WAL header is destroyed.
     case logHeaderDestroyed = "log-header-destroyed"
 
-    /// The write-ahead log ends within a frame.
+    /// The WAL ends within a frame.
     case logCutOff = "log-cut-off"
 
-    /// A transaction was cut off, and its journal undid it.
+    /// An interrupted transaction was rolled back from its journal.
     case interruptedTransaction = "interrupted-transaction"
 
-    /// A transaction was cut off, and the header of its journal is destroyed.
+    /// The journal header of an interrupted transaction is destroyed.
     case journalHeaderDestroyed = "journal-header-destroyed"
 
-    /// The list of free pages is damaged.
+    /// The freelist is damaged.
     case freelistDamaged = "freelist-damaged"
 
-    /// The pages that say which page leads to which are damaged.
+    /// The pointer map is damaged.
     case pointerMapsDamaged = "pointer-maps-damaged"
 
-    /// Pages contradict each other, and each is whole.
+    /// Intact pages contradict each other.
     case contradictingPages = "contradicting-pages"
 
-    /// Only indexes are damaged, and no table.
+    /// Only indexes are damaged.
     case indexesOnly = "indexes-only"
 
-    /// Something is lost, or rows do not fit their table, and nothing tells why.
+    /// The cause of losses or misfit rows is unknown.
     case unknown
   }
 
-  /// How sure it is.
+  /// The confidence in a cause.
   public enum Confidence: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The bytes leave no doubt.
+    /// Proved by the bytes.
     case certain
 
     /// Hardly anything else leaves such bytes.
@@ -101,35 +101,33 @@ public struct DamageCause: Sendable, Hashable, Codable {
 
   /// A run of pages.
   public struct Pages: Sendable, Hashable, Codable {
-    /// The first page of the run.
+    /// The first page.
     public var first: UInt32
 
-    /// The last page of the run.
+    /// The last page.
     public var last: UInt32
   }
 
   /// The kind of cause.
   public var code: Code
 
-  /// The cause in one or two plain sentences.
+  /// The cause in plain sentences.
   public var words: String
 
-  /// How sure it is.
+  /// The confidence.
   public var confidence: Confidence
 
-  /// The file that it concerns.
+  /// The affected file.
   public var part: StoreFileSet.Part
 
-  /// The pages concerned, run by run; of more than a thousand runs the first.
+  /// The affected pages, at most a thousand runs.
   public var pages: [Pages]
 
-  /// How many pages are concerned.
+  /// The number of affected pages.
   public var pageCount: Int
 
-  /// The most runs of pages that are listed.
   static let maximumRuns = 1000
 
-  /// A cause, and the pages that it concerns, in ascending order.
   init(
     _ code: Code, _ confidence: Confidence, part: StoreFileSet.Part = .main, pages numbers: [UInt32] = [],
     words: String
@@ -153,7 +151,7 @@ public struct DamageCause: Sendable, Hashable, Codable {
 }
 
 extension DamageCause {
-  /// The pages in words: `page 7`, `pages 3–9, 12 and 40 more`.
+  /// Returns `page 7`, or `pages 3–9, 12 and 40 more`.
   static func place(_ numbers: [UInt32]) -> String {
     guard numbers.count != 1 else { return "page \(numbers[0])" }
     var runs: [(first: UInt32, last: UInt32)] = []
@@ -170,7 +168,6 @@ extension DamageCause {
     return "pages \(text)" + (count < numbers.count ? " and \(grouped(numbers.count - count)) more" : "")
   }
 
-  /// A number of pages, or of one, with a verb of each: `3 pages hold`.
   static func counted(_ numbers: [UInt32], _ one: String, _ several: String) -> String {
     numbers.count == 1
       ? "One page (\(numbers[0])) \(one)" : "\(grouped(numbers.count)) pages (\(list(numbers))) \(several)"

@@ -1,54 +1,54 @@
-/// Why a value of a recovered record may be wrong.
+/// The reason why a value of a recovered record may be wrong.
 public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
-  /// What led to it is destroyed, and it was found by its content: a former version of it may have been.
+  /// It was found by content without its tree, and may be obsolete.
   case foundByContent = "found-by-content"
 
-  /// The definition of its table is lost, and nothing tells which of some columns a value belongs to.
+  /// The order of some columns is unknown.
   case columnOrder = "column-order"
 
-  /// It is from a frame of the write-ahead log that SQLite would not have read.
+  /// It is from a WAL frame that SQLite ignores.
   case logFrame = "log-frame"
 
-  /// It is from a rollback journal whose header is destroyed.
+  /// It is from a rollback journal without a header.
   case journalPage = "journal-page"
 
-  /// It is from a write-ahead log or rollback journal that the database file contradicts: of another time or store.
+  /// It is from a WAL or rollback journal that contradicts the database file.
   case contradictedLog = "contradicted-log"
 
-  /// A transaction that did not end wrote to its table, and the journal that would undo it is gone or damaged.
+  /// An unfinished transaction wrote to its table, without a usable journal.
   case unfinishedTransaction = "unfinished-transaction"
 
-  /// An index, the highest key that was given, or another page of its table contradicts it or others of its page.
+  /// An index, the highest assigned key, or another page contradicts it or its page.
   case contradicted
 
-  /// The bytes behind it on its page were written over, perhaps with its own end.
+  /// Bytes after it were overwritten, perhaps with its end.
   case besideDamage = "beside-damage"
 
-  /// Its page stands in the place of another one, and nothing confirms that it belongs to the store as it was last.
+  /// Its page is in another one's place, in an unconfirmed version.
   case misplacedPage = "misplaced-page"
 
-  /// Its text is not valid in the store's encoding.
+  /// Its text is invalid in the store's encoding.
   case invalidText = "invalid-text"
 
-  /// A value of it is of another kind than its column, as no other row's there.
+  /// Its value's kind is unique in the column.
   case unusualValue = "unusual-value"
 
-  /// A part of a long value of it is lost or doubtful; its other values are as they were.
+  /// Part of a long value is lost or doubtful.
   case longValue = "long-value"
 
-  /// Only free space still had it, where former versions are too.
+  /// It was only in free space, which also has obsolete versions.
   case freeSpace = "free-space"
 
-  /// Its bytes are not those that a recovery kit noted.
+  /// Its bytes differ from the recovery kit.
   case otherThanKit = "other-than-kit"
 
-  /// It was taken from a backup, and may have been changed or deleted since.
+  /// It is from a backup, and may have changed since.
   case fromBackup = "from-backup"
 
-  /// The salvage that made the report did not note why, or a later version did that knows other reasons.
+  /// The reason is missing, or one of a later version.
   case notNoted = "not-noted"
 
-  /// The reason in words, after "doubtful because".
+  /// The words after "doubtful because".
   public var words: String {
     switch self {
     case .foundByContent: "what led to them is destroyed and they were found by their content"
@@ -71,14 +71,14 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 
-  /// Counts by reason, as JSON has them.
+  /// Returns the JSON form of counts.
   public static func codes(_ counts: [DoubtReason: Int64]) -> [String: Int64] {
     Dictionary(uniqueKeysWithValues: counts.map { ($0.key.rawValue, $0.value) })
   }
 
-  /// Counts by reason, from JSON; what no known reason accounts for was not noted.
+  /// Reads counts from JSON; the remaining records count as `notNoted`.
   ///
-  /// - Parameter total: how many records are doubtful in all.
+  /// - Parameter total: the number of doubtful records.
   public static func counts(_ codes: [String: Int64]?, of total: Int64) -> [DoubtReason: Int64] {
     var counts: [DoubtReason: Int64] = [:]
     var rest = max(0, total)

@@ -2,33 +2,28 @@ internal import PersistentStore
 internal import Platform
 import SQLiteFormat
 
-/// Draws up the accounts of all entities, each by its own number where several share a table.
+/// Makes the accounts of all entities, by number where they share a table.
 struct EntityAccounts {
   typealias Entity = SalvageReport.Entity
 
   let outcome: RowOutcome
   let list: TreeList
 
-  /// What a recovery kit knows of the store; nil where there is none.
   let kit: KitEvidence?
 
-  /// What is known of the rows of a table that are lost.
   struct Losses {
     var count: Int64 = 0
 
-    /// What the number stands on.
     var basis = Entity.Basis.none
 
-    /// Their rowids, as far as they are known.
     var keys = KeyRanges()
 
-    /// The rowids that the others likely had.
     var likely = KeyRanges()
 
-    /// The known rowids for each entity, by number; nil where they cannot be told apart.
+    /// Nil where entities cannot be distinguished.
     var byEntity: [Int64: KeyRanges]?
 
-    /// Takes the rowids that the lost rows likely had that are not known by theirs; not many more than these.
+    /// Takes likely rowids unless they far outnumber the rows.
     mutating func take(likely keys: KeyRanges) {
       let candidates = keys.subtracting(self.keys)
       let others = max(0, count - self.keys.count)
@@ -36,7 +31,6 @@ struct EntityAccounts {
     }
   }
 
-  /// The accounts of all tables.
   func all() throws(SalvageError) -> [Entity] {
     let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
     let tables = outcome.crawl.trees.indices.filter { index in
@@ -57,13 +51,12 @@ struct EntityAccounts {
     return entities
   }
 
-  /// The notes on rows; not the view of the result, because SQLite lets no function into the views of a schema that is not
-  /// trusted.
+  /// SQLite allows no function in views of an untrusted schema, so the result's view is avoided.
   private static let provenance = EvidenceNotes.rows(in: "")
 
   private static let pages = EvidenceNotes.pages(in: "")
 
-  // MARK: What is lost
+  // MARK: Losses
 
   private func losses(
     of index: Int, numbers: [Int64], onPages: Int64?, _ estimate: LossEstimate
@@ -72,7 +65,7 @@ struct EntityAccounts {
     let counted = try countedByIndex(index, estimate)
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) {
       let best = counted.flatMap { better($0, than: known, of: kit) } ?? known
-      // What was written since the kit was made is in no list of it.
+      // A kit's lists lack later writes.
       let isSettled = best.count > 0 || counted != nil || kit.use.isCurrent || kit.isAsNoted
       if isSettled || !outcome.crawl.lacksPagesBehindEnd(of: index) { return best }
     }
@@ -95,12 +88,11 @@ struct EntityAccounts {
     return losses
   }
 
-  /// Whether a table is that of Core Data's metadata, which has one row in every store.
   private func isMetadata(_ index: Int) -> Bool {
     list.isCoreData && isSame(outcome.crawl.trees[index].name, "Z_METADATA")
   }
 
-  /// Whether a table is that of the store's entities and has no row, though there are entities.
+  /// Whether the list of entities is empty despite entities.
   private func isEmptiedList(_ index: Int) -> Bool {
     isSame(outcome.crawl.trees[index].name, "Z_PRIMARYKEY") && outcome.tallies[index].recovered == 0
       && outcome.crawl.trees.contains {
@@ -108,26 +100,25 @@ struct EntityAccounts {
       }
   }
 
-  /// Whether a table is one of Core Data's books, whose rows are no more than the model has entities: the rows that a page has
-  /// room for, and the pages that are lost, tell nothing of how many it had.
+  /// Whether a table is Core Data's bookkeeping, with at most a row per entity whatever its pages could hold.
   private func isBookkeeping(_ index: Int) -> Bool {
     list.isCoreData && StoreLayout.bookkeepingTableNames.contains(outcome.crawl.trees[index].name.uppercased())
   }
 
-  /// The rows that whole indexes of a table list and that are nowhere; nil where none is whole.
+  /// Returns listed rows found nowhere; nil without an intact index.
   private func countedByIndex(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Losses? {
     let tally = outcome.tallies[index]
     guard tally.isCounted else { return nil }
     guard tally.lost > 0 else { return Losses() }
-    // An index of another time may list rows that were deleted.
+    // An index of another time may list deleted rows.
     guard !tally.isDisputed else { return Losses(count: tally.lost, basis: .estimate) }
     return Losses(count: tally.lost, basis: .index, keys: try estimate.listedKeys(of: index))
   }
 
-  /// What a whole index counts, where a kit only estimates; nil where the kit knows more.
+  /// Returns an index's count where a kit only estimates.
   ///
-  /// An index has what was written since the kit was made. A kit that lists more rows knows of a log that the files may have
-  /// lost, and nothing but a kit tells entities apart.
+  /// An index has the writes since the kit. A kit that lists more rows knows a WAL that may be lost, and only a kit
+  /// distinguishes entities.
   private func better(_ counted: Losses, than known: Losses, of kit: KitEvidence) -> Losses? {
     guard !kit.use.isCurrent, counted.basis != .estimate, counted.count >= known.count || !kit.isAsNoted else {
       return nil
@@ -139,8 +130,8 @@ struct EntityAccounts {
     return counted
   }
 
-  /// Whether a table of the model's that a list of tables without any other damage lacks may have had rows, of which none was
-  /// found: nothing says that Core Data gave no record a key, or for pairs, none of either side.
+  /// Whether a table missing from an otherwise sound list may have had rows, by Core Data's notes of assigned keys;
+  /// pairs need keys on both sides.
   private func isUnlisted(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Bool {
     let tree = outcome.crawl.trees[index]
     guard list.isWhole, !tree.isListed, !tree.isDropped, outcome.tallies[index].recovered == 0 else { return false }
@@ -151,7 +142,6 @@ struct EntityAccounts {
     return true
   }
 
-  /// The rowids of rows of which only a part is left, and which are in no live table.
   private func keysOfRemains(of index: Int) throws(SalvageError) -> KeyRanges {
     guard let other = outcome.tables.others[index], outcome.crawl.trees[index].hasRowids,
       let live = outcome.live[index]
@@ -166,7 +156,7 @@ struct EntityAccounts {
     return missing
   }
 
-  // MARK: Whose it is
+  // MARK: Attribution
 
   private func accounts(
     of index: Int, _ losses: Losses, _ names: [(name: String, number: Int)]
@@ -184,12 +174,12 @@ struct EntityAccounts {
     whole.lostKeysEstimated = losses.likely.prefix(ranges: Entity.maximumRanges)
     guard let first = names.first else { return [whole] }
     whole.name = first.name
-    // Without entity numbers nothing tells the entities of a table apart.
+    // Only entity numbers distinguish the entities of a table.
     guard names.count > 1, outcome.crawl.trees[index].definition?.column(named: "Z_ENT") != nil else { return [whole] }
     let numbers = names.map { Int64($0.number) }
     var shares: [Int64] = []
     for name in names { shares.append(try outcome.live[index]?.count(ofEntity: name.number) ?? 0) }
-    // Rows whose number is of no entity count for the table's first, which all others inherit from.
+    // Rows with an invalid number count for the root entity.
     shares[0] += max(0, tally.recovered - shares.reduce(0, +))
     let unknown = Int64(tally.ofUnknownEntity.count)
     var doubts = numbers.map { _ in [DoubtReason: Int64]() }
@@ -220,7 +210,7 @@ struct EntityAccounts {
       account.keptParts = min(parts[place], apart[place])
       account.setAside = place == 0 ? whole.setAside : 0
       account.deleted = deleted[place]
-      // Which entity a row was of that is known by no key cannot be told.
+      // The entity of a row with an estimated key is unknown.
       account.lostKeysEstimated = KeyRanges()
       if let keys = losses.byEntity?[Int64(entity.number)] {
         account.lost = losses.basis == .estimate ? max(0, keys.count) : keys.count
@@ -229,7 +219,7 @@ struct EntityAccounts {
         account.lostKeys = keys.prefix(ranges: Entity.maximumRanges)
       } else {
         account.lost = losses.byEntity == nil ? lost[place] : 0
-        // Which entity a lost row was of is not known, so the parts are estimates even of an exact whole.
+        // The entity of a lost row is unknown, so shares are estimates.
         account.lostBasis = account.lost > 0 ? .estimate : losses.basis == .unknown ? .unknown : .none
         account.lostKeys = KeyRanges()
         account.lostKeysKnown = 0
@@ -259,7 +249,6 @@ struct EntityAccounts {
     return numbers.map { rows[$0] ?? 0 }
   }
 
-  /// The rows of a table that is set aside, by entity number.
   private func split(
     _ count: Int64, _ table: OutputTable?, _ numbers: [Int64], else shares: [Int64]
   ) throws(SalvageError) -> [Int64] {
@@ -275,7 +264,7 @@ struct EntityAccounts {
     return counts
   }
 
-  /// Divides a number in proportion to weights, or to others where those are all zero, so that the parts add up to it.
+  /// Divides a count by weights, or by others if those are zero; the parts add up.
   private func apportion(_ count: Int64, _ weights: [Int64], else others: [Int64]) -> [Int64] {
     var weights = weights
     if weights.allSatisfy({ $0 == 0 }) { weights = others }

@@ -1,14 +1,12 @@
 internal import SQLiteFormat
 
 extension LossEstimate {
-  /// How full the pages of a table without rowids are, as a rule, where its rows came in any order.
+  /// The usual fill after insertions in any order.
   private static let usualFill = 0.7
 
   private static let innerPageLimit = 256
 
-  /// The rows on the lost pages of a table without rowids; nil where rows are lost and nothing tells how many.
-  ///
-  /// It has no rowids to go by, but the pages that its tree leads to can be counted.
+  /// Returns the lost rows of a table without rowids, by its tree's child pages; nil if unknown.
   func rowsWithoutRowids(of index: Int) throws(SalvageError) -> Int64? {
     let tree = crawl.trees[index]
     let tally = outcome.tallies[index]
@@ -25,7 +23,7 @@ extension LossEstimate {
     return try rowsOfLeaf(of: tree).map { Int64(($0 * Double(lost)).rounded(.up)) }
   }
 
-  /// The rows of a leaf by the size of those on the inner pages; nil where there are none.
+  /// Returns the rows per leaf, by row sizes on interior pages.
   private func rowsOfLeaf(of tree: Tree) throws(SalvageError) -> Double? {
     let usable = outcome.reader.usableSize
     var buffer = outcome.reader.makeBuffer()
@@ -39,12 +37,12 @@ extension LossEstimate {
       cells += count
     }
     guard cells > 0 else { return nil }
-    // The cell of an inner page has the number of a page as well; each has a pointer of two bytes.
+    // An interior cell also has a 4-byte page number; the pointer takes 2 bytes.
     let size = max(4, Double(bytes) / Double(cells) - 4) + 2
     return max(1, Self.usualFill * Double(usable - 8) / size)
   }
 
-  /// The highest rowid that SQLite noted for a table with `AUTOINCREMENT`; nil where it noted none.
+  /// Returns the highest rowid noted for an `AUTOINCREMENT` table.
   func sequenceKey(of table: Tree) throws(SalvageError) -> Int64? {
     guard let tree = crawl.trees.first(where: { isSame($0.name, "sqlite_sequence") && $0.isWalked }) else { return nil }
     var buffer = outcome.reader.makeBuffer()
@@ -64,7 +62,7 @@ extension LossEstimate {
     return nil
   }
 
-  /// The rowids of all rows that a table lost, none where it lost none; nil where no index counts them, or not all alike.
+  /// Returns the lost rowids; nil unless indexes agree.
   func countedKeys(of table: Int) throws(SalvageError) -> KeyRanges? {
     let tally = outcome.tallies[table]
     guard tally.isCounted, !tally.isDisputed else { return nil }
@@ -72,8 +70,7 @@ extension LossEstimate {
     return keys.count == tally.lost ? keys : nil
   }
 
-  /// The rowids that indexes of a table list which nothing speaks against, and that no row has: those rows are lost,
-  /// whatever else is.
+  /// Returns the rowids in uncontradicted indexes without a row.
   func listedKeys(of table: Int) throws(SalvageError) -> KeyRanges {
     var keys = KeyRanges()
     guard let live = outcome.live[table] else { return keys }

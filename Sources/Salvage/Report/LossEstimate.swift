@@ -2,22 +2,21 @@ internal import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// Estimates how many rows were on pages that are lost.
+/// Estimates the number of rows on lost pages.
 ///
-/// From what is known: the rowids that the lost pages lay between, how densely the rowids of the other pages follow each
-/// other, the highest key that Core Data or SQLite noted, how many rows a page of the table has, and how many pages are
-/// lost at all. Where no page of a table is left and nothing else tells, the number is unknown, and none is estimated.
+/// It uses the rowid gaps, the density of other rowids, the highest key noted by Core Data or SQLite, the rows per
+/// page, and the number of lost pages. Without any evidence the number is unknown.
 struct LossEstimate {
   let outcome: RowOutcome
   private let isCoreData: Bool
 
-  /// Pages that are lost; the first one is no table's that has rows.
+  /// The lost pages without the first one, which has no app rows.
   let lostPages: Int64
 
-  /// Pages that a tree leads to, and that seem to be whole pages of another kind.
+  /// Intact pages of another kind that a tree leads to.
   private let misreadPages: Int
 
-  /// Those of the lost pages that no tree is known to have had.
+  /// The lost pages outside any known tree.
   let strayPages: Int64
 
   var crawl: Crawl { outcome.crawl }
@@ -35,7 +34,7 @@ struct LossEstimate {
       pages += 1
       if known.contains(page) { knownPages += 1 }
     }
-    // Behind the end that is stated there are as many pages as something leads to, whatever numbers they have.
+    // Page numbers beyond the stated end are unreliable.
     misreadPages = known.count { page in
       page > 0 && page <= map.pageCount && map.fate(page) == .unclaimed && !Self.isLost(page, map)
     }
@@ -55,14 +54,12 @@ struct LossEstimate {
     }
   }
 
-  /// The estimate for one table; nil where rows are lost and nothing tells how many.
-  ///
-  /// - Parameter numbers: the numbers of the entities whose rows it holds.
+  /// Returns the lost rows; nil if unknown.
   func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     let tree = crawl.trees[index]
     let count = try estimatedRows(of: index, numbers: numbers)
     guard count == 0, crawl.lacksPagesBehindEnd(of: index) else { return count }
-    // Every page of a tree but its root has a row, or leads to one, whatever was noted of the keys that were given.
+    // Every page except a root has or leads to a row.
     if !tree.isWalked, try neverHeldAny(index, numbers: numbers) { return 0 }
     return tree.leaves.isEmpty ? nil : 1
   }
@@ -80,7 +77,6 @@ struct LossEstimate {
     for hole in holes {
       let (width, overflow) = hole.upTo.subtractingReportingOverflow(hole.above)
       guard !overflow, hole.isBounded else {
-        // Of lost pages that may have been those behind the last one nothing tells whether they were.
         guard let mean, !hole.isBetweenPages else {
           isUnknown = true
           continue
@@ -94,38 +90,35 @@ struct LossEstimate {
           "SELECT count(*) FROM \(table) WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo)") ?? 0
       let present = inserted + (outcome.live[index]?.takenCount(above: hole.above, upTo: hole.upTo) ?? 0)
       let missing = Double(max(0, width - present)) * density
-      // What deleted rows leave between pages that are there is no loss.
+      // Deleted rows leave such gaps.
       if hole.isBetweenPages, missing < (mean ?? 1) / 2 { continue }
       total += missing
     }
     if isUnknown, total == 0 { return nil }
-    // Nothing tells how many pages the tree led to.
     if isLedAstray(index) { return Int64(total.rounded(.up)) }
     let most = mean ?? maximumRows(of: tree)
-    // A page that is no tree's, though whole, may stand in the place of a lost one.
+    // An intact page outside any tree may replace a lost one.
     let pages = Double(lostPages.addingClamped(Int64(crawl.dead.count)))
     return Int64(min(total, max(most, most * pages)).rounded(.up))
   }
 
-  /// A range of rowids of which no page is known.
+  /// A rowid range without known pages.
   struct Hole {
     var above: Int64
     var upTo: Int64
 
-    /// Whether both ends are known.
     var isBounded = true
 
-    /// Whether there are pages of the same gap before or behind it.
+    /// Whether the gap has pages on either side.
     var isBetweenPages = false
 
-    /// Whether it was a single leaf.
     var isLeaf = false
   }
 
-  /// The ranges of rowids that were on lost pages, in ascending order.
+  /// Returns the rowid ranges of lost pages, ascending.
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
-    // What deleted rows left on a page all of whose rows were found is no loss.
+    // Deleted rows leave gaps on fully read pages.
     var gaps = tree.gaps.filter {
       outcome.reader.moved[$0.page] == nil && !outcome.wounds.accountedFor.contains($0.page)
     }
@@ -178,15 +171,13 @@ struct LossEstimate {
     return holes
   }
 
-  /// Whether a tree that seems whole does not lead to all pages of its table: others were found by their content, so that the
-  /// page that led to them is another one now.
+  /// Whether pages found by content show that the page above them was replaced.
   private func isLedAstray(_ index: Int) -> Bool {
     let tree = crawl.trees[index]
     return tree.isListed && tree.isWalked && tree.hasRowids && tree.isComplete
       && tree.leaves.contains { crawl.isByContent($0) }
   }
 
-  /// The rowids between which pages are lost.
   func holeKeys(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
     var ranges: [ClosedRange<Int64>] = []
     for hole in try holes(of: index, numbers: numbers) where hole.above < hole.upTo {
@@ -195,7 +186,7 @@ struct LossEstimate {
     return KeyRanges(ranges: ranges)
   }
 
-  /// The rowids of places where pages, or parts of them, are lost.
+  /// Returns the rowid ranges of lost pages or parts of pages.
   func places(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
     var ranges = try holeKeys(of: index, numbers: numbers).ranges
     let map = crawl.map
@@ -208,8 +199,8 @@ struct LossEstimate {
     return KeyRanges(ranges: ranges)
   }
 
-  /// The rowids that no row has from behind the last page of a table up to the highest that was given, where the pages at
-  /// its end are lost; none where nothing tells the highest, or not all rows that are there are known.
+  /// Returns unused rowids from the last page to the highest assigned key, if the table's end is lost and all other
+  /// rows are known.
   func keysOfLostEnd(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
     let tree = crawl.trees[index]
     let holes = try holes(of: index, numbers: numbers)
@@ -217,7 +208,6 @@ struct LossEstimate {
       let highest = try highestKey(of: index, numbers: numbers), var hole = holes.last,
       hole.isBounded, hole.upTo == highest, hole.above < hole.upTo
     else { return KeyRanges() }
-    // The pages before the last one may be lost too.
     for before in holes.dropLast().reversed() where before.isBounded && before.upTo == hole.above {
       hole.above = before.above
       hole.isBetweenPages = before.isBetweenPages
@@ -228,7 +218,7 @@ struct LossEstimate {
     var present = KeyRanges()
     while try rows.step() { present.append(rows.integer(0)) }
     let missing = KeyRanges(ranges: [(hole.above + 1)...hole.upTo]).subtracting(present).subtracting(taken)
-    // What deleted rows leave behind the last page is no loss.
+    // Deleted rows leave gaps after the last page.
     let least = hole.isBetweenPages ? (meanRows(of: index) ?? 1) / 2 : 0
     return Double(missing.count) * density(of: index) < least ? KeyRanges() : missing
   }
@@ -246,13 +236,10 @@ struct LossEstimate {
     return result
   }
 
-  /// Estimates of all tables, reduced to what the lost pages can have held together.
-  ///
-  /// - Parameter estimates: the rows of each table on lost pages, nil where the number is unknown.
+  /// Limits the estimates to the joint capacity of the lost pages.
   func bounded(_ estimates: [(tree: Int, rows: Int64?)]) -> [Int64?] {
     let crawl = crawl
-    // A page that is whole and no tree's may stand in the place of a lost one, and so may one that others contradict.
-    // One that was given back to its table does not.
+    // An intact stray or contradicted page may replace a lost one, unless it was returned to its table.
     let contradicted = crawl.contradictions.pages.keys.count { crawl.map.fate($0) != .placed }
     let others = crawl.dead.count + contradicted + crawl.unplaced.count + misreadPages
     let inner = crawl.trees.indices.reduce(lostPages(of: 0)) { $0 + innerPagesLost(of: $1) }
@@ -263,7 +250,7 @@ struct LossEstimate {
       let fullest = Double(crawl.trees[tree].leaves.map(crawl.map.cellCount).max() ?? 0)
       let mean = max(meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]), fullest)
       let pages = Double(rows) / mean
-      // Pages that the table's own tree lacks come first.
+      // Pages missing from the table's own tree come first.
       let own = min(pages, Double(max(0, lostPages(of: tree) - innerPagesLost(of: tree))))
       return (own, pages - own, mean)
     }
@@ -276,7 +263,6 @@ struct LossEstimate {
     }
   }
 
-  /// How many lost pages a table's tree leads to.
   private func lostPages(of index: Int) -> Int64 {
     let map = crawl.map
     return Int64(
@@ -286,11 +272,10 @@ struct LossEstimate {
       })
   }
 
-  /// How many lost pages were inner ones of a table: those below which leaves were found, and as many as it takes to lead to
-  /// these.
+  /// Returns the number of lost interior pages above found leaves.
   private func innerPagesLost(of index: Int) -> Int64 {
     let tree = crawl.trees[index]
-    // Those of a table without rowids have rows themselves.
+    // Interior pages without rowids have rows themselves.
     guard tree.hasRowids, tree.isListed || !tree.isWalked else { return 0 }
     let placed = crawl.map.sorted(tree.leaves.filter { crawl.map.fate($0) == .placed })
     guard let last = placed.last, tree.isWalked || placed.count > 1 else { return 0 }
@@ -298,7 +283,7 @@ struct LossEstimate {
       gap.page > 0 && !gap.isLeaf && outcome.reader.moved[gap.page] == nil && Crawl.hasPage(placed, in: gap, crawl.map)
     }
     guard !tree.isWalked || tree.gaps.contains(where: { $0.page == tree.root }) else { return Int64(parents) }
-    // A cell of an inner page has a page's number and a key; each has a pointer of two bytes.
+    // An interior cell has a page number, a key and a 2-byte pointer.
     let key = max(1, (64 - crawl.map.lastKey(last).magnitude.leadingZeroBitCount + 6) / 7)
     let fanOut = max(2, (outcome.reader.usableSize - 12) / (6 + key))
     var pages = placed.count
@@ -310,14 +295,13 @@ struct LossEstimate {
     return Int64(max(parents, needed))
   }
 
-  /// Whether a table never held a row: none was found, and Core Data noted that it has given none a key.
+  /// Whether no row was found and no key noted as assigned.
   private func neverHeldAny(_ index: Int, numbers: [Int64]) throws(SalvageError) -> Bool {
     guard outcome.tallies[index].recovered == 0, outcome.tallies[index].destroyed == 0 else { return false }
     return try notedKey(of: index, numbers: numbers) == 0
   }
 
-  /// The highest key that a table ever had: what Core Data noted for its entities, or SQLite for the table, where that can
-  /// be believed.
+  /// Returns the highest plausible key noted by Core Data or SQLite.
   private func highestKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     var noted = try notedKey(of: index, numbers: numbers)
     if noted == nil { noted = try sequenceKey(of: crawl.trees[index]) }
@@ -325,10 +309,10 @@ struct LossEstimate {
     return noted
   }
 
-  /// The highest key that Core Data noted for the entities of a table; nil where it has noted none.
+  /// Returns the highest key that Core Data noted for a table's entities.
   ///
-  /// Where no model tells the numbers of the entities, the name of the first of them tells: that of the table, in capitals,
-  /// behind a letter (format section 3.5).
+  /// Without a known numbering, the table's name identifies the root entity: a letter and its name in capitals (format
+  /// section 3.5).
   private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     guard isCoreData else { return nil }
     let condition: String
@@ -345,8 +329,7 @@ struct LossEstimate {
       "SELECT max(Z_MAX) FROM \(list) WHERE typeof(Z_MAX) = 'integer' AND \(condition)")
   }
 
-  /// The name, for SQL, of the table that has Core Data's list of the highest keys, with a column that tells whose each is; nil
-  /// where there is none.
+  /// Returns Core Data's list of highest keys, if it has the column.
   private func keyList(with column: String) -> String? {
     guard
       let keys = crawl.trees.indices.first(where: {
@@ -357,8 +340,7 @@ struct LossEstimate {
     return SQLText.quotedIdentifier(crawl.trees[keys].name)
   }
 
-  /// Whether Core Data may have given keys to records of a table's entities, by their names: it noted so, or its note on the
-  /// first of them, which all others inherit from, is gone.
+  /// Whether Core Data may have assigned keys to the entities: it noted one, or the root entity's note is lost.
   func mayHaveGivenKeys(to names: [String]) throws(SalvageError) -> Bool {
     guard isCoreData, let root = names.first else { return false }
     guard let table = keyList(with: "Z_NAME") else { return true }
@@ -370,18 +352,16 @@ struct LossEstimate {
     return given ?? 0 > 0 || noted ?? 0 == 0
   }
 
-  /// Whether the end of the file is missing, so that the last pages of a growing table are.
+  /// Whether a growing table's last pages are missing.
   private func hasLostEnd(_ index: Int) -> Bool {
     outcome.reader.statedPageCount > crawl.map.pageCount || crawl.lacksPagesBehindEnd(of: index)
   }
 
-  /// The share of a table's pages with rows among all pages that are there.
   func shareOfPages(of index: Int) -> Double {
     Double(crawl.trees[index].leaves.count) / Double(max(1, crawl.map.pageCount))
   }
 
-  /// The rows of a page of the table, on average: of those that are there, else by the keys that the lost ones lay
-  /// between; nil where nothing tells.
+  /// Returns the mean rows per page, else by the keys around lost pages.
   private func meanRows(of index: Int) -> Double? {
     let tree = crawl.trees[index]
     guard tree.leaves.isEmpty else {
@@ -390,20 +370,19 @@ struct LossEstimate {
     let most = maximumRows(of: tree)
     let widths = tree.gaps.compactMap { gap -> Double? in
       guard gap.page > 0, gap.upTo < .max else { return nil }
-      // Rowids begin with 1 unless an app chose others.
       let width = gap.upTo.subtractingClamped(gap.above == .min ? 0 : gap.above)
       return width > 0 && Double(width) <= most ? Double(width) : nil
     }
     return widths.isEmpty ? nil : max(1, widths.reduce(0, +) / Double(widths.count))
   }
 
-  /// The most rows that a page of the table can hold: those whose values all take no byte.
+  /// Returns the most rows per page, with empty values.
   private func maximumRows(of tree: Tree) -> Double {
-    // A cell has the lengths of payload, rowid and header, a type for each field, and a pointer of two bytes.
+    // Payload length, rowid, header length, a type per field, and a 2-byte pointer.
     Double(max(1, (outcome.reader.usableSize - 8) / (2 + max(4, 3 + tree.shape.minimumFields))))
   }
 
-  /// How many of the rowids between the first and the last one of a page are there, on average.
+  /// Returns the mean share of rowids in use within a page.
   private func density(of index: Int) -> Double {
     var keys = 0.0
     for page in crawl.trees[index].leaves where crawl.map.fieldCount(page) > 0 {

@@ -1,35 +1,30 @@
 internal import SQLiteFormat
 
-/// What stands in the place of a page that should be part of the database.
+/// The content found in the place of a database page.
 enum PageContent: Hashable {
   case zeros
 
   case random
 
-  /// Something with a signature or the look of another kind of file.
   case foreign(String)
 
-  /// Content with sectors of zeros in it.
   case torn
 
-  /// A page that is one of a b-tree once a single bit of its kind is turned.
+  /// A b-tree page after one bit flip.
   case flippedKind
 
-  /// A b-tree page whose cell pointers are all zero.
+  /// A b-tree page with zeroed cell pointers.
   case lostPointers
 
-  /// A b-tree page that seems whole.
   case tree
 
   case other
 
-  /// Tells what the bytes of a page are.
+  /// Classifies the bytes of a page.
   ///
-  /// - Parameters:
-  ///   - start: where the header of a b-tree page would be: 100 on page 1, else 0.
+  /// - Parameter start: the offset of a b-tree header: 100 on page 1, else 0.
   static func of(_ bytes: [UInt8], start: Int, usableSize: Int) -> PageContent {
     if PageSurvey.isZero(bytes.span) { return .zeros }
-    // The first page begins as a database does.
     if start == 0 || !bytes.starts(with: DatabaseHeader.magic), let words = signature(bytes) { return .foreign(words) }
     let kind = PageKind(rawValue: bytes[start])
     if let kind, PageSurvey.isPossible(bytes.span, kind, start, usableSize) {
@@ -58,16 +53,15 @@ enum PageContent: Hashable {
     }
   }
 
-  /// Whether whole sectors at multiples of 512 are zeros, and others are not.
+  /// Whether some but not all 512-byte sectors are zeros.
   private static func isTorn(_ bytes: [UInt8]) -> Bool {
     let sectors = bytes.count / TornSectors.sector
     guard sectors > 1 else { return false }
     let first = bytes.span.extracting(0..<TornSectors.sector)
-    // A page whose beginning is gone has lost what tells its kind.
     return PageSurvey.isZero(first) && !PageSurvey.isZero(bytes.span.extracting((bytes.count / 2)..<bytes.count))
   }
 
-  /// The kinds of files that are known by their first bytes; not those that a page may begin like.
+  /// Signatures that no page begins with.
   private static func signature(_ bytes: [UInt8]) -> String? {
     let signatures: [([UInt8], String)] = [
       (DatabaseHeader.magic, "the beginning of another SQLite database"),
@@ -81,8 +75,7 @@ enum PageContent: Hashable {
     return signatures.first { bytes.starts(with: $0.0) }?.1
   }
 
-  /// Whether the values are spread as evenly as those of a cipher or of noise: a chi-square test with 255 degrees of
-  /// freedom, for which noise gives 255 ± 23.
+  /// Whether bytes are noise: a chi-square test with 255 degrees of freedom, where noise gives 255 ± 23.
   static func isRandom(_ bytes: [UInt8]) -> Bool {
     guard bytes.count >= 512 else { return false }
     var counts = [Int](repeating: 0, count: 256)

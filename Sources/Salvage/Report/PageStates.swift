@@ -1,35 +1,35 @@
 import Platform
 internal import SQLiteFormat
 
-/// The state of each page of a store and whose it is, as compact maps and as counts.
+/// The state and owner of each page, as compact maps and counts.
 public struct PageStates: Sendable, Hashable {
-  /// What became of a page.
+  /// The state of a page.
   public enum State: String, Sendable, Hashable, CaseIterable {
-    /// Part of a tree, found from its root.
+    /// Found from a root.
     case healthy
 
-    /// Belongs to a table by its content; nothing leads to it.
+    /// Belongs to a table by content; unreachable.
     case orphan
 
-    /// Damaged; what was left of it was read, or nothing was.
+    /// Damaged, whether partly read or not.
     case damaged
 
-    /// Free, or no longer in use.
+    /// Free or unused.
     case free
 
-    /// Holds the rest of long values.
+    /// Continues long values.
     case overflow
 
-    /// A pointer map or the page of the lock bytes.
+    /// A pointer map page or the lock-byte page.
     case special
 
-    /// Holds rows that fit no table.
+    /// Has rows that fit no table.
     case unplaced
 
-    /// Zeros, or nothing that can be read.
+    /// Zeros or unreadable.
     case unreadable
 
-    /// The letter that stands for it in the map.
+    /// The state's letter in the map.
     public var letter: Character {
       switch self {
       case .healthy: "h"
@@ -44,12 +44,12 @@ public struct PageStates: Sendable, Hashable {
     }
   }
 
-  /// A table or index that pages belong to.
+  /// A table or index with pages.
   public struct Owner: Sendable, Hashable, Codable {
-    /// Its name.
+    /// The name.
     public var name: String
 
-    /// For an index the table that it is of, else the same as the name.
+    /// An index's table, else the name.
     public var table: String
 
     /// Whether it is an index.
@@ -67,23 +67,21 @@ public struct PageStates: Sendable, Hashable {
   /// The number of pages.
   public var total: Int
 
-  /// How many of them, from the first on, the maps tell of; fewer than `total` only where the maps would be too long.
+  /// The number of mapped pages; less than `total` for too long maps.
   public var mapped: Int
 
-  /// The number of pages in each state.
+  /// The number of pages by state.
   public var counts: [State: Int]
 
-  /// The states in the order of the pages, run by run: a letter and how many pages have it.
+  /// The states as runs: a letter and a page count.
   public var map: String
 
-  /// The tables and indexes that pages belong to, in the order of the numbers that `ownerMap` has for them.
+  /// The tables and indexes of `ownerMap`.
   public var owners: [Owner]
 
-  /// Whose the pages are, run by run with commas between: the place in `owners`, from 0, or `-` for those of none, a colon, and
-  /// how many pages.
+  /// The owners as runs between commas: index in `owners` or `-`, a colon, page count.
   public var ownerMap: String
 
-  /// The longest map that is written, in runs.
   static let maximumRuns = 100_000
 }
 
@@ -106,7 +104,7 @@ extension PageStates: Codable {
     }
   }
 
-  /// Reads the maps and a count for each state.
+  /// Reads the maps and counts.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     pageSize = try values.decode(Int.self, forKey: .pageSize)
@@ -122,7 +120,7 @@ extension PageStates: Codable {
     }
   }
 
-  /// Writes the maps and a count for each state.
+  /// Writes the maps and counts.
   public func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "pageSize": pageSize, "total": total, "mapped": mapped, "map": map, "owners": owners, "ownerMap": ownerMap,
@@ -133,21 +131,21 @@ extension PageStates: Codable {
 }
 
 extension PageStates {
-  /// A run of pages that are in the same state and belong to the same table or index.
+  /// A run of pages with the same state and owner.
   public struct Run: Sendable, Hashable {
-    /// The pages, by number.
+    /// The page numbers.
     public var pages: ClosedRange<UInt32>
 
-    /// Their state.
+    /// The state.
     public var state: State
 
-    /// Their table or index, by its place in ``PageStates/owners``; nil for none.
+    /// The index in ``PageStates/owners``.
     public var owner: Int?
   }
 
-  /// The runs of both maps together, in the order of the pages; none for maps that contradict each other.
+  /// The joint runs, in page order; empty for contradictory maps.
   ///
-  /// Read it once and look pages up in it by binary search.
+  /// Each access parses the maps.
   public var runs: [Run] {
     let letters = Dictionary(uniqueKeysWithValues: State.allCases.map { ($0.letter, $0) })
     var states: [(state: State, count: Int)] = []
@@ -193,7 +191,6 @@ extension PageStates {
 }
 
 extension PageStates {
-  /// The states of the pages once all rows have been taken from them.
   init(_ outcome: RowOutcome) {
     let crawl = outcome.crawl
     var unplaced = PageSet()

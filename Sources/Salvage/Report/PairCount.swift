@@ -1,29 +1,29 @@
 import Platform
 
-/// What a salvage recovered of the pairs of many-to-many relationships, which no record has, and what of them is lost.
+/// The recovered and lost pairs of many-to-many relationships, which are not records.
 public struct PairCount: Sendable, Hashable {
-  /// Pairs that are in the salvaged store.
+  /// Pairs in the salvaged store.
   public private(set) var recovered: Int64 = 0
 
-  /// Pairs that were found and are not in the salvaged store, because a record of theirs is not.
+  /// Found pairs left out for a missing record.
   public private(set) var setAside: Int64 = 0
 
-  /// Pairs that were there and were not found.
+  /// Pairs not found.
   public private(set) var lost: Int64 = 0
 
   private var isRough = false
 
-  /// Whether more are lost, or may be, and nothing tells how many.
+  /// Whether more may be lost.
   public private(set) var hasUnknown = false
 
-  /// A count of nothing.
+  /// Creates an empty count.
   public init() {}
 
-  /// Adds the account of a relationship.
+  /// Adds an account.
   ///
   /// - Parameters:
-  ///   - isExact: whether the number of lost pairs is; else it is an estimate, or where it is 0 not known.
-  ///   - isUnknown: whether nothing tells how many are lost.
+  ///   - isExact: false for an estimate, or an unknown 0.
+  ///   - isUnknown: whether more may be lost.
   public mutating func add(recovered: Int64, setAside: Int64, lost: Int64, isExact: Bool, isUnknown: Bool) {
     self.recovered = self.recovered.addingClamped(max(0, recovered))
     self.setAside = self.setAside.addingClamped(max(0, setAside))
@@ -31,22 +31,21 @@ public struct PairCount: Sendable, Hashable {
     if isUnknown { hasUnknown = true } else if !isExact, lost > 0 { isRough = true }
   }
 
-  /// Pairs that the store held, as far as that is known.
+  /// Known pairs of the original store.
   public var total: Int64 { recovered.addingClamped(setAside).addingClamped(lost) }
 
-  /// Pairs that are not in the salvaged store, as far as that is known.
+  /// Known pairs outside the salvaged store.
   public var missing: Int64 { setAside.addingClamped(lost) }
 
-  /// Whether the number of lost pairs is exact; else it is an estimate, or not known.
+  /// Whether the lost count is exact.
   public var isLostExact: Bool { !isRough && !hasUnknown }
 
-  /// Whether none is lost or set aside, and none may be.
+  /// Whether no pair is, or may be, missing.
   public var isWhole: Bool { lost == 0 && setAside == 0 && !hasUnknown }
 
-  /// The count where there is anything to count; else nil.
   package var known: Self? { total > 0 || hasUnknown ? self : nil }
 
-  /// What is lost and what was set aside, in sentences; nil where all are there.
+  /// Sentences on lost and set-aside pairs; nil if complete.
   public var words: String? {
     let what = "of many-to-many relationships"
     var sentences: [String] = []
@@ -68,7 +67,6 @@ public struct PairCount: Sendable, Hashable {
 }
 
 extension PairCount {
-  /// The sum of the accounts of a report.
   init(_ accounts: [SalvageReport.Entity]) {
     for account in accounts {
       add(
@@ -79,7 +77,7 @@ extension PairCount {
 }
 
 extension PairCount: Encodable {
-  /// Writes the numbers for programs.
+  /// Writes the JSON keys.
   public func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "recovered": recovered, "setAside": setAside, "lost": lost, "lostIsExact": isLostExact, "total": total,

@@ -1,65 +1,60 @@
 import Platform
 
-/// What a salvage recovered, what of that is doubtful, and what is lost: the numbers, and the words for them, of every
-/// text, list, notice, page and JSON document.
+/// The counts of a salvage and their wording in every output.
 public struct RecoveryCount: Sendable, Hashable {
-  /// Records that are in the salvaged store.
+  /// Records in the salvaged store.
   public private(set) var recovered: Int64 = 0
 
-  /// Those of them of which a value may be wrong.
+  /// Recovered records that may have a wrong value.
   public private(set) var doubtful: Int64 = 0
 
-  /// Why, with how many are doubtful for each reason; a record is counted once.
+  /// The doubtful records by reason, each once.
   public private(set) var doubtReasons: [DoubtReason: Int64] = [:]
 
-  /// Records that were found whole and that the salvaged store does not take; they are kept beside it.
+  /// Intact records left out of the salvaged store.
   public private(set) var setAside: Int64 = 0
 
-  /// Records that were there and were not found.
+  /// Records not found.
   public private(set) var lost: Int64 = 0
 
-  /// The pairs of many-to-many relationships, which are no records.
+  /// The pairs of many-to-many relationships.
   public package(set) var pairs = PairCount()
 
-  /// Rows that were found and fit no table, which are none of the above.
+  /// Rows that fit no table.
   public package(set) var unplaced: Int64 = 0
 
-  /// Values of recovered records that were set aside, because the salvaged store has no column for them.
+  /// Recovered records' values without a column, set aside.
   public package(set) var valuesSetAside: Int64 = 0
 
-  /// Recovered records that a migration left out: the app's version has no place for them, or a filter of its mapping.
   package var recordsLeftOut: Int64 = 0
 
-  /// Values of recovered records that a migration left out, because the app's version has no place for them.
   package var valuesLeftOut: Int64 = 0
 
-  /// What the number of lost records stands on; empty where none is lost, or a salvage did not note it.
+  /// The evidence for the lost count.
   public private(set) var lostBases: Set<SalvageReport.Entity.Basis> = []
 
-  /// Whether the number of lost records, and so the total, is an estimate, or is not known at all.
+  /// Whether the lost count is estimated or unknown.
   public private(set) var isEstimate = false
 
-  /// Whether more are lost, or may be, and nothing tells how many: no page of their table is left.
+  /// Whether more may be lost: no page of a table is left.
   public private(set) var hasUnknown = false
 
-  /// Whether that is so of a table that is known; else there may have been others.
   private var isOfKnownTable = false
 
-  /// Whether the number of those that are known to be lost is an estimate.
   private var isRough = false
 
-  /// Whether everything that the store held was recovered, beyond doubt; references and files counted too.
+  /// Whether everything, with references and files, was recovered beyond doubt.
   public var isComplete: Bool
 
-  /// A count of nothing.
+  /// Creates an empty count.
   public init(isComplete: Bool) { self.isComplete = isComplete }
 
-  /// Adds the account of an entity.
+  /// Adds an account.
   ///
   /// - Parameters:
-  ///   - setAside: the records that were found whole and are not in the salvaged store.
-  ///   - isExact: whether the number of lost records is; else it is an estimate.
-  ///   - basis: what it stands on; nil where that was not noted.
+  ///   - setAside: intact records left out.
+  ///   - isExact: whether `lost` is exact.
+  ///   - basis: the evidence, if noted.
   public mutating func add(
     recovered: Int64, doubtful: Int64, reasons: [DoubtReason: Int64], setAside: Int64 = 0, lost: Int64, isExact: Bool,
     basis: SalvageReport.Entity.Basis?
@@ -77,26 +72,22 @@ public struct RecoveryCount: Sendable, Hashable {
     if let basis, basis != .none { lostBases.insert(basis) }
   }
 
-  /// Notes that there may have been tables that nothing tells of, with any number of records.
   package mutating func noteUnknownTables() { (hasUnknown, isEstimate) = (true, true) }
 
-  /// Whether something of recovered records, or of what was between them, is not in the salvaged store.
   private var isWithoutSome: Bool {
     unplaced > 0 || valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 || pairs.lost > 0
       || pairs.setAside > 0
   }
 
-  /// Records that the store held: those that were recovered, those that were set aside and those that are lost.
+  /// Recovered, set-aside and lost records together.
   public var total: Int64 { recovered.addingClamped(setAside).addingClamped(lost) }
 
-  /// The share of them that was recovered in percent, rounded down, and 99 at most where values of theirs, or pairs of
-  /// them, are not in the salvaged store, or rows were found that fit no table; nil where nothing tells how many there were.
+  /// The recovered percentage, rounded down; at most 99 if values, pairs or unplaced rows are missing, nil if unknown.
   public var percent: Int? {
     guard !hasUnknown, total > 0 || isComplete else { return nil }
     return mostPercent == 100 && pairs.hasUnknown ? nil : mostPercent
   }
 
-  /// The most that this share can be: nothing more may have been there than is known.
   private var mostPercent: Int {
     guard total > 0 else { return 100 }
     let share = Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
@@ -105,7 +96,6 @@ public struct RecoveryCount: Sendable, Hashable {
 }
 
 extension RecoveryCount {
-  /// The account of a single entity, and the sum of a report's.
   init(_ entities: [SalvageReport.Entity], isComplete: Bool) {
     self.init(isComplete: isComplete)
     for entity in entities {
@@ -117,11 +107,7 @@ extension RecoveryCount {
 }
 
 extension RecoveryCount {
-  /// Counts what a migration left out.
-  ///
-  /// - Parameters:
-  ///   - number: how many records or values; nil where that is not known.
-  ///   - isValues: whether values of records were, and not records.
+  /// - Parameter number: nil if unknown.
   package mutating func leaveOut(_ number: Int64?, isValues: Bool) {
     let number = max(0, number ?? 0)
     if isValues {
@@ -135,37 +121,33 @@ extension RecoveryCount {
 // MARK: In words
 
 extension RecoveryCount {
-  /// What came out, in a few plain sentences: the headline, what is lost, and what was set aside or left out of the
-  /// records.
+  /// The headline and details in plain sentences.
   public var words: String { ([headline + "."] + detailWords).joined(separator: " ") }
 
-  /// `Not beyond doubt: 12 rows were set aside.`, of the reasons why a result is not complete; nil where there is none, or where
-  /// lost or doubtful records tell why.
+  /// Returns the reservations in words; nil if lost or doubtful records explain them.
   package func words(reserving reasons: [String]) -> String? {
     guard lost == 0, !hasUnknown, doubtful == 0, !reasons.isEmpty else { return nil }
     return "Not beyond doubt: \(reasons.joined(separator: "; "))."
   }
 
-  /// What is lost, what was set aside, and what was left out of the records, a sentence each.
   package var detailWords: [String] {
     [lossWords, setAsideWords, pairs.words, valueWords, leftOutWords, total > 0 ? unplacedWords : nil]
       .compactMap(\.self)
   }
 
-  /// How many rows besides fit no table, in a sentence; nil where there are none.
   package var unplacedWords: String? {
     guard unplaced > 0 else { return nil }
     return unplaced == 1
       ? "One row besides fits no table that is known." : "\(grouped(unplaced)) rows besides fit no table that is known."
   }
 
-  /// How many records were set aside, in a sentence; nil where none was.
+  /// A sentence on set-aside records.
   public var setAsideWords: String? {
     guard setAside > 0 else { return nil }
     return "\(counted(setAside, "record")) \(setAside == 1 ? "was" : "were") set aside."
   }
 
-  /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without its stop.
+  /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without a period.
   public var headline: String {
     if isComplete {
       switch recovered {
@@ -179,7 +161,7 @@ extension RecoveryCount {
       return "No records were recovered in tables of their own, and \(counted(unplaced, "row")) "
         + "\(unplaced == 1 ? "fits" : "fit") no table that is known"
     }
-    // Where all that are known came out, and something else has not, the sentences behind it tell what.
+    // The following sentences name the missing rest.
     let line =
       isWithoutSome && recovered == total && !hasUnknown
       ? "Recovered \(counted(recovered, "record"))"
@@ -187,7 +169,7 @@ extension RecoveryCount {
     return [line, doubtWords].compactMap(\.self).joined(separator: ", ")
   }
 
-  /// `40,439 of them doubtful because …`; nil where none is doubtful.
+  /// `40,439 of them doubtful because …`; nil without any.
   public var doubtWords: String? {
     guard doubtful > 0 else { return nil }
     let reasons = reasonsByCount.filter { $0 != .notNoted }.map(\.words)
@@ -195,13 +177,13 @@ extension RecoveryCount {
     return "\(grouped(doubtful)) of them doubtful because \(reasons.joined(separator: ", or because "))"
   }
 
-  /// The reasons, that of most records first.
+  /// The reasons by descending count.
   public var reasonsByCount: [DoubtReason] {
     DoubtReason.allCases.filter { (doubtReasons[$0] ?? 0) > 0 }
       .ordered { (doubtReasons[$0] ?? 0, $1.rawValue) > (doubtReasons[$1] ?? 0, $0.rawValue) }
   }
 
-  /// How many are lost and what that stands on, in a sentence; nil where none is.
+  /// A sentence on lost records and the evidence.
   public var lossWords: String? {
     guard lost > 0 else { return hasUnknown ? unknownWords : nil }
     var text = "\(isRough ? "About " : "")\(counted(lost, "record")) \(lost == 1 ? "is" : "are") lost"
@@ -209,7 +191,7 @@ extension RecoveryCount {
     return text + "." + (hasUnknown ? " " + unknownWords : "")
   }
 
-  /// How many values of recovered records were set aside, in a sentence; nil where none was.
+  /// A sentence on set-aside values.
   public var valueWords: String? {
     guard valuesSetAside > 0 else { return nil }
     let isOne = valuesSetAside == 1
@@ -217,7 +199,6 @@ extension RecoveryCount {
       "\(counted(valuesSetAside, "value")) that \(isOne ? "has" : "have") no column \(isOne ? "was" : "were") set aside."
   }
 
-  /// What a migration left out of recovered records, in a sentence; nil where it left out nothing.
   package var leftOutWords: String? {
     var parts: [String] = []
     if recordsLeftOut > 0 { parts.append(counted(recordsLeftOut, "record")) }
@@ -232,17 +213,16 @@ extension RecoveryCount {
       + ": an unknown number \(lost > 0 ? "more " : "")may be lost."
   }
 
-  /// `90 %`, `about 90 %`, `at most 90 %`, `unknown` or, of records without some of their values or pairs, `not all`: the share
-  /// that was recovered, for a list.
+  /// `90 %`, `about 90 %`, `at most 90 %`, `unknown`, or `not all` if values or pairs are missing.
   public var share: String { isRough ? "about \(mostWords)" : isShareUnknown ? "unknown" : percentWords }
 
-  /// `3`, `about 3`, `at least 3` or `unknown`: the number of lost records in a table.
+  /// `3`, `about 3`, `at least 3` or `unknown`.
   public var lostNumber: String { hasUnknown && lost == 0 ? "unknown" : roughly + grouped(lost) }
 
-  /// What goes before a number that stands for more or less.
+  /// The prefix of an inexact number.
   public var roughly: String { isRough ? "about " : hasUnknown ? "at least " : "" }
 
-  /// Whether nothing but an unknown loss tells the share from 100 %, or no record is known of at all.
+  /// Whether only an unknown loss keeps the share below 100 %, or no record is known.
   private var isShareUnknown: Bool { percent == nil && (mostPercent == 100 || total == 0) }
 
   private var percentWords: String {
@@ -251,7 +231,7 @@ extension RecoveryCount {
     return hasUnknown && !isRough ? "at most \(mostWords)" : mostWords
   }
 
-  /// The most that the share can be, with a place behind the point where it is nearly all: `99.9 %` of 17,661 of 17,662.
+  /// Keeps a decimal near 100 %: `99.9 %` of 17,661 of 17,662.
   private var mostWords: String {
     guard mostPercent == 99, recovered < total else { return "\(mostPercent) %" }
     let tenth = total.dividingFullWidth(recovered.multipliedFullWidth(by: 1000)).quotient % 10

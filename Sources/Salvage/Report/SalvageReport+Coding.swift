@@ -21,9 +21,9 @@ extension SalvageReport: Codable {
     case rebuild
   }
 
-  /// Reads a report; what is computed from other values is not read.
+  /// Reads a report, without computed values.
   ///
-  /// - Throws: `DecodingError`, also for a form of a later version than this one knows.
+  /// - Throws: `DecodingError`, also for a later format.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     format = try values.decode(Int.self, forKey: .format)
@@ -47,7 +47,7 @@ extension SalvageReport: Codable {
     rebuild = try values.decodeIfPresent(Rebuild.self, forKey: .rebuild)
   }
 
-  /// Writes the report with the keys of the command line's contract.
+  /// Writes the command line's JSON keys.
   public func encode(to encoder: any Encoder) throws {
     func sum(_ number: (Entity) -> Int64) -> Int64 { records.reduce(0) { $0.addingClamped(number($1)) } }
     let summary: JSON.Object = [
@@ -69,8 +69,8 @@ extension SalvageReport: Codable {
 }
 
 extension SalvageReport {
-  /// Where the report of a result is written: `Rescued.salvage.json` beside `Rescued.sqlite`, and
-  /// `2026-11-21-10-11-12.salvage.json` beside `2026-11-21-10-11-12.salvaged.sqlite`.
+  /// Returns `Rescued.salvage.json` for `Rescued.sqlite`, `2026-11-21-10-11-12.salvage.json` for
+  /// `2026-11-21-10-11-12.salvaged.sqlite`.
   public static func path(beside output: FilePath) -> FilePath {
     var stem = output.lastComponent?.string ?? "result"
     for ending in [".sqlite", ".sqlite3", ".store", ".db", ".storedata"] where stem.hasSuffix(ending) {
@@ -83,10 +83,9 @@ extension SalvageReport {
     return output.folder.appending(name.fitted(suffix: ".salvage.json"))
   }
 
-  /// Writes the report beside the result, in place of an older one of the same name.
+  /// Writes the report beside the result, replacing an older one.
   ///
-  /// - Returns: where it is.
-  /// - Throws: ``SalvageError`` where it cannot be written.
+  /// - Throws: ``SalvageError`` on failure.
   @discardableResult
   public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) -> FilePath
   {
@@ -100,9 +99,9 @@ extension SalvageReport {
     return path
   }
 
-  /// Reads a report that was written beside a result.
+  /// Reads the report beside a result.
   ///
-  /// - Throws: ``SalvageError`` where there is none, or none that can be read.
+  /// - Throws: ``SalvageError`` if missing or unreadable.
   public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError)
     -> SalvageReport
   {
@@ -165,7 +164,7 @@ extension SalvageReport.Entity: Codable {
     isOutsideModel = try values.decodeIfPresent(Bool.self, forKey: .outsideModel) ?? false
   }
 
-  /// Writes an account; rowids only where some are known, and that the model lacks the entity only where it does.
+  /// Writes an account, without unknown rowids.
   public func encode(to encoder: any Encoder) throws {
     let hasKeys = !lostKeys.isEmpty
     try encoder.encode([

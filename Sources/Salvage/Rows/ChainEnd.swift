@@ -1,71 +1,64 @@
 internal import SQLiteFormat
 
-/// A page of a row's overflow chain, mostly the last one, and what the content must be that belongs there.
+/// A page of a row's overflow chain, with the expectations on its content.
 ///
-/// The pages before the last one lead to one another; the last one leads nowhere, and only its content tells whose it is.
+/// Only content attributes the last page of a chain.
 struct ChainEnd {
-  /// The number of the page.
   var page: UInt32
 
-  /// How many bytes of content the row has on it.
+  /// The bytes of the row on the page.
   var used: Int
 
-  /// What stands in the row right before those bytes.
+  /// The last bytes of the row before the page.
   let before: [UInt8]
 
-  /// The fields of the row that reach into the page.
   let fields: [Field]
 
   let encoding: TextEncoding
 
-  /// The number of the tree that the row is of.
   let tree: Int
 
-  /// A field of the record, its place relative to the page's content.
   struct Field {
-    /// Its number in the record.
     var number: Int
 
     var code: Int64
 
-    /// Where its bytes are; the content of the page begins at 0.
+    /// The range relative to the page's content.
     var range: Range<Int>
 
     var isText: Bool { code >= 13 && code & 1 == 1 }
     var isBlob: Bool { code >= 12 && code & 1 == 0 }
   }
 
-  /// What a content looks like in this place.
+  /// An assessment of content in this place.
   struct Judgement {
-    /// The share of character sequences that are usual in this store; 0.5 where there is no text to tell by.
+    /// The share of character sequences usual in this store; 0.5 without text.
     var share: Double
 
-    /// Whether it contradicts what is known of the row: text that is not valid or goes on where it should end, bytes behind
-    /// the value's end, numbers that SQLite would have written otherwise.
+    /// Whether it contradicts the row: invalid text, bytes after the end, or unusual number encodings.
     var isBroken: Bool
 
-    /// Whether the value ends just where the bytes do.
+    /// Whether the value ends exactly where the bytes do.
     var endsExactly = false
 
-    /// Whether it can well be the right content.
+    /// Whether it is plausibly the right content.
     var isGood: Bool { !isBroken && (share >= 0.75 || endsExactly && share >= 0.5) }
 
     /// Whether it is hardly the right content.
     var isBad: Bool { isBroken || share < 0.5 }
 
-    /// A number to compare judgements by.
     var value: Double {
       let value = endsExactly ? max(share, min(1, share + 0.4)) : share
       return isBroken ? value * 0.25 : value
     }
   }
 
-  /// What is to be known of a page of a chain.
+  /// Derives the expectations; nil where the payload does not reach the page.
   ///
   /// - Parameters:
-  ///   - payload: the whole payload, as far as it has been put together.
-  ///   - start: where in the payload the page's content begins; nil where the page is the last one.
-  ///   - used: how many bytes of it are on the page.
+  ///   - payload: as far as assembled.
+  ///   - start: the content's offset in the payload; nil for the last page.
+  ///   - used: the payload bytes on the page.
   init?(
     _ payload: Span<UInt8>, page: UInt32, start: Int? = nil, used: Int, encoding: TextEncoding, tree: Int = 0
   ) {
@@ -99,22 +92,21 @@ struct ChainEnd {
 }
 
 extension ChainEnd {
-  /// The bytes right before and behind the seam, so that what goes on across it can be compared.
+  /// The bytes around the start of the page.
   private struct Seam {
     var bytes: [UInt8]
 
-    /// Where the page's content begins.
     var place: Int
   }
 
-  /// Where the content begins on a page: behind the number of the next one.
+  /// The content follows the number of the next page.
   private static let base = 4
 
-  /// Judges a content: the bytes of a page, the number of the next one first.
+  /// Judges a page's bytes, including the number of the next page.
   func judge(_ content: [UInt8], _ statistics: TextStatistics, _ traits: ChainTraits) -> Judgement {
     var judgement = Judgement(share: 0.5, isBroken: true)
     guard content.count >= used + Self.base else { return judgement }
-    // What is quick to look at comes first: many contents are tried for each place.
+    // Cheap checks first, since many contents are tried.
     let bytes = content.span
     if traits.hasCleanTails, traits.isLastPage, !judgeTail(bytes, before: traits.usableSize, &judgement) {
       return judgement
@@ -133,19 +125,18 @@ extension ChainEnd {
       if index + 1 < fields.count, goesOn(from: field, to: fields[index + 1], bytes, statistics) { return judgement }
     }
     judgement.isBroken = false
-    // One end may be unlike all others, and two hardly.
+    // One unusual end is normal, two are suspicious.
     judgement.share = oddEnds > 1 ? min(0.4, tally.share ?? 0.4) : tally.share ?? 0.5
     return judgement
   }
 
-  /// The part of a field that is on the page.
   private func part(_ field: Field) -> Range<Int> {
     (max(field.range.lowerBound, 0) + Self.base)..<(min(field.range.upperBound, used) + Self.base)
   }
 
   // MARK: Text
 
-  /// Looks at a text; false where it is not valid, or has zeros in it.
+  /// Judges a text; false if invalid or with zeros.
   private func judgeText(
     _ field: Field, _ seam: Seam, _ bytes: Span<UInt8>, _ statistics: TextStatistics,
     _ tally: inout TextStatistics.Tally, _ oddEnds: inout Int
@@ -154,7 +145,7 @@ extension ChainEnd {
     let isBeginning = field.range.lowerBound >= 0
     let isEnd = field.range.upperBound <= used
     guard !hasZeros(bytes, part) else { return false }
-    // Where the middle of a text is unlike other texts, as codes and numbers are, its seams and ends tell nothing.
+    // Codes and numbers are unlike other texts: their seams and ends are no evidence.
     let middle = middle(of: aligned(part, from: field.range.lowerBound + Self.base), bytes, statistics)
     if !isBeginning {
       let text =
@@ -180,7 +171,7 @@ extension ChainEnd {
     return RecordText.isValid(bytes, text, isCutBefore: !isBeginning, isCutBehind: !isEnd, encoding)
   }
 
-  /// The share of the sequences within a text that are in the store's other texts too; nil where it is too short.
+  /// Returns the share of a text's sequences that other texts have.
   private func middle(of text: Range<Int>, _ bytes: Span<UInt8>, _ statistics: TextStatistics) -> Double? {
     var tally = TextStatistics.Tally()
     for step in 1...4 {
@@ -191,7 +182,6 @@ extension ChainEnd {
     return tally.share
   }
 
-  /// Whether text goes on from one field to the next as if no border were there: then the border is another row's.
   private func goesOn(
     from field: Field, to next: Field, _ bytes: Span<UInt8>, _ statistics: TextStatistics
   ) -> Bool {
@@ -206,7 +196,7 @@ extension ChainEnd {
     return tally.total >= 10 && (tally.share ?? 0) >= 0.7
   }
 
-  /// In UTF-16 the characters that are at hand begin at an even distance from the text's beginning.
+  /// Aligns UTF-16 to whole units from the beginning of the text.
   private func aligned(_ range: Range<Int>, from beginning: Int) -> Range<Int> {
     guard encoding != .utf8 else { return range }
     let distance = range.lowerBound - beginning
@@ -224,7 +214,7 @@ extension ChainEnd {
 
   // MARK: Other values
 
-  /// Whether a binary value turns into nothing but text where the page begins.
+  /// Whether binary data turns into text at the start of the page.
   private func isTextWithin(_ field: Field, _ seam: Seam, _ bytes: Span<UInt8>) -> Bool {
     let part = part(field)
     let start = max(0, field.range.lowerBound + seam.place)
@@ -232,7 +222,7 @@ extension ChainEnd {
     return !isText(seam.bytes.span, start..<seam.place) && isText(bytes, part)
   }
 
-  /// Whether nearly all bytes are letters, digits or spaces.
+  /// Whether nearly all bytes are printable ASCII.
   private func isText(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     var count = 0
     for index in range where bytes[index] >= 0x20 && bytes[index] < 0x7f { count += 1 }
@@ -240,20 +230,20 @@ extension ChainEnd {
     return encoding == .utf8 ? share >= 0.85 : share >= 0.4 && hasZeroColumns(bytes, range)
   }
 
-  /// Whether every second byte is zero, as in the Latin letters of UTF-16.
+  /// Whether every second byte is zero, as in Latin UTF-16.
   private func hasZeroColumns(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     var zeros = [0, 0]
     for index in range where bytes[index] == 0 { zeros[index & 1] += 1 }
     return max(zeros[0], zeros[1]) * 5 >= range.count * 2
   }
 
-  /// Whether a number is one that SQLite would have written so, and that its column can have.
+  /// Whether a number is encoded as SQLite does and usual for its column.
   private func isNumber(_ field: Field, _ bytes: Span<UInt8>, _ traits: ChainTraits) -> Bool {
     let part = part(field)
     guard field.code >= 1, field.code <= 6, field.range.lowerBound >= 0, field.range.upperBound <= used,
       let number = bytes.signedInteger(at: part.lowerBound, length: part.count)
     else { return true }
-    // The fewest bytes are used, always; the width of six follows that of four.
+    // The shortest encoding applies; six bytes follow four.
     let narrower = [2: 1, 3: 2, 4: 3, 6: 4, 8: 6][part.count]
     if let narrower {
       let limit = Int64(1) << Int64(8 * narrower - 1)
@@ -262,9 +252,9 @@ extension ChainEnd {
     return traits.isUsual(number, tree: tree, field: field.number)
   }
 
-  // MARK: What is behind the value
+  // MARK: Bytes after the value
 
-  /// Where a new page is all zeros, the value ends where they begin; false where it does not.
+  /// Checks that the value ends where the zeros of a new page begin.
   private func judgeTail(_ content: Span<UInt8>, before limit: Int, _ judgement: inout Judgement) -> Bool {
     let end = Self.base + used
     let run = ChainTraits.run

@@ -1,48 +1,44 @@
 import SQLiteFormat
 
-/// Exchanges the ends of chains that fit each other's place much better than their own.
+/// Exchanges chain tails that fit each other's place much better.
 struct ChainEndExchange {
-  /// How many rows are doubted at most; each has its last page in memory.
+  /// Each suspect keeps a page in memory.
   private static let maximumSuspects = 256
 
-  /// How much better the two rows of an exchange must look for it, and how much better than with any other.
+  /// The minimum gain of an exchange, and its lead over any other.
   private static let leastGain = 0.3
   private static let leastLead = 0.1
 
   let context: RowContext
 
-  /// What texts look like in this store.
   let statistics: TextStatistics
 
-  /// What the ends of chains are like in this store.
   let traits: ChainTraits
 
-  /// The digests of ends that stand at more than one place.
+  /// The digests of tails in more than one place.
   let copies: Set<UInt64>
 
   private var reader: PageReader { context.reader }
 
   private struct Offer {
-    /// The other row; nil for a page that no row has.
+    /// The other row; nil for a page without one.
     var other: Int?
 
-    /// The page that the content would come from.
     var place: UInt32
 
-    /// How much better both rows would look.
+    /// The improvement for both rows.
     var gain: Double
     var mine: ChainEnd.Judgement
     var theirs: ChainEnd.Judgement?
   }
 
   private struct Suspect {
-    /// Its number among the rows.
     var row: Int
 
-    /// What stands at its end now; empty for a copy, which has come from no other place.
+    /// Empty for a copy, which has no other origin.
     var content: [UInt8]
 
-    /// The best exchange, and how much the second best would gain.
+    /// The best exchange, and the gain of the second best.
     var best: Offer?
     var secondGain = 0.0
 
@@ -56,7 +52,6 @@ struct ChainEndExchange {
     }
   }
 
-  /// Looks for exchanges once; whether any was made.
   func run(_ waiting: inout [WaitingRow]) throws(SalvageError) -> Bool {
     var suspects = try suspects(among: waiting)
     guard !suspects.isEmpty else { return false }
@@ -90,9 +85,9 @@ struct ChainEndExchange {
     return suspects
   }
 
-  /// Tries a content at the ends of all suspects.
+  /// Tries a content for all suspects.
   ///
-  /// - Parameter other: the row that has it now; nil for none.
+  /// - Parameter other: the row that has it now.
   private func consider(
     _ place: UInt32, _ content: [UInt8], of other: Int?, _ waiting: [WaitingRow], _ suspects: inout [Suspect]
   ) {
@@ -111,18 +106,17 @@ struct ChainEndExchange {
     }
   }
 
-  /// How well a suspect's content fits the end of another row; nil where it does not belong there.
+  /// Returns how well a suspect's content fits another row.
   private func judge(_ content: [UInt8], at other: WaitingRow) -> ChainEnd.Judgement? {
     guard !content.isEmpty else { return nil }
     let judged = other.end.judge(content, statistics, traits)
-    // What fits its place already has not left another one.
+    // Content that fits its place well came from no other.
     guard !other.judgement.isGood || judged.value >= other.judgement.value,
       judged.isGood || judged.value >= other.judgement.value
     else { return nil }
     return judged
   }
 
-  /// Makes the exchanges that are decisive, the best first; whether there was any.
   private func exchange(_ suspects: [Suspect], _ waiting: inout [WaitingRow]) -> Bool {
     var isChanged = false
     for suspect in suspects.sorted(by: { ($0.best?.gain ?? 0) > ($1.best?.gain ?? 0) }) {
@@ -141,27 +135,24 @@ struct ChainEndExchange {
     return isChanged
   }
 
-  /// Whether each of the two rows is best served by the other one.
+  /// Whether each row is the other's best match.
   private func isMutual(_ offer: Offer, _ suspect: Suspect, _ suspects: [Suspect]) -> Bool {
     guard let other = offer.other, let theirs = suspects.first(where: { $0.row == other }) else { return false }
     return theirs.best?.other == suspect.row
   }
 }
 
-/// A row whose long value could be put together, and is looked at again before it is written, because pages of the store
-/// are known to have changed places.
+/// An assembled row with a long value, checked again before it is written because pages of the store changed places.
 struct WaitingRow {
   var row: FoundRow
 
-  /// The end of its chain.
   var end: ChainEnd
 
-  /// How well the content fits that stands there now.
+  /// The assessment of the present content.
   var judgement = ChainEnd.Judgement(share: 0.5, isBroken: false)
 
-  /// Why it is not to be believed; nil where it is.
   var doubt: String?
 
-  /// Whether another content may fit better: nothing but bytes without any pattern can fill a page so that none does.
+  /// Whether other content may fit better; random bytes fit nowhere.
   var isSuspect: Bool { judgement.isBad || !judgement.isGood && end.fields.contains { $0.isText } }
 }

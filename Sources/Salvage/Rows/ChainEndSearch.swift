@@ -1,9 +1,8 @@
 import SQLiteFormat
 
-/// Finds ends of chains that changed places, where nothing but their content tells: the last page of a chain leads nowhere.
+/// Finds swapped chain tails by content, since a chain's last page has no link.
 ///
-/// In: the rows that wait. Out: the same, each with how well its end fits and why it is not to be believed; and in
-/// `PageReader.moved`, which page stands where.
+/// The result has the rows assessed; `PageReader.moved` gets the exchanged pages.
 struct ChainEndSearch {
   let context: RowContext
 
@@ -11,7 +10,7 @@ struct ChainEndSearch {
 
   init(_ context: RowContext) { self.context = context }
 
-  /// Looks at the ends of the rows' chains, puts those back that were exchanged, and doubts the rows whose ends fit nowhere.
+  /// Restores swapped tails, and doubts rows whose tail fits nowhere.
   func run(_ waiting: [WaitingRow]) throws(SalvageError) -> [WaitingRow] {
     var rows = waiting
     let exchange = ChainEndExchange(
@@ -32,7 +31,6 @@ struct ChainEndSearch {
     return rows
   }
 
-  /// Learns what stands behind the ends of values, and between what numbers those of the columns are.
   private func learnTraits(_ rows: [WaitingRow]) throws(SalvageError) -> ChainTraits {
     var traits = ChainTraits(usableSize: reader.usableSize)
     var buffer = reader.makeBuffer()
@@ -56,9 +54,7 @@ struct ChainEndSearch {
     return traits
   }
 
-  /// The digests of ends of chains that stand at more than one place.
-  ///
-  /// One of them was written over another page, and neither has left its place for another's.
+  /// Returns the digests of duplicate tails, which come from overwriting, not swapping.
   private func copiedEnds() throws(SalvageError) -> Set<UInt64> {
     var seen: Set<UInt64> = []
     var copies: Set<UInt64> = []
@@ -73,8 +69,7 @@ struct ChainEndSearch {
     return copies
   }
 
-  /// Doubts rows that end with the same page although they are not the same before it: one page was written over with a
-  /// copy of the other, and a page full of bytes does not tell which.
+  /// Doubts different rows with equal tails: a full page does not show which one is the copy.
   private func doubtCopies(_ waiting: inout [WaitingRow]) throws(SalvageError) {
     var rows: [UInt64: [Int]] = [:]
     var buffer = reader.makeBuffer()
@@ -97,20 +92,18 @@ struct ChainEndSearch {
 }
 
 extension RowContext {
-  /// Leaves of a tree from all over it, some 256 at most.
+  /// Returns up to about 256 leaves, spread over the tree.
   static func sample(of tree: Tree) -> [UInt32] {
     stride(from: 0, to: tree.leaves.count, by: max(1, tree.leaves.count / 256)).map { tree.leaves[$0] }
   }
 
-  /// A digest of the content of a page.
   func digest(ofPage bytes: [UInt8]) -> UInt64 {
     DeletedDigests.digest(bytes.span, from: 0, length: reader.usableSize)
   }
 
-  /// Learns what texts look like in this store: from the rows themselves, as far as it is beyond doubt that their parts
-  /// belong together.
+  /// Learns texts from certainly coherent parts of rows.
   ///
-  /// - Parameter waiting: rows whose chains were put together, and of whose ends it is not certain that they are theirs.
+  /// - Parameter waiting: rows with uncertain tails.
   func learnTexts(waiting: [WaitingRow]) throws(SalvageError) -> TextStatistics {
     var statistics = TextStatistics(encoding: reader.layout.encoding)
     var buffer = reader.makeBuffer()
@@ -124,7 +117,7 @@ extension RowContext {
         }
       }
     }
-    // The first overflow page of a long value is text from the middle of one.
+    // The first overflow page of a long value is text from its middle.
     for row in waiting where statistics.length < TextStatistics.maximumLength {
       guard row.row.cell.overflow != row.end.page, try reader.read(row.row.cell.overflow, into: &buffer) else {
         continue

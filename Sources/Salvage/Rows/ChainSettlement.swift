@@ -1,13 +1,9 @@
 import SQLiteFormat
 
-/// The second phase: decides whose overflow pages are that rows contend for or that stand in wrong places, and writes the
-/// rows that waited for that.
-///
-/// In: the rows with long values that the first phase left. Out: all of them written, live or apart.
+/// Phase 2: attributes contested and misplaced overflow pages, and writes the rows that waited for it.
 struct ChainSettlement {
   let context: RowContext
 
-  /// The rows with long values.
   private(set) var longRows: LongRows
 
   private var swaps: SwapSearch
@@ -18,8 +14,7 @@ struct ChainSettlement {
     swaps = SwapSearch(context)
   }
 
-  /// Tries rows again whose long values could not be put together, after looking for overflow pages that stand at each
-  /// other's places, until nothing more is found.
+  /// Retries broken rows until a search finds no more swapped pages.
   mutating func run() throws(SalvageError) {
     if isCoherent { context.chains.checksSwaps = false }
     try settleRivals()
@@ -35,8 +30,8 @@ struct ChainSettlement {
     try settleWaiting()
   }
 
-  /// Whether every long value could be put together in a store without damage: then no page has changed places, and chains
-  /// that cross each other are as SQLite wrote them.
+  /// Whether an undamaged store's long values are complete: then no page moved, and SQLite itself wrote crossing
+  /// chains.
   private var isCoherent: Bool {
     context.isSound && context.reader.moved.isEmpty && longRows.pending.broken.isEmpty
   }
@@ -52,7 +47,7 @@ struct ChainSettlement {
     }
   }
 
-  /// Reads a page unless it is the one that is at hand; false where there is none.
+  /// Reads a page unless it is current; false if missing.
   private func turn(to page: UInt32, from current: inout UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     guard page != current else { return true }
     guard try context.reader.readPlace(page, into: &buffer) else { return false }
@@ -60,7 +55,7 @@ struct ChainSettlement {
     return true
   }
 
-  /// Notes what was doubtful about a row before it was put off.
+  /// Notes the row's earlier doubts.
   private func noteDoubt(of row: FoundRow, isLive: Bool) throws(SalvageError) {
     guard isLive, let reason = row.doubtReason else { return }
     try context.tables.noteDoubt(reason, of: row)
@@ -72,10 +67,10 @@ struct ChainSettlement {
   private static let disputed =
     "other rows lead to the pages of its long value too, and nothing tells whose they are"
 
-  /// Decides whose the pages are that several rows lead to, and writes those rows.
+  /// Attributes contested pages, and writes their rows.
   ///
-  /// A row with no rival among the rows that are whole is written as any other: what else led to its pages is a page that is
-  /// no longer in use, or a row of another length. Of several the one is live that fits, where all others do not.
+  /// Without an intact rival a row is written normally: the other link is obsolete or of a row of another length. Among
+  /// rivals, the only fitting one is live.
   private mutating func settleRivals() throws(SalvageError) {
     let rows = longRows.pending.takeRivals()
     guard !rows.isEmpty else { return }
@@ -89,7 +84,7 @@ struct ChainSettlement {
       if statistics == nil { statistics = try context.learnTexts(waiting: longRows.pending.waiting) }
       guard let statistics else { continue }
       let winner = try evidence.winner(of: group, rows, statistics)
-      // The one whose the pages are goes first, so that the others find them taken.
+      // The owner goes first, so that the others find the pages taken.
       for index in group.sorted(by: { ($0 == winner ? 0 : 1, $0) < ($1 == winner ? 0 : 1, $1) }) {
         try write(
           rows[index], index == winner ? .believed(remark: Self.fitting) : .disputed(reason: Self.disputed))
@@ -97,7 +92,6 @@ struct ChainSettlement {
     }
   }
 
-  /// Writes a row of which it has been decided whose its pages are.
   private mutating func write(_ row: FoundRow, _ verdict: LongRows.Verdict) throws(SalvageError) {
     var buffer = context.reader.makeBuffer()
     var payload: [UInt8] = []
@@ -106,11 +100,10 @@ struct ChainSettlement {
     try noteDoubt(of: row, isLive: isLive)
   }
 
-  // MARK: Rows whose pages may have changed places
+  // MARK: Moved pages
 
   private static let exchanged = "pages of the store changed places; its long value is put together"
 
-  /// Finds out which of the rows that wait have ends of chains that changed places, puts those back, and writes all.
   private mutating func settleWaiting() throws(SalvageError) {
     guard !longRows.pending.waiting.isEmpty else { return }
     let waiting = longRows.pending.takeWaiting()
@@ -134,28 +127,24 @@ struct ChainSettlement {
   }
 }
 
-/// What speaks for and against the rows that lead to the same overflow pages.
-///
-/// In: rows that are whole, each with a page that something else leads to as well. Out: which of them belong together, and
-/// whose the pages are.
+/// Evidence on intact rows that share overflow pages.
 struct RivalEvidence {
   let context: RowContext
 
   private var reader: PageReader { context.reader }
 
-  /// How certain it is that the pages are a row's.
+  /// The certainty of ownership.
   enum Standing: Int {
     case contradicted
 
     case open
 
-    /// The content fits where the row's own part ends.
+    /// The content fits the end of the row's local part.
     case fitting
 
-    /// The pointer maps or a recovery kit say so.
+    /// Pointer maps or a recovery kit confirm it.
     case proved
 
-    /// Whether another row with this standing is no match for the best one.
     func isBeaten(by best: Standing) -> Bool {
       switch best {
       case .proved: self != .proved
@@ -165,7 +154,7 @@ struct RivalEvidence {
     }
   }
 
-  /// The rows by the pages that they share; most are alone.
+  /// Groups the rows by shared pages; most are alone.
   func groups(of rows: [FoundRow]) throws(SalvageError) -> [[Int]] {
     let places = try places(of: rows)
     var group = Array(rows.indices)
@@ -190,7 +179,6 @@ struct RivalEvidence {
     return members.sorted { $0.key < $1.key }.map(\.value)
   }
 
-  /// The places of the overflow pages of each row.
   private func places(of rows: [FoundRow]) throws(SalvageError) -> [[UInt32]] {
     var places: [[UInt32]] = []
     for row in rows {
@@ -204,7 +192,7 @@ struct RivalEvidence {
     return places
   }
 
-  /// The one of several rows whose the pages are; nil where nothing tells.
+  /// Returns the owner among rivals, if decidable.
   func winner(of group: [Int], _ rows: [FoundRow], _ statistics: TextStatistics) throws(SalvageError) -> Int? {
     var standings: [Int: Standing] = [:]
     for index in group { standings[index] = try standing(of: rows[index], statistics) }
@@ -240,15 +228,13 @@ struct RivalEvidence {
     return isFitting ? .fitting : .open
   }
 
-  /// What the ends of chains are like, as far as it counts for one page.
   private func traits(isLast: Bool) -> ChainTraits {
     var traits = ChainTraits(usableSize: reader.usableSize)
     traits.isLastPage = isLast
     return traits
   }
 
-  /// Whether the pointer maps say that a page is the first of a long value whose cell is on another page; nil where there
-  /// are none.
+  /// Whether the pointer maps assign a first overflow page to a leaf.
   private func isMapped(_ page: UInt32, to leaf: UInt32) throws(SalvageError) -> Bool? {
     guard let entry = try PointerMaps(reader).entry(for: page) else { return nil }
     switch entry.kind {
@@ -258,7 +244,7 @@ struct RivalEvidence {
     }
   }
 
-  /// Whether a recovery kit knows the page just as it is.
+  /// Whether a recovery kit has the identical page.
   private func isNoted(_ page: UInt32, _ bytes: [UInt8]) -> Bool {
     guard let kit = context.crawl.kit else { return false }
     for table in kit.tables {

@@ -1,35 +1,31 @@
 internal import SQLiteFormat
 
-/// What the last pages of long values are like in a store, as far as that tells a right one from a wrong one.
+/// The store's usual last overflow pages, to recognize wrong ones.
 struct ChainTraits {
-  /// Last pages that a value does not fill, by what is behind it.
+  /// Partly filled last pages, by the bytes after the value.
   private var cleanTails = 0
   private var dirtyTails = 0
 
-  /// Values among those that end with a run of zeros.
+  /// Values that end with a run of zeros.
   private var zeroEnds = 0
 
-  /// The integers of each column, by the number of the tree and of the field.
+  /// Integer ranges by tree and field.
   private var integers: [Int: [ClosedRange<Int64>?]] = [:]
 
-  /// Whether the page that is judged is the last one of its chain; only such a page has anything behind the value.
+  /// Only a last page has bytes after the value.
   var isLastPage = true
 
-  /// The usable bytes of a page.
   let usableSize: Int
 
   init(usableSize: Int) { self.usableSize = usableSize }
 
-  /// How many zeros at the end of a value are taken for bytes that no value has written.
+  /// The number of zeros taken as unwritten bytes.
   static let run = 8
 
-  /// Whether what is behind a value is mostly zeros in this store: SQLite takes a new page as zeros, and one that was in use
-  /// before mostly as it was.
+  /// Whether zeros usually follow values: SQLite zeroes new pages, but mostly not reused ones.
   var hasCleanTails: Bool { cleanTails >= 4 && dirtyTails * 9 <= cleanTails && zeroEnds * 10 <= cleanTails }
 
-  /// Learns a last page.
-  ///
-  /// - Parameter used: the bytes of content on it, behind the number of the next page.
+  /// - Parameter used: the content bytes after the number of the next page.
   mutating func learn(_ page: Span<UInt8>, used: Int) {
     guard used >= Self.run, 4 + used + Self.run <= usableSize, page.count >= usableSize else { return }
     if Self.isZero(page, (4 + used)..<usableSize) {
@@ -40,7 +36,6 @@ struct ChainTraits {
     }
   }
 
-  /// Learns the integers of a record as far as it is at hand.
   mutating func learn(_ bytes: Span<UInt8>, _ record: Range<Int>, tree: Int) {
     var offset = record.lowerBound
     guard let header = Varint.read(bytes, at: &offset, before: record.upperBound), header > 0,
@@ -68,7 +63,7 @@ struct ChainTraits {
     integers[tree] = columns
   }
 
-  /// Whether a number can be one of a column: within what is known of it, or not far from that.
+  /// Whether a number is in or near a column's known range.
   func isUsual(_ number: Int64, tree: Int, field: Int) -> Bool {
     guard let columns = integers[tree], columns.indices.contains(field), let known = columns[field] else { return true }
     let slack = max(16, known.upperBound.subtractingClamped(known.lowerBound) / 4)

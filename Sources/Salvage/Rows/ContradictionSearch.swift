@@ -1,28 +1,26 @@
 internal import SQLiteFormat
 
-/// Looks for rows that indexes, counters or neighbours contradict, before any row is written: a page of an earlier time or
-/// of a sibling store is whole, and only what else the store says of its rows tells.
+/// Finds rows that indexes, counters or neighbors contradict, as pages of an earlier time or sibling store are intact.
 ///
-/// In: the trees and their pages. Out: the pages and rows that are doubtful. A large store is not read again for it unless
-/// something tells that its pages may be of different times: indexes are compared where whole pages stand in the places of
-/// others, where the number of their entries is not that of the rows, and where there are few.
+/// To spare large stores a second reading, indexes are compared only if pages seem mixed, counts differ, or the table
+/// is small.
 struct ContradictionSearch {
-  /// How many rows and entries of indexes a table may have for them to be compared in any case.
+  /// The most rows and entries for an unconditional comparison.
   private static let smallCount = 1 << 16
 
   private let crawl: Crawl
   private let context: RowContext
   private var found = Contradictions()
 
-  /// The pages that stand where the tree of a table leads to another one.
+  /// The pages in the place of others of a table.
   private let gapPages: PageSet
 
-  /// Whether whole pages stand where others should be, or nothing leads to them.
+  /// Whether intact pages are misplaced or unreachable.
   private let isMixed: Bool
 
-  /// What speaks against rows of a store.
+  /// Returns the evidence against a store's rows.
   ///
-  /// - Parameter progress: called between tables, so that the caller can end it.
+  /// - Parameter progress: called between tables; can throw.
   static func run(
     _ context: RowContext, progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> Contradictions {
@@ -62,7 +60,7 @@ struct ContradictionSearch {
     return found
   }
 
-  /// The pages of a table that were not found by looking for cells, in the order of their keys.
+  /// Returns the table's intact pages in key order.
   private func leaves(of table: Int) -> [UInt32] {
     crawl.map.sorted(
       crawl.trees[table].leaves.filter { page in
@@ -74,7 +72,7 @@ struct ContradictionSearch {
 
   // MARK: Indexes
 
-  /// Compares the rows of a table with its indexes; returns the pages all of whose rows one that is whole has.
+  /// Compares a table with its indexes; returns the pages that an intact index fully confirms.
   private mutating func compare(_ table: Int, _ leaves: [UInt32]) throws(SalvageError) -> PageSet {
     let indexes = crawl.comparableIndexes(of: table)
     guard !indexes.isEmpty else { return PageSet() }
@@ -93,8 +91,7 @@ struct ContradictionSearch {
 
   // MARK: Places and keys
 
-  /// Notes what overlaps in the keys of neighbours: one of two pages is of another time or place, and where one lies
-  /// outside of the keys that its parent allows, or nothing but its content led to it, it is that one.
+  /// Notes overlapping keys of neighbors, if possible only of the page outside its parent's range or found by content.
   private mutating func noteOverlaps(_ leaves: [UInt32], _ agreeing: PageSet) throws(SalvageError) {
     for (left, right) in zip(leaves, leaves.dropFirst())
     where crawl.map.lastKey(left) >= crawl.map.firstKey(right) {
@@ -107,15 +104,15 @@ struct ContradictionSearch {
     }
   }
 
-  /// Notes rows with keys above the highest one that the store ever gave, unless an index has them.
+  /// Notes unlisted rows above the highest assigned key.
   private mutating func note(above limit: Int64, _ leaves: [UInt32], _ agreeing: PageSet) throws(SalvageError) {
     let above = leaves.filter { crawl.map.lastKey($0) > limit }
-    // A counter that most pages contradict is itself of another time.
+    // A counter that most pages contradict is outdated itself.
     guard above.count * 2 <= max(2, leaves.count) else { return }
     for page in above where !agreeing.contains(page) { try note(page) { $0 > limit } }
   }
 
-  /// Notes the rows of a page whose rowids cannot be; more than one, or nothing but such, tell of the whole page.
+  /// Notes impossible rows; several discredit the whole page.
   private mutating func note(_ page: UInt32, where isWrong: (Int64) -> Bool) throws(SalvageError) {
     var wrong: Set<Int64> = []
     var others = 0
@@ -136,7 +133,7 @@ struct ContradictionSearch {
 }
 
 extension Crawl {
-  /// The pages that stand where a tree leads to another one, and whether any of them is a whole page of some tree.
+  /// The pages in the place of others, and whether any is an intact b-tree page.
   var gapPages: (pages: PageSet, hasWholePages: Bool) {
     var pages = PageSet()
     var hasWholePages = false
@@ -152,22 +149,21 @@ extension Crawl {
     return (pages, hasWholePages)
   }
 
-  /// How many entries the pages of an index have.
   func cellCount(ofIndex index: Int) -> Int {
     (trees[index].leaves + trees[index].innerPages).reduce(0) { $0 + map.cellCount($1) }
   }
 }
 
-/// The highest rowid that each table ever gave, as `sqlite_sequence` and Core Data's `Z_PRIMARYKEY` have it.
+/// The highest rowid assigned by each table, from `sqlite_sequence` and Core Data's `Z_PRIMARYKEY`.
 struct KeyLimits {
   private var limits: [String: Int64] = [:]
 
-  /// From here on the numbers are those of Core Data's own entities, whose tables have names that begin with an A.
+  /// The lower limit of Core Data's own entities, with table names on A.
   private static let firstOwnNumber: Int64 = 16000
 
   init() {}
 
-  /// Reads them from the pages that the trees of these tables lead to; what is not whole tells nothing.
+  /// Reads the keys from intact pages.
   init(_ crawl: Crawl) throws(SalvageError) {
     let rows = PageRows(crawl.reader)
     for tree in crawl.trees where tree.isListed && tree.isComplete && tree.hasRowids {
@@ -190,21 +186,21 @@ struct KeyLimits {
     limits[name.lowercased()] = max(limit, limits[name.lowercased()] ?? 0)
   }
 
-  /// The highest rowid that a table gave; nil where nothing tells, or it gave none.
+  /// Returns the highest assigned rowid; nil if unknown or 0.
   func limit(ofTable name: String) -> Int64? { noted(ofTable: name).flatMap { $0 > 0 ? $0 : nil } }
 
-  /// The same, and 0 for a table that gave none.
+  /// Returns the noted rowid, including 0 for a table without assigned keys.
   func noted(ofTable name: String) -> Int64? { limits[name.lowercased()] }
 }
 
-/// What speaks against rows that stand in their table: pages of another time or of another store.
+/// Pages and rows of another time or store.
 struct Contradictions {
-  /// The pages all of whose rows are doubtful, with the reason.
+  /// The entirely doubtful pages.
   var pages: [UInt32: DoubtReason] = [:]
 
-  /// The rows of other pages that something contradicts, by their page.
+  /// The contradicted rows of other pages.
   var rows: [UInt32: Set<Int64>] = [:]
 
-  /// The pages of rows that are whole and do not agree with what else the store says of their rows, in ascending order.
+  /// The intact pages that other evidence contradicts, ascending.
   var stale: [UInt32] { pages.filter { $0.value == .contradicted }.keys.sorted() }
 }

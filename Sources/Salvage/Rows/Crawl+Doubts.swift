@@ -1,11 +1,11 @@
 internal import SQLiteFormat
 
-/// Which live rows are doubtful, and why: only those of which a value may be wrong.
+/// Finds live rows that may have a wrong value.
 ///
-/// A row that was found although nothing leads to its page is none, unless the page may be a free one, or only likeness
-/// tells whose it is: its bytes are all there. What its place in the table is based on is noted with its page.
+/// Rows of an unreachable page are certain, unless it may be free or is attributed by likeness only; the page has its
+/// own note.
 extension Crawl {
-  /// Why all rows of a page are doubtful; nil where they are not.
+  /// Returns the reason for doubt in all rows of a page.
   func doubtReason(ofPage page: UInt32, tree index: Int) -> DoubtReason? {
     if let doubt = trees[index].doubt, doubt.groups.isEmpty { return .columnOrder }
     if unfinishedTrees.contains(index) { return .unfinishedTransaction }
@@ -22,11 +22,11 @@ extension Crawl {
 }
 
 extension ColumnDoubt {
-  /// Whether it matters for a row which of the columns that nothing tells apart is which: not where they have the same value.
+  /// Whether a row has different values in interchangeable columns.
   func concerns(_ cell: LeafCell, _ bytes: Span<UInt8>, encoding: TextEncoding) -> Bool {
     let payload = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
     guard let record = Record(payload: payload[...], encoding: encoding), record.isComplete else {
-      // Where a long value goes on elsewhere only its header tells, and values that are all NULL are the same.
+      // Of an incomplete long value only the header counts, and NULLs are equal.
       guard let record = Record(payload: payload[...], encoding: encoding) else { return true }
       let types = record.serialTypes.map(\.rawValue)
       return groups.contains { group in group.contains { types.indices.contains($0) && types[$0] != 0 } }

@@ -1,10 +1,8 @@
 internal import SQLiteFormat
 
-/// The last phase: deleted rows, from the free space of pages in use, from pages that no tree has any more, and from pages
-/// that the log replaces.
+/// The last phase: finds deleted rows in free space, abandoned pages, and pages that the WAL replaces.
 ///
-/// In: all pages, and which rows are live. Out: rows in the tables of deleted ones, and former copies of lost rows among
-/// those that are set aside.
+/// Former copies of lost rows are set aside.
 struct DeletedRows {
   let context: RowContext
 
@@ -13,16 +11,14 @@ struct DeletedRows {
 
   private struct Found {
     enum Place {
-      /// In the free space of a page in use.
       case freeSpace
 
-      /// On a page that is free: in a cell of it, or in its free space.
       case freePage
 
-      /// Somewhere on a page that is no leaf any more.
+      /// On a former leaf.
       case remains
 
-      /// On a page that the log replaces.
+      /// On a page that the WAL replaces.
       case replaced
     }
 
@@ -32,13 +28,12 @@ struct DeletedRows {
     var page: UInt32
     var place: Place
 
-    /// What the notes have for the place.
     var source: String { place == .replaced ? "main" : "freespace" }
   }
 
   private typealias Body = (Found) throws(SalvageError) -> Void
 
-  /// The digests of everything that looks deleted; to be asked before the live rows are read, which strike out what is live.
+  /// Called before the live rows are read, which strike out their own.
   func digests() throws(SalvageError) -> DeletedDigests {
     var digests = DeletedDigests()
     try forEachRecord { found throws(SalvageError) in
@@ -47,7 +42,6 @@ struct DeletedRows {
     return digests
   }
 
-  /// Writes the deleted rows that are no live rows.
   func write() throws(SalvageError) {
     var written: Set<UInt64> = []
     let listed = try listedRows()
@@ -71,9 +65,9 @@ struct DeletedRows {
 
   // MARK: Deleted, or a former copy
 
-  /// Why a record is not to be taken for a deleted row, but for a former copy of one; nil where it is a deleted one.
+  /// Returns why a record is a former copy, not a deleted row.
   ///
-  /// SQLite leaves a copy where it moves a row to another page; with that page lost, this one need not be deleted.
+  /// SQLite leaves a copy when it moves a row; if the new page is lost, the row need not be deleted.
   private func formerCopy(_ found: Found, _ listed: [Int: Set<Int64>]) -> String? {
     switch found.place {
     case .replaced: "an older version; the write-ahead log replaces its page"
@@ -85,7 +79,7 @@ struct DeletedRows {
     }
   }
 
-  /// The rows that indexes list and that are not there, by table; only of tables that have indexes and lost pages.
+  /// Returns listed but missing rows of tables with lost pages.
   private func listedRows() throws(SalvageError) -> [Int: Set<Int64>] {
     var listed: [Int: Set<Int64>] = [:]
     let trees = tables.trees
@@ -98,8 +92,7 @@ struct DeletedRows {
     return listed
   }
 
-  /// Whether a record may be a former copy of a live row, whose page is lost: an index lists it, or there is no index and
-  /// its key is one of those that the lost page had.
+  /// Whether a record may be a lost live row: an index lists it, or without one, its key is in the lost range.
   private func isMoved(_ found: Found, _ listed: [Int: Set<Int64>]) -> Bool {
     guard let rowid = found.rowid else { return false }
     if let listed = listed[found.tree] { return listed.contains(rowid) }
@@ -117,7 +110,7 @@ struct DeletedRows {
     for page in context.crawl.unplaced { _ = unplaced.insert(page) }
     for page in 1...context.crawl.map.pageCount {
       switch context.crawl.map.fate(page) {
-      // What fits no table, or several, may be live, and is set aside as that.
+      // A row without a clear table may be live.
       case .unclaimed where unplaced.contains(page): continue
       case .tree, .placed:
         guard context.crawl.map.look(page) == .tableLeaf, let tree = context.crawl.map.owner(page),
@@ -132,7 +125,6 @@ struct DeletedRows {
     try superseded(&buffer, body)
   }
 
-  /// Whether deleted rows of a table are looked for.
   private func hasDeleted(_ tree: Int) -> Bool { tables.live[tree] != nil || tables.trees[tree].isDropped }
 
   private func scanner(_ tree: Int) -> FreeSpaceScan {
@@ -149,7 +141,6 @@ struct DeletedRows {
     }
   }
 
-  /// Gives a record on, where all of it can be had.
   private func give(
     _ deleted: FreeSpaceScan.DeletedRecord, tree: Int, page: UInt32, _ place: Found.Place, _ body: Body
   ) throws(SalvageError) {
@@ -157,7 +148,7 @@ struct DeletedRows {
     try body(Found(tree: tree, record: record, rowid: deleted.rowid, page: page, place: place))
   }
 
-  /// A page that no tree has any more: free, replaced, or forgotten.
+  /// Reads a free, replaced or forgotten page.
   private func abandoned(_ page: UInt32, _ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
     switch context.crawl.map.look(page) {
     case .tableLeaf where context.crawl.map.fieldCount(page) > 0:
@@ -173,14 +164,13 @@ struct DeletedRows {
     }
   }
 
-  /// The table that was dropped and whose definition names a page as its root; nil where there is none, or several.
+  /// Returns the dropped table with this root; nil for several.
   private func droppedTree(of page: UInt32) -> Int? {
     let named = tables.trees.indices.filter { tables.trees[$0].isDropped && tables.trees[$0].droppedRoot == page }
     return named.count == 1 ? named.first : nil
   }
 
-  /// The table that the rows of a page are most like or, where they are as like to those of several, the dropped one whose
-  /// root the page was; nil where nothing decides.
+  /// Returns the most similar table; on a tie the dropped one with this root, if any.
   private func table(of page: UInt32, _ choice: Crawl.Choice, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
     if choice.isDecisive { return choice.tree }
     guard let dropped = droppedTree(of: page),
@@ -201,10 +191,9 @@ struct DeletedRows {
     }
   }
 
-  /// The rows of the table of which most are left on a page that is no leaf any more.
+  /// Reads the best-matching table's rows from a former leaf.
   ///
-  /// A table's root loses its pointers when the table is dropped. The beginning of a trunk page of the freelist is
-  /// overwritten; what lies behind may be old cells.
+  /// Dropping a table clears its root's pointers; a freelist trunk page overwrites only the beginning.
   private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
     let dropped = droppedTree(of: page)
     var best: (tree: Int, deletedRecords: [FreeSpaceScan.DeletedRecord])?
@@ -220,7 +209,6 @@ struct DeletedRows {
     for deleted in best.deletedRecords { try give(deleted, tree: best.tree, page: page, .remains, body) }
   }
 
-  /// Pages of the file that the log replaces: older versions of rows, and rows that were deleted since.
   private func superseded(_ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
     guard let overlay = reader.overlay, overlay.source == .log else { return }
     var scan = LeafScan()
@@ -240,9 +228,9 @@ struct DeletedRows {
   }
 }
 
-/// Digests of records that seem to be deleted, so that those which are live after all can be struck out.
+/// Digests of apparently deleted records, to exclude live ones.
 struct DeletedDigests {
-  /// How many are kept at most; each takes 16 bytes.
+  /// The limit at 16 bytes each.
   static let limit = 1 << 20
 
   private var digests: Set<UInt64> = []
@@ -252,17 +240,15 @@ struct DeletedDigests {
     if digests.count < Self.limit { digests.insert(digest) }
   }
 
-  /// Strikes a live row out.
   mutating func strike(_ bytes: Span<UInt8>, from start: Int, length: Int) {
     guard !digests.isEmpty else { return }
     let digest = Self.digest(bytes, from: start, length: length)
     if digests.contains(digest) { struck.insert(digest) }
   }
 
-  /// Whether a live row has the digest.
   func isStruck(_ digest: UInt64) -> Bool { struck.contains(digest) }
 
-  /// A digest of a record's bytes (FNV-1a, 64 bits), the rowid not among them.
+  /// Returns the FNV-1a digest (64 bits) of a record without its rowid.
   static func digest(_ bytes: Span<UInt8>, from start: Int, length: Int) -> UInt64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     var index = start

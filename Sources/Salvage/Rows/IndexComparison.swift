@@ -1,24 +1,21 @@
 internal import SQLiteFormat
 
-/// An index whose entries can be compared with the rows of its table, value by value.
+/// An index with entries comparable to rows by value.
 struct ComparableIndex {
-  /// A value of an entry.
   enum Field {
-    /// It is the field of the table's records.
     case field(Int)
 
     case rowid
   }
 
-  /// The place of the index in the list of trees.
   var tree: Int
 
-  /// What its values are, in their order; the rowid that ends each entry is not among them.
+  /// The final rowid is not included.
   var fields: [Field]
 }
 
 extension Crawl {
-  /// The indexes of a table that have an entry for each row and nothing but columns that records hold.
+  /// Returns full indexes of stored columns only.
   func comparableIndexes(of table: Int) -> [ComparableIndex] {
     guard let definition = trees[table].definition, trees[table].isListed, trees[table].doubt == nil else { return [] }
     return trees.indices.compactMap { place in
@@ -42,17 +39,16 @@ extension Crawl {
   }
 }
 
-/// Compares the rows of one table with its indexes.
+/// Compares a table with its indexes.
 ///
-/// First a sum for each page of rows and each index that is whole: all of its rows less all of its entries. Only where that
-/// is not zero single rows are looked at, so many at a time.
+/// A sum per leaf and intact index comes first: rows minus entries. Only where it is nonzero, rows are compared singly.
 struct IndexComparison {
-  /// How many rows are looked at with one walk over an index.
+  /// The rows compared per walk.
   private static let rowsAtOnce = 1 << 16
 
   private static let maximumWalks = 16
 
-  /// How many pages an entry that is read may fill.
+  /// The most pages read for an entry.
   private static let longestEntry = 16
 
   let context: RowContext
@@ -62,30 +58,29 @@ struct IndexComparison {
   private let firstKeys: [Int64]
   private let indexes: [ComparableIndex]
 
-  /// The pages that are of another time or store as a whole.
+  /// The pages entirely of another time or store.
   private(set) var pages: [UInt32: DoubtReason] = [:]
 
-  /// The rows of other pages that an index contradicts.
+  /// The contradicted rows of other pages.
   private(set) var rows: [UInt32: Set<Int64>] = [:]
 
-  /// The pages all of whose rows an index that is whole has as they are.
+  /// The pages that an intact index fully confirms.
   private(set) var agreeing = PageSet()
 
-  /// A row that an index contradicts: it does not list it, or lists it otherwise.
   private struct Conflict {
     var leaf: UInt32
     var rowid: Int64
 
-    /// The page with the other entry; 0 where no entry has the row.
+    /// The page with a differing entry; 0 without an entry.
     var entryPage: UInt32
   }
 
   private var conflicts: [Conflict] = []
 
-  /// The rows that indexes contradict which have hardly any row of the table as it is, one list for each index.
+  /// The conflicts of each index that matches hardly any row.
   private var disowned: [[Conflict]] = []
 
-  /// How many indexes that are whole have most rows of the table as they are.
+  /// Intact indexes that match most rows.
   private var agreeingIndexes = 0
 
   init(_ context: RowContext, table: Int, leaves: [UInt32], indexes: [ComparableIndex]) {
@@ -113,10 +108,7 @@ struct IndexComparison {
 
   // MARK: Sums
 
-  /// The places of pages whose rows are not what an index that is whole has of them; of the others those are noted that
-  /// agree, and with more than one value.
-  ///
-  /// - Returns: those places, and whether every entry could be read.
+  /// Returns leaves with a nonzero sum; confirms the others if their values vary.
   private mutating func uneven(
     _ index: ComparableIndex
   ) throws(SalvageError) -> (suspects: [Int], isRead: Bool) {
@@ -135,7 +127,6 @@ struct IndexComparison {
     return (leaves.indices.filter { sums[$0] != 0 }, isRead)
   }
 
-  /// A number that only the same rowid with the same values gives.
   private static func mixed(_ rowid: Int64, _ key: Int?) -> Int {
     var hasher = Hasher()
     hasher.combine(rowid)
@@ -143,7 +134,6 @@ struct IndexComparison {
     return hasher.finalize()
   }
 
-  /// The place of the page that can have a rowid; nil where none can.
   private func place(of rowid: Int64) -> Int? {
     var low = 0
     var high = firstKeys.count
@@ -156,7 +146,7 @@ struct IndexComparison {
 
   // MARK: Single rows
 
-  /// What is known of a row that is looked at.
+  /// A row under comparison.
   private struct Looked {
     var leaf: UInt32
     var key: Int?
@@ -164,7 +154,7 @@ struct IndexComparison {
     var entryPage: UInt32 = 0
   }
 
-  /// Compares the rows of some pages with an index one by one, and keeps what it contradicts.
+  /// Compares rows with an index one by one, and keeps the conflicts.
   private mutating func look(at suspects: [Int], _ index: ComparableIndex, isWhole: Bool) throws(SalvageError) {
     var found: [Conflict] = []
     var compared = 0
@@ -195,8 +185,7 @@ struct IndexComparison {
         if !row.isListed { found.append(Conflict(leaf: row.leaf, rowid: rowid, entryPage: row.entryPage)) }
       }
     }
-    // Of an index whose tree leads to what it has of most rows the rest is believed; one that has nothing of them as it is
-    // says nothing of the rows.
+    // An index that matches most rows is believed for the rest; others are no evidence.
     let total = isWhole ? leaves.reduce(0) { $0 + crawl.map.cellCount($1) } : compared
     guard found.count * 2 <= total else {
       if isWhole, try tells(index) { disowned.append(found) }
@@ -209,10 +198,9 @@ struct IndexComparison {
 
   // MARK: Which page is at fault
 
-  /// Decides of each page with rows that are contradicted whether it, or the pages of the indexes, are of another time.
+  /// Decides for each contradicted page whether it or the index pages are of another time.
   ///
-  /// A page of rows of another time is contradicted by many pages of an index, and such a page of an index contradicts
-  /// many pages of rows.
+  /// An outdated leaf conflicts with many index pages; an outdated index page with many leaves.
   private mutating func settle() {
     var ofEntryPages: [UInt32: Int] = [:]
     var ofLeaves: [UInt32: [Int64: UInt32]] = [:]
@@ -223,7 +211,7 @@ struct IndexComparison {
     }
     for (leaf, rows) in ofLeaves {
       let own = rows.values.count { page in (ofEntryPages[page] ?? 0) <= rows.count }
-      // A single row is not the sign of a page of another time, unless it is all that the page has.
+      // A single row does not discredit a page, unless it is alone there.
       if own * 2 >= rows.count, rows.count > 1 || crawl.map.cellCount(leaf) == 1 {
         pages[leaf] = .contradicted
       } else {
@@ -232,8 +220,7 @@ struct IndexComparison {
     }
   }
 
-  /// Whether an index that has hardly any row of its table tells of the rows: not where it is empty, nor where its page is a
-  /// copy of another one.
+  /// Whether a hardly matching index is neither empty nor a copied page.
   private func tells(_ index: ComparableIndex) throws(SalvageError) -> Bool {
     let pages = crawl.trees[index.tree].leaves
     guard crawl.cellCount(ofIndex: index.tree) > 0 else { return false }
@@ -241,8 +228,8 @@ struct IndexComparison {
     return try PageTwins(crawl).twins(of: pages[0], in: crawl).isEmpty
   }
 
-  /// Decides where no index has the rows: several that say so are not all of another time, and of one and a single page
-  /// either may be.
+  /// Decides for rows without a matching index: several indexes prevail; with one index and one page, either may be
+  /// wrong.
   private mutating func settleDisowned() {
     guard agreeingIndexes == 0, agreeing.count == 0, disowned.count > 1 || disowned.count == 1 && leaves.count == 1
     else { return }
@@ -251,8 +238,9 @@ struct IndexComparison {
 
   // MARK: Rows and entries
 
-  /// Calls a function with each row of some pages that lies between its page's keys: the place of its page, its rowid, and
-  /// what stands for its values; nil for that where a value is not on the page.
+  /// Calls a function with each row in its page's key range.
+  ///
+  /// The key is a hash of the values, nil if one is on another page.
   private func forEachRow(
     on places: some Sequence<Int>, _ index: ComparableIndex, _ body: (Int, Int64, Int?) -> Void
   ) throws(SalvageError) {
@@ -265,7 +253,7 @@ struct IndexComparison {
     }
   }
 
-  /// What stands for the values that an index has of a row; nil where one of them is not on the row's page.
+  /// Returns a hash of the indexed values; nil if one is on another page.
   func key(of row: PageRows.Row, _ index: ComparableIndex) -> Int? {
     var hasher = Hasher()
     for field in index.fields {
@@ -284,7 +272,7 @@ struct IndexComparison {
     return hasher.finalize()
   }
 
-  /// The value of a column that was added after a row was written; nil where it is not known.
+  /// Returns the default of a column added after the row.
   private func addedValue(_ field: Int) -> Value? {
     guard let definition = crawl.trees[table].definition, definition.storedColumns.indices.contains(field) else {
       return nil
@@ -293,9 +281,9 @@ struct IndexComparison {
       ofColumn: definition.storedColumns[field], encoding: crawl.reader.layout.encoding)
   }
 
-  /// Calls a function with each entry of an index: the rowid, what stands for its values, and its page.
+  /// Calls a function with each entry.
   ///
-  /// - Returns: whether all of them could be read.
+  /// The key is a hash of the values. Returns whether all entries were readable.
   private func forEachEntry(
     of index: ComparableIndex, _ body: (Int64, Int?, UInt32) -> Void
   ) throws(SalvageError) -> Bool {
@@ -330,7 +318,7 @@ struct IndexComparison {
     return isRead
   }
 
-  /// Reads the record of an entry; false where a part of it cannot be read, or it is very long.
+  /// Reads an entry's record; false if incomplete or very long.
   func read(
     _ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]
   ) throws(SalvageError) -> Bool {

@@ -1,30 +1,29 @@
 internal import SQLiteFormat
 
-/// What an index is good for as a witness of rows that are not there.
+/// The value of an index as evidence of missing rows.
 enum IndexJudgement: Equatable {
-  /// Nothing speaks against its pages: they are in order, and every entry that can be held against a row agrees with it.
+  /// It is in order, and comparable entries agree with their rows.
   case own(IndexEvidence)
 
-  /// It contradicts itself: pages or entries are not in order, cannot be read, or are there twice. It tells nothing.
+  /// It has unordered, unreadable or duplicate pages or entries.
   case broken
 
-  /// It is whole and in order, lists rows that are not there, and contradicts those that are: one of the two is of another
-  /// time or place.
+  /// It is intact, but lists missing rows and contradicts present ones: either is of another time or place.
   case contradicting
 }
 
-/// What an index tells of the rows of its table.
+/// The information of an index on its table's rows.
 struct IndexEvidence: Equatable {
-  /// Whether its tree is whole, so that it lists every row that the table held; else it lists some of them.
+  /// Whether its tree is intact, so that it lists all rows.
   var isWhole: Bool
 
-  /// The rowids that it lists and no row has, in ascending order.
+  /// The listed rowids without a row, ascending.
   var missing: [Int64]
 }
 
-/// The order of the entries of an index, as far as they tell it themselves.
+/// Infers the order of an index's entries.
 ///
-/// Which way a column is sorted, and whether the case of letters counts, is what all entries so far allow.
+/// Sort directions and case sensitivity remain those that all entries allow.
 struct EntryOrder {
   private struct Directions: OptionSet {
     let rawValue: Int
@@ -38,17 +37,16 @@ struct EntryOrder {
   private var directions: [Directions]
   private var previous: [Value] = []
 
-  /// The order of entries with so many columns before the rowid.
   init(columns: Int) { directions = [Directions](repeating: .all, count: columns) }
 
-  /// Takes the next entry; false where it cannot stand behind the one before.
+  /// Takes the next entry; false if out of order.
   mutating func take(_ entry: [Value]) -> Bool {
     defer { previous = entry }
     guard previous.count == entry.count else { return previous.isEmpty }
     for (column, (before, after)) in zip(previous, entry).enumerated() {
       let sign = Self.compare(before, after, folding: false)
       guard sign != 0 else { continue }
-      // Entries with the same values are in the order of their rowids.
+      // Equal values are ordered by rowid.
       guard directions.indices.contains(column) else { return sign < 0 }
       let folded = Self.compare(before, after, folding: true)
       if sign > 0 { directions[column].remove(.ascending) } else { directions[column].remove(.descending) }
@@ -59,7 +57,7 @@ struct EntryOrder {
     return false
   }
 
-  /// Less than, equal to or more than 0, as SQLite sorts two values: NULL, numbers, text, bytes.
+  /// Compares two values as SQLite sorts: NULL, numbers, text, bytes.
   private static func compare(_ left: Value, _ right: Value, folding: Bool) -> Int {
     switch (left, right) {
     case (.integer(let left), .integer(let right)): return left < right ? -1 : left > right ? 1 : 0
@@ -92,9 +90,9 @@ struct EntryOrder {
 }
 
 extension RowContext {
-  /// Holds each index of a table whose entries can be compared with its rows against itself and against them.
+  /// Checks each comparable index of a table.
   ///
-  /// - Parameter limit: the highest rowid that the table ever gave; nil where nothing tells.
+  /// - Parameter limit: the highest assigned rowid, if known.
   func judgements(of table: Int, limit: Int64?) throws(SalvageError) -> [IndexJudgement] {
     let leaves = crawl.trees[table].leaves.filter { page in
       let fate = crawl.map.fate(page)
@@ -109,10 +107,10 @@ extension RowContext {
 }
 
 extension IndexComparison {
-  /// How many rowids that no row has are kept of an index; one that lists more tells nothing.
+  /// An index that lists more missing rowids is no evidence.
   private static let maximumMissing = 1 << 22
 
-  /// The rows of a table by their rowids, and by their rowids and values, as bits: a few of other rows look alike.
+  /// A lossy set of rowids, and of rowids with values.
   private struct RowBits {
     private var words: [UInt64]
 
@@ -137,16 +135,13 @@ extension IndexComparison {
       return words[place.word] & place.bit != 0
     }
 
-    /// Notes a row; nil stands for values that are not known.
     mutating func insert(_ rowid: Int64, _ key: Int?) {
       note(rowid)
       note(Entry(rowid: rowid, key: key))
     }
 
-    /// Whether a row has a rowid.
     func contains(_ rowid: Int64) -> Bool { has(rowid) }
 
-    /// Whether a row has a rowid and values.
     func contains(_ rowid: Int64, _ key: Int?) -> Bool { has(Entry(rowid: rowid, key: key)) }
 
     private struct Entry: Hashable {
@@ -155,7 +150,6 @@ extension IndexComparison {
     }
   }
 
-  /// What a walk over an index, in its order, has found.
   private struct Walk {
     var pages = PageSet()
     var order: EntryOrder
@@ -165,7 +159,7 @@ extension IndexComparison {
     var payload: [UInt8] = []
   }
 
-  /// Holds an index against itself and against the live rows of its table.
+  /// Checks an index against itself and the live rows.
   func judgement(of index: ComparableIndex, limit: Int64?) throws(SalvageError) -> IndexJudgement {
     let tree = crawl.trees[index.tree]
     guard let live = context.tables.live[table] else { return .broken }
@@ -189,7 +183,7 @@ extension IndexComparison {
     if walk.compared == 0, try isAnothers(index) { return .broken }
     let evidence = IndexEvidence(isWhole: tree.isComplete, missing: walk.missing)
     let differing = walk.differing + (tree.isComplete ? abs(count - walk.compared) : 0)
-    // Rows that are doubtful by themselves may be other than their entries.
+    // Doubtful rows may differ from their entries.
     let doubtful = context.tables.tallies[table].doubts.reduce(Int64(0)) { sum, doubt in
       doubt.key == .contradicted || doubt.key == .misplacedPage ? sum : sum + doubt.value
     }
@@ -197,7 +191,7 @@ extension IndexComparison {
     return .own(evidence)
   }
 
-  /// Whether the rows of another table are what an index has, none of whose entries can be held against rows of its own.
+  /// Whether an index without comparable rows matches the rows of another table.
   private func isAnothers(_ index: ComparableIndex) throws(SalvageError) -> Bool {
     guard let page = crawl.trees[index.tree].leaves.first else { return false }
     for other in crawl.trees.indices
@@ -209,7 +203,7 @@ extension IndexComparison {
     return false
   }
 
-  /// Follows an index down from a page, entry by entry in its order; false where that breaks off, or contradicts itself.
+  /// Walks an index; false if interrupted or contradictory.
   private func follow(
     _ page: UInt32, of index: ComparableIndex, depth: Int, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
   ) throws(SalvageError) -> Bool {
@@ -223,7 +217,6 @@ extension IndexComparison {
     guard try crawl.reader.readPlace(page, into: &buffer), let kind = PageKind(rawValue: buffer[0]), !kind.isTable,
       let count = buffer.span.uint16(at: 3)
     else { return false }
-    // No byte of a sound page belongs to two cells.
     var room = crawl.reader.usableSize
     for place in 0..<count {
       guard let offset = buffer.span.uint16(at: kind.headerLength + 2 * place),
@@ -244,7 +237,7 @@ extension IndexComparison {
     return try follow(buffer.span.uint32(at: 8) ?? 0, of: index, depth: depth + 1, rows, live, &walk)
   }
 
-  /// Holds an entry against the one before it and against its row; false where it cannot be one of the index.
+  /// Checks an entry against its predecessor and row.
   private func take(
     _ values: [Value], _ index: ComparableIndex, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
   ) throws(SalvageError) -> Bool {
@@ -255,7 +248,7 @@ extension IndexComparison {
       walk.missing.append(rowid)
       return walk.missing.count < Self.maximumMissing
     }
-    // A row that was found elsewhere than on a leaf of the table cannot be held against its entry.
+    // Only rows on the table's leaves are comparable.
     guard rows.contains(rowid) else { return true }
     walk.compared += 1
     var hasher = Hasher()

@@ -1,17 +1,15 @@
 internal import SQLiteFormat
 
-/// The third phase: takes rows that are lost in their table from its indexes, or from free space where an index says that
-/// they exist, and counts those that are nowhere.
+/// Phase 3: restores lost rows from indexes, or from free space if an index lists them, and counts the rest exactly.
 ///
-/// In: the trees of indexes, and which rows the live tables have. Out: more live rows, and exact numbers of lost ones.
-/// Only pages that the index's own tree leads to count: an index page that no tree claims may be an old one.
+/// Only an index's own tree counts, since unclaimed pages may be obsolete.
 struct IndexedRows {
   let context: RowContext
 
   private var tables: RowTables { context.tables }
   private var trees: [Tree] { context.tables.trees }
 
-  /// Looks at the indexes of every table that lost rows, or has fewer than an index of it has entries.
+  /// Checks the indexes of tables with losses, or with fewer rows than entries.
   func run() throws(SalvageError) {
     var limits: KeyLimits?
     for table in trees.indices where trees[table].kind == .table && tables.live[table] != nil {
@@ -20,21 +18,21 @@ struct IndexedRows {
         let definition = trees[table].definition
       else { continue }
       if limits == nil { limits = try KeyLimits(context.crawl) }
-      // Rows that an index gave agree with it, so it is held against the others before.
+      // Rebuilt rows agree with their index, so check it first.
       let name = tables.tallies[table].name
-      // A table with rows has given rowids, whatever was noted.
+      // A table with rows has assigned rowids, whatever was noted.
       let limit = tables.tallies[table].recovered == 0 ? limits?.noted(ofTable: name) : limits?.limit(ofTable: name)
       let judgements = try context.judgements(of: table, limit: limit)
       let whole = try wholeIndexes(of: table)
       let isDisputed = Set(whole.map(\.count)).count > 1
-      // Where no page is missing, an index alone may be what is of another time or place.
+      // Without missing pages, the index itself may be of another time or place.
       let isEmpty = tables.tallies[table].recovered == 0
       let isBelieved = isMissing || !isDisputed && (!isEmpty || whole.count > 1)
       if isBelieved { try rebuild(table, definition) }
       if let best = whole.max(by: { $0.count < $1.count }), best.count > tables.tallies[table].recovered,
         isBelieved || !isDisputed
       {
-        // A deleted row is in no index, so none comes back this way.
+        // No index lists a deleted row, so none returns this way.
         try context.recoverFromFreeSpace(
           of: table, try context.crawl.missingRowids(of: table, by: best.index, tables),
           reason: "an index lists it, and only the free space of a page still has it")
@@ -43,7 +41,7 @@ struct IndexedRows {
     }
   }
 
-  /// The indexes of a table that are whole and have an entry for each of its rows, with the numbers of their entries.
+  /// Returns the intact full indexes with their entry counts.
   private func wholeIndexes(of table: Int) throws(SalvageError) -> [(index: Int, count: Int64)] {
     var whole: [(index: Int, count: Int64)] = []
     for index in trees.indices where trees[index].table == table && trees[index].isComplete {
@@ -52,14 +50,14 @@ struct IndexedRows {
     return whole
   }
 
-  /// Rebuilds rows from the indexes of a table that cover it.
+  /// Rebuilds rows from covering indexes.
   private func rebuild(_ table: Int, _ definition: TableDefinition) throws(SalvageError) {
     for index in trees.indices where trees[index].table == table && trees[index].isWalked {
       if covers(trees[index], definition) { try rebuild(table, from: index, definition) }
     }
   }
 
-  /// Counts the rows that indexes list and that are nowhere: an index that is whole has exactly one entry for each row.
+  /// Counts listed rows found nowhere.
   private func count(_ table: Int, _ judgements: [IndexJudgement]) throws(SalvageError) {
     guard let live = tables.live[table] else { return }
     var found: [IndexEvidence] = []
@@ -73,7 +71,7 @@ struct IndexedRows {
     tables.tallies[table].listed = Set(found.flatMap(\.missing)).sorted()
     let whole = found.filter(\.isWhole)
     guard let most = whole.max(by: { $0.missing.count < $1.missing.count }) else {
-      // Where none of the rows is doubtful for it, the index is at fault.
+      // If the index made no row doubtful, the index is at fault.
       let doubts = tables.tallies[table].doubts
       let areDoubtful = doubts[.contradicted, default: 0] + doubts[.misplacedPage, default: 0] > 0
       tables.tallies[table].isContradicted = areDoubtful && judgements.contains(.contradicting)
@@ -86,7 +84,7 @@ struct IndexedRows {
     tables.tallies[table].onLostPages = lost - tables.tallies[table].destroyed
   }
 
-  /// Whether every stored column of a table is in an index.
+  /// Whether an index has every stored column.
   private func covers(_ index: Tree, _ definition: TableDefinition) -> Bool {
     definition.storedColumns.allSatisfy { place in
       place == definition.rowidAlias
@@ -110,7 +108,7 @@ struct IndexedRows {
     let order = definition.storedColumns.filter { $0 != definition.rowidAlias }.compactMap { place in
       columns.firstIndex { $0.map { isSame($0, definition.columns[place].name) } ?? false }
     }
-    // The index is then known only by rows that may be another table's.
+    // The index is then attributed by rows that may be another table's.
     let isLikened = trees[table].leaves.contains { context.crawl.likened.contains($0) }
     var payload: [UInt8] = []
     try context.crawl.forEachEntry(of: index) { record, cell, page throws(SalvageError) in
@@ -137,7 +135,7 @@ struct IndexedRows {
 }
 
 extension Crawl {
-  /// Whether an index of a table that is whole has more entries than so many rows.
+  /// Whether an intact index has more entries than `rows`.
   fileprivate func hasIndex(of table: Int, above rows: Int64) -> Bool {
     guard trees[table].isListed, trees[table].hasRowids else { return false }
     return trees.indices.contains { place in
@@ -147,10 +145,10 @@ extension Crawl {
     }
   }
 
-  /// The most missing rows that are looked for in free space.
+  /// The most missing rows searched in free space.
   static let maximumMissing = 1 << 20
 
-  /// The rowids that an index lists, that the live table lacks, and that no row has which was set aside.
+  /// Returns listed rowids that are neither live nor set aside.
   func missingRowids(of table: Int, by index: Int, _ tables: RowTables) throws(SalvageError) -> Set<Int64> {
     guard let live = tables.live[table] else { return [] }
     let place = trees[index].indexedColumns.count
@@ -167,9 +165,9 @@ extension Crawl {
     return missing
   }
 
-  /// Reads the entries of an index that are whole on the pages that its tree leads to.
+  /// Reads the intact entries on an index's own pages.
   ///
-  /// - Parameter body: what is done with an entry's record, its cell and its page; false ends it.
+  /// - Parameter body: returns false to stop.
   func forEachEntry(
     of index: Int, _ body: (Record, LeafCell, UInt32) throws(SalvageError) -> Bool
   ) throws(SalvageError) {
@@ -192,7 +190,6 @@ extension Crawl {
 }
 
 extension OutputTable {
-  /// Whether no row has a rowid, neither here nor among others.
   fileprivate func lacks(_ rowid: Int64, _ others: Set<Int64>) throws(SalvageError) -> Bool {
     guard !others.contains(rowid) else { return false }
     return try !hasRow(rowid)

@@ -1,66 +1,51 @@
 import SQLiteFormat
 
-/// Puts rows with long values together and writes them; those that cannot be written yet are kept for later.
+/// Assembles and writes rows with long values, or keeps them for later.
 struct LongRows {
-  /// What was found out about a row whose pages were in doubt.
+  /// The verdict on a row with uncertain pages.
   enum Verdict {
-    /// Nothing more than the row itself tells.
     case none
 
-    /// It is to be believed, and something is to be noted of it.
     case believed(remark: String)
 
-    /// It is not to be believed, so that it is no live one.
     case disputed(reason: String)
   }
 
   private enum Assembly {
     case whole(OverflowChains.Chain)
 
-    /// Something else leads to a page of it.
     case contested
 
-    /// As long as it should be, and its chain leads on.
+    /// It is complete, but its chain continues.
     case leadingOn(OverflowChains.Chain)
 
-    /// A part of it cannot be read, and why.
     case partial(reason: String)
 
-    /// What was found of it was never committed.
     case uncommitted
   }
 
   let context: RowContext
 
-  /// The rows that are not written yet.
   var pending = PendingRows()
 
-  /// Whether a long value goes on behind the end of the database, where only a transaction that did not end can have put
-  /// it.
+  /// Whether a long value extends beyond the database, which only an unfinished transaction writes.
   private(set) var goBehindEnd = false
 
   init(_ context: RowContext) { self.context = context }
 
-  /// Writes a row for the first time, or after more was found out about pages in general; false where it did not become a
-  /// live one.
+  /// Writes a row; false if it did not become live.
   mutating func write(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
   ) throws(SalvageError) -> Bool {
     try write(row, bytes, &payload, claim: firstClaim(of: row.tree), .none)
   }
 
-  /// The claim of a row of which nothing has been decided: it yields as long as there is room for those that do.
+  /// Returns the initial claim, which yields to rivals while there is room for them.
   func firstClaim(of tree: Int) -> OverflowChains.Claim {
     pending.hasRoomForRivals ? .unlessContested(tree: tree) : .decided(tree: tree)
   }
 
-  /// Writes a row; false where it did not become a live one.
-  ///
-  /// - Parameters:
-  ///   - bytes: its page.
-  ///   - payload: room for its bytes.
-  ///   - claim: what becomes of its overflow pages.
-  ///   - verdict: what was found out about the row.
+  /// Writes a row; false if it did not become live.
   mutating func write(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], claim: OverflowChains.Claim, _ verdict: Verdict
   ) throws(SalvageError) -> Bool {
@@ -95,7 +80,7 @@ struct LongRows {
     }
   }
 
-  /// Keeps a row apart whose rowid contradicts those beside it, as far as it can be put together.
+  /// Sets aside a row with a rowid that contradicts its neighbors.
   mutating func keepOutOfOrder(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], reason: String
   ) throws(SalvageError) {
@@ -124,26 +109,22 @@ struct LongRows {
     }
   }
 
-  /// Keeps a row apart of which a part is lost or not to be believed.
+  /// Sets aside an incomplete or disbelieved row.
   ///
-  /// - Parameters:
-  ///   - payload: what there is of it.
-  ///   - keepsPart: whether what is left of it is a live row, if no other version of it is found.
+  /// - Parameter keepsPart: whether its remains become live if no other version exists.
   private func keepApart(
     _ row: FoundRow, _ payload: [UInt8], _ reason: String, keepsPart: Bool
   ) throws(SalvageError) {
-    // Where pages changed places, or something else leads to them too, only what is on the row's own page is its for sure.
+    // With moved or contested pages, only the row's local part is certain.
     let isSure = !context.chains.checksSwaps && context.crawl.map.contested.count == 0
     let isCut = payload.count < row.cell.length
     let known = isSure && isCut ? payload : Array(payload.prefix(row.cell.local))
     try keepApart(row, keepsPart ? known : [], whole: payload, reason)
   }
 
-  /// Keeps a row apart, and what is left of it as a live row.
+  /// Sets a row aside, and keeps its remains as a live row.
   ///
-  /// - Parameters:
-  ///   - part: the beginning of the row that is to be believed; empty for none.
-  ///   - payload: all that there is of it.
+  /// - Parameter part: the credible beginning; empty if the row has no such part.
   private func keepApart(
     _ row: FoundRow, _ part: [UInt8], whole payload: [UInt8], _ reason: String
   ) throws(SalvageError) {
@@ -156,10 +137,10 @@ struct LongRows {
     try context.tables.keepPart(of: row, record)
   }
 
-  /// Whether a row is to be believed whose last overflow page leads on, though the row ends there: SQLite does not look at
-  /// that number, and one wrong bit makes it of zero.
+  /// Whether to believe a complete row with a chain that continues.
   ///
-  /// Where it leads to a page that nothing else has, the page may be another one's, and the rest stand there.
+  /// SQLite ignores the final link, and one bit flip makes it nonzero. A link to an unowned page suggests that the last
+  /// page is another row's.
   private func isBelievable(_ chain: OverflowChains.Chain, _ payload: [UInt8]) -> Bool {
     guard !context.chains.checksSwaps, !chain.places.contains(where: context.crawl.map.contested.contains),
       RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: context.reader.layout.encoding)
@@ -171,7 +152,6 @@ struct LongRows {
     }
   }
 
-  /// Writes a row whose last overflow page leads on.
   private func write(
     _ row: FoundRow, _ payload: [UInt8], leadingOn chain: OverflowChains.Chain
   ) throws(SalvageError) -> Bool {
@@ -179,7 +159,7 @@ struct LongRows {
     var doubtful = row
     if row.doubtReason == nil { doubtful.doubtReason = .longValue }
     guard try context.tables.write(doubtful, payload.span) else { return false }
-    // Another reason is noted by the phase that found the row.
+    // The phase that found the row notes other reasons.
     guard row.doubtReason == nil else { return true }
     try context.tables.noteDoubt(
       .longValue, row: row.cell.rowid, of: row.tree,
@@ -189,7 +169,7 @@ struct LongRows {
     return true
   }
 
-  /// Keeps a row that could be put together, where pages are known to have changed places; whether it does.
+  /// Keeps an assembled row if pages are known to have moved.
   private mutating func keepWaiting(_ row: FoundRow, _ payload: [UInt8], _ chain: OverflowChains.Chain) -> Bool {
     guard context.chains.checksSwaps, pending.waiting.count < PendingRows.limit,
       let end = ChainEnd(
@@ -201,49 +181,43 @@ struct LongRows {
   }
 }
 
-/// The rows with long values that are not written at the first try, because the pages of others may tell more of them.
+/// Rows to be written after others' pages were read.
 struct PendingRows {
-  /// How many of a kind are kept at most.
   static let limit = 1 << 17
 
-  /// Rows whose long values could not be put together.
   private(set) var broken: [FoundRow] = []
 
-  /// Rows that are whole with a page that something else leads to as well, and of which it is not decided yet whose it is.
+  /// Intact rows with a contested page.
   private(set) var rivals: [FoundRow] = []
 
-  /// Rows that are whole, and are looked at together before they are written, because pages changed places.
+  /// Intact rows to be checked, because pages moved.
   var waiting: [WaitingRow] = []
 
-  /// Whether rows that cannot be put together are kept for another try; there is none behind the last one.
+  /// False after the last attempt.
   var hasTriesLeft = true
 
-  /// Keeps a row that could not be put together for another try; false where there is none, or no room.
+  /// False without attempts or room.
   mutating func keepBroken(_ row: FoundRow) -> Bool {
     guard hasTriesLeft, broken.count < Self.limit else { return false }
     broken.append(row)
     return true
   }
 
-  /// Keeps a row with a page that something else leads to.
   mutating func keepRival(_ row: FoundRow) { rivals.append(row) }
 
-  /// Whether there is room for another rival; where there is none, rows get the pages that they lead to.
+  /// Without room, rows get the pages they link to.
   var hasRoomForRivals: Bool { rivals.count < Self.limit }
 
-  /// The rows that could not be put together, which are kept no longer.
   mutating func takeBroken() -> [FoundRow] {
     defer { broken = [] }
     return broken
   }
 
-  /// The rivals, which are kept no longer.
   mutating func takeRivals() -> [FoundRow] {
     defer { rivals = [] }
     return rivals
   }
 
-  /// The rows that wait, which are kept no longer.
   mutating func takeWaiting() -> [WaitingRow] {
     defer { waiting = [] }
     return waiting

@@ -1,19 +1,14 @@
 internal import SQLiteFormat
 
-/// The first phase: reads the pages of each table and writes their rows.
-///
-/// In: the pages of each tree. Out: rows in their tables or beside them, the rows with long values that are not decided yet,
-/// and what was wrong with pages.
+/// Phase 1: reads each table's pages, writes their rows, keeps undecided long rows, and records page damage.
 struct PageReading {
   let context: RowContext
 
-  /// The rows with long values.
   private(set) var longRows: LongRows
 
-  /// What was wrong with pages that rows were read from.
   private(set) var wounds = PageWounds()
 
-  /// The values of the table that is being read that one wrong bit may have made of usual ones.
+  /// The values one bit flip away from usual ones.
   private var flippable = FlippableValues()
 
   private var tables: RowTables { context.tables }
@@ -24,9 +19,7 @@ struct PageReading {
     longRows = LongRows(context)
   }
 
-  /// Reads all tables.
-  ///
-  /// - Parameter progress: called with the number of pages done since the last call.
+  /// - Parameter progress: called with the number of pages since the last call.
   mutating func run(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
     for index in tables.trees.indices where tables.live[index] != nil {
       try read(tree: index, progress: progress)
@@ -51,9 +44,9 @@ struct PageReading {
     for row in flippable.takeSingle() { try tables.noteDoubt(.unusualValue, of: row) }
   }
 
-  /// The pages of a table in the order in which they are read.
+  /// Returns a table's pages in reading order.
   ///
-  /// What a tree claims goes before what was placed by evidence, so that it wins where both have a row.
+  /// Pages of the tree precede placed ones, and win for duplicate rows.
   private func pages(of index: Int) -> [UInt32] {
     let tree = context.crawl.trees[index]
     let map = context.crawl.map
@@ -69,21 +62,20 @@ struct PageReading {
 
   // MARK: One page
 
-  /// Whether most rows of the page at hand have values that its table is not declared for, and fit another one.
+  /// Whether most rows violate the declaration and fit another table.
   private var isLikeAnother = false
 
   private struct Taken {
-    /// How many of its rows became live ones.
     var rows = 0
 
-    // Rows that were found by their content come in any order.
+    // Rows found by content come in any order.
     var first = Int64.max
     var last = Int64.min
 
-    /// Those of them that are doubtful where not all of the page's are.
+    /// The doubtful rows, unless the whole page is.
     var doubtful: [FoundRow] = []
 
-    /// Why all of them are doubtful; nil where some are not, or for different reasons.
+    /// The reason shared by all rows, if any.
     var commonDoubt: DoubtReason? {
       guard doubtful.count == rows, let reason = doubtful.first?.doubtReason else { return nil }
       return doubtful.allSatisfy { $0.doubtReason == reason } ? reason : nil
@@ -121,10 +113,10 @@ struct PageReading {
     if fate == .damaged { wounds.noteUnusable(page, scan) } else { wounds.note(page, scan) }
   }
 
-  /// What becomes of rows on a page that do not fit its table.
+  /// Returns the treatment of misfit rows.
   ///
-  /// Where the tree leads to the page, that decides. On a page that was given to a table because its rows are like that
-  /// table's, rows that are not are none of it; and where the page was found by its content, nothing else is believed.
+  /// A tree's own page belongs to the table. Misfits on a page attributed by likeness are not the table's; on one found
+  /// by content they are not believed.
   private func admission(ofPage page: UInt32, _ tree: Tree) -> LeafScan.Admission {
     switch context.crawl.map.fate(page) {
     case .tree: context.isSound || tree.hasRowids && tree.isComplete ? .all : tree.hasRowids ? .mostlyUsual : .misfits
@@ -133,7 +125,7 @@ struct PageReading {
     }
   }
 
-  /// Whether the rows of a page are much more like those of another table than like those of its own, by their classes.
+  /// Whether a page's storage classes suit another table much better.
   private func isLike(anotherTreeThan index: Int, _ bytes: Span<UInt8>, start: Int) -> Bool {
     let tree = tables.trees[index]
     let other = context.crawl.choice(of: bytes, start: start, hasRowids: tree.hasRowids) { place in
@@ -148,9 +140,9 @@ struct PageReading {
     _ scan: LeafScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
   ) throws(SalvageError) {
     let pageDoubt = context.crawl.doubtReason(ofPage: page, tree: index) ?? (isLikeAnother ? .unusualValue : nil)
-    // Where all rows of the page are doubtful, it does not matter which of them have another reason too.
+    // In an entirely doubtful page, other reasons do not matter.
     let columns = pageDoubt == nil ? context.crawl.trees[index].doubt : nil
-    // SQLite lets any value stand in any column; where nothing else is wrong, that alone makes none doubtful.
+    // SQLite allows any value in any column; that alone is no doubt.
     let areBelieved =
       context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged
       && !scan.isOutOfOrder
@@ -161,7 +153,7 @@ struct PageReading {
       var suspects: [RecordShape.Flippable] = []
       if cell.isUnusual, areBelieved, !cell.hasReservedTypes {
         suspects = tables.trees[index].shape.flippable(bytes, cell)
-        // Whether a row with a long value becomes a live one is not known yet.
+        // Whether a row with a long value becomes live is still unknown.
         row.cell.isUnusual = cell.overflow != 0 && !suspects.isEmpty
       }
       let isConfused = columns?.concerns(cell, bytes, encoding: reader.layout.encoding) ?? false
@@ -178,9 +170,7 @@ struct PageReading {
     try note(taken, page: page, tree: index, pageDoubt)
   }
 
-  /// Notes where the rows of a page came from, and those of them that are doubtful.
-  ///
-  /// A page all of whose rows are doubtful is one note, and no row has one of its own.
+  /// Notes the origin and doubts of a page's rows, once for an entirely doubtful page.
   private func note(
     _ taken: Taken, page: UInt32, tree index: Int, _ pageDoubt: DoubtReason?
   ) throws(SalvageError) {
@@ -213,7 +203,6 @@ struct PageReading {
 
   // MARK: One row
 
-  /// Writes a row; false where it did not become a live one.
   @inline(__always)
   private mutating func write(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
@@ -250,15 +239,15 @@ struct PageReading {
       reason: reason)
   }
 
-  /// Whether a row belongs to its table although its entity number is of none: all trees are sound, so that the row is
-  /// where it should be, and the table has rows of one entity alone, which is how Core Data reads it.
+  /// Whether a row with an invalid entity number belongs to its table: all trees are sound and the table has one
+  /// entity, as Core Data reads it.
   private func isOfSoleEntity(_ row: FoundRow, _ bytes: Span<UInt8>) -> Bool {
     let tree = tables.trees[row.tree]
     guard context.isSound, tree.isListed, let others = tree.otherNumbers else { return false }
     return tree.shape.entityNumber(bytes, row.cell).map { !others.contains($0) } ?? true
   }
 
-  /// Keeps a row apart whose entity number is none of its table's.
+  /// Sets aside a row with an invalid entity number.
   private func keepUnknown(_ row: FoundRow, _ bytes: Span<UInt8>) throws(SalvageError) {
     var payload = context.localPart(of: row.cell, bytes)
     var isWhole = true
@@ -266,7 +255,7 @@ struct PageReading {
       let outcome = try context.complete(&payload, of: row.cell, claim: longRows.firstClaim(of: row.tree))
       isWhole = if case .whole = outcome { true } else { false }
     }
-    // What was found whole is not lost.
+    // An intact row is not lost.
     if isWhole, tables.trees[row.tree].hasRowids {
       tables.tallies[row.tree].ofUnknownEntity.insert(row.cell.rowid)
     } else {
@@ -277,20 +266,18 @@ struct PageReading {
   }
 }
 
-/// Values that a single wrong bit may have made of usual ones: one that is alone in its column is doubtful, and where
-/// several rows have such values they are what the app wrote.
+/// Values one bit flip away from usual ones: doubtful if unique in the column, else the app's own.
 private struct FlippableValues {
-  /// The only row with such a value in a column; nil where there are several.
+  /// The only row with a value; nil for several.
   private var rows: [RecordShape.Flippable: FoundRow?] = [:]
 
-  /// Notes the values of a live row.
   mutating func note(_ values: [RecordShape.Flippable], of row: FoundRow) {
     for value in values {
       if rows[value] == nil { rows[value] = .some(row) } else { rows[value] = .some(nil) }
     }
   }
 
-  /// The rows with a value that no other row has the like of, each once; what was noted is forgotten.
+  /// Returns and forgets the rows with a unique such value.
   mutating func takeSingle() -> [FoundRow] {
     defer { rows = [:] }
     var seen: Set<Int64> = []

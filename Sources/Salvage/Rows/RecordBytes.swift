@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// Records made from values, for rows that do not stand as records in the evidence.
+/// Encodes records that the evidence lacks.
 package enum RecordBytes {
-  /// Encodes the stored columns of a row, the rowid's alias as NULL.
+  /// Encodes a row's stored columns, the rowid alias as NULL.
   static func encode(
     _ values: [Value], alias: Int?, _ definition: TableDefinition, into payload: inout [UInt8]
   ) {
@@ -24,8 +24,7 @@ package enum RecordBytes {
     payload += body
   }
 
-  /// A record of what is left of one that is cut off: text as far as it goes, NULL for binary data that is cut and for all
-  /// that comes after; nil where not even the header is whole.
+  /// Returns a truncated record with partial text and NULL for other missing fields; nil without a complete header.
   static func part(_ beginning: [UInt8], encoding: TextEncoding) -> [UInt8]? {
     let bytes = beginning.span
     var offset = 0
@@ -55,12 +54,12 @@ package enum RecordBytes {
     return record(header, body)
   }
 
-  /// A text that may be cut off within a character, without that character's beginning.
+  /// Removes an incomplete character from a text's end.
   private static func wholeCharacters(_ text: ArraySlice<UInt8>, _ encoding: TextEncoding) -> ArraySlice<UInt8> {
     var text = text
     switch encoding {
     case .utf8:
-      // At most three bytes go before the one that a character would end with.
+      // At most three bytes precede the last byte of a character.
       var behind = 0
       while behind < min(4, text.count) {
         let byte = text[text.endIndex - 1 - behind]

@@ -1,33 +1,27 @@
 internal import SQLiteFormat
 
-/// What all phases of recovering rows work on: the pages, whose they are, and the tables that the rows go into.
-///
-/// The phases change two things in it: which pages rows claim for their long values, and what is written. Nothing in it
-/// tells a phase how to work.
+/// The shared state of all recovery phases: pages, owners and output tables.
 final class RowContext {
-  /// The pages and the trees; rows claim overflow pages in its map.
+  /// Its map records claims on overflow pages.
   var crawl: Crawl
 
   let reader: PageReader
 
-  /// The overflow pages of rows.
   let chains: OverflowChains
 
   let tables: RowTables
 
-  /// Whether no place of a tree lacks its page, so that the trees decide which rows are a table's.
+  /// Whether every tree is complete.
   let isSound: Bool
 
-  /// Well-formed records on the pages of tables that cannot be rows of those.
+  /// Well-formed records alien to their table.
   private(set) var misfits: [Misfit] = []
 
-  /// A record on the page of a table that cannot be a row of it.
   struct Misfit {
     var page: UInt32
 
     var cell: LeafCell
 
-    /// The fields of its record.
     var fields: Int
   }
 
@@ -44,24 +38,23 @@ final class RowContext {
     self.crawl = crawl
   }
 
-  /// Keeps records of a page that cannot be rows of its table; returns how many there was room for.
+  /// Returns the number kept.
   func keep(_ found: [LeafScan.Misfit], of page: UInt32) -> Int {
     let kept = found.prefix(Self.misfitLimit - misfits.count)
     misfits += kept.map { Misfit(page: page, cell: $0.cell, fields: $0.fields) }
     return kept.count
   }
 
-  /// Where the header of a page of rows begins: behind that of the database on page 1, unless page 1 is a copy of another.
+  /// Returns the offset after the database header on page 1, unless that is a copy of another page.
   func start(of page: UInt32, _ bytes: Span<UInt8>) -> Int {
     page == 1 && bytes[0] != PageKind.tableLeaf.rawValue ? DatabaseHeader.length : 0
   }
 
-  /// The kind that a page of rows or entries has by the survey of pages.
   func kind(of page: UInt32, hasRowids: Bool) -> PageKind {
     hasRowids ? .tableLeaf : crawl.map.look(page) == .indexInterior ? .indexInterior : .indexLeaf
   }
 
-  /// The pages that look like overflow and belong to no one.
+  /// Returns overflow-like pages without an owner.
   func abandonedPages() -> [UInt32] {
     guard crawl.map.pageCount >= 2 else { return [] }
     var pages: [UInt32] = []
@@ -75,12 +68,11 @@ final class RowContext {
     return pages
   }
 
-  /// The part of a row that is on its page.
   func localPart(of cell: LeafCell, _ bytes: Span<UInt8>) -> [UInt8] {
     Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
   }
 
-  /// Puts the rest of a row behind the part that is on its page.
+  /// Appends the overflow chain of a row to its local part.
   func complete(
     _ payload: inout [UInt8], of cell: LeafCell, claim: OverflowChains.Claim = .none
   ) throws(SalvageError) -> OverflowChains.Outcome {
@@ -89,12 +81,9 @@ final class RowContext {
 }
 
 extension RowContext {
-  /// Takes rows from the free space of a table's pages that are known to exist: cells that were moved to a page which was
-  /// never written, or is lost.
+  /// Recovers known missing rows from free space, moved to a page that is lost or was never written.
   ///
-  /// - Parameters:
-  ///   - missing: their rowids.
-  ///   - reason: how it is known, in words for the notes.
+  /// - Parameter reason: the evidence, for the notes.
   func recoverFromFreeSpace(of table: Int, _ missing: Set<Int64>, reason: String) throws(SalvageError) {
     guard !missing.isEmpty, let live = tables.live[table] else { return }
     let tree = tables.trees[table]
@@ -118,7 +107,7 @@ extension RowContext {
     }
   }
 
-  /// The whole record of a row in free space; nil where its rest cannot be read.
+  /// Returns a free-space row's record; nil if incomplete.
   func complete(
     _ deleted: FreeSpaceScan.DeletedRecord, claim: OverflowChains.Claim = .none
   ) throws(SalvageError) -> [UInt8]? {
@@ -133,7 +122,7 @@ extension RowContext {
 }
 
 extension RowContext {
-  /// Estimates the rows of a table's pages that are gone, by the mean of those that are there and the width of the gap.
+  /// Estimates lost rows by the mean per page and the gap's width.
   func estimateLoss(of index: Int) {
     let tree = crawl.trees[index]
     guard tree.hasRowids || !tree.gaps.isEmpty else { return }
@@ -144,16 +133,16 @@ extension RowContext {
     }
     let mean = max(1, (tables.tallies[index].recovered + Int64(pageCount) - 1) / Int64(pageCount))
     for gap in tree.gaps where gap.page > 0 {
-      // A gap into which a page was placed is filled.
+      // A placed page fills the gap.
       let isFilled = reader.moved[gap.page] != nil || crawl.map.fate(gap.page) == .placed
       guard !isFilled, crawl.map.fate(gap.page) != .damaged || crawl.map.look(gap.page) != .broken else { continue }
       let (width, overflow) = gap.upTo.subtractingReportingOverflow(gap.above)
-      // Only rowids bound how many rows there was room for.
+      // Only rowids bound the number of rows.
       tables.tallies[index].onLostPages += overflow || !tree.hasRowids ? mean : min(mean, max(0, width))
     }
   }
 
-  /// The rows of lost inner pages of a tree without rowids, where the pages below them were found: one less than those are.
+  /// Returns the rows of lost interior pages without rowids: one less than the found children.
   private func rowsInLostInnerPages(of tree: Tree) -> Int64? {
     let found = tree.innerPages.filter { crawl.map.fate($0) == .placed }.count
     let leaves = tree.leaves.filter { crawl.map.fate($0) == .placed }.count

@@ -1,22 +1,18 @@
 internal import SQLiteFormat
 
-/// Takes the rows from the pages of each table and writes them, phase by phase.
+/// Recovers and writes rows in phases.
 struct RowRecovery {
   private let context: RowContext
   private var deleted: DeletedRows { DeletedRows(context: context) }
   private var uncommitted: UncommittedRows { UncommittedRows(context: context) }
 
-  /// - Parameters:
-  ///   - crawl: the pages and whose they are.
-  ///   - tables: where the rows go; it has the tables of live ones.
   init(_ crawl: Crawl, into tables: RowTables) { context = RowContext(crawl, tables) }
 
-  /// Runs all phases but the last, that of deleted rows.
+  /// Runs all phases but the last.
   ///
   /// - Parameters:
-  ///   - findsDeleted: whether that one comes.
-  ///   - progress: called with the number of pages done since the last call, and between phases with 0, so that the caller
-  ///     can end it.
+  ///   - findsDeleted: whether that one follows.
+  ///   - progress: called with the pages since the last call, 0 between phases.
   func run(
     findsDeleted: Bool, progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> RowOutcome {
@@ -32,20 +28,19 @@ struct RowRecovery {
       unplacedEntries: unplaced.entries, remarks: remarks)
   }
 
-  /// Runs the last phase: writes deleted rows and those that were never committed.
+  /// Runs the last phase: deleted and uncommitted rows.
   func addDeleted() throws(SalvageError) {
     try deleted.write()
     try uncommitted.keepApart()
   }
 
-  /// Runs only the phases that decide whose the overflow pages are.
   func claims(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) -> RowOutcome {
     let (wounds, _) = try live(progress: progress)
     return RowOutcome(
       crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: 0, unplacedEntries: 0, remarks: [])
   }
 
-  /// The first two phases: live rows, those with long values last.
+  /// Runs the first two phases: live rows, long ones last.
   private func live(
     progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> (wounds: PageWounds, goBehindEnd: Bool) {
@@ -59,73 +54,61 @@ struct RowRecovery {
   }
 }
 
-/// What came of recovering rows.
 struct RowOutcome {
-  /// The pages and whose they are, the overflow pages of rows among them.
+  /// The pages and owners, including overflow pages.
   let crawl: Crawl
 
-  /// What was written, and the account of each table.
   let tables: RowTables
 
-  /// What was wrong with pages that rows were read from.
   let wounds: PageWounds
 
-  /// Rows that fit no table.
   let unplacedRows: Int64
 
-  /// Entries of indexes that no root leads to, or rows of tables without rowids that nothing tells of.
+  /// Entries of stray index pages, or rows of unknown tables without rowids.
   let unplacedEntries: Int64
 
-  /// What is to be said of the files, in words for the report; each means that something may be missing.
+  /// Remarks for the report; each means a possible loss.
   let remarks: [String]
 
   var reader: PageReader { crawl.reader }
 
-  /// The account of each table.
   var tallies: [TableTally] { tables.tallies }
 
-  /// The tables of live rows.
   var live: [OutputTable?] { tables.live }
 
-  /// The database that the rows are in.
   var database: OutputDatabase { tables.database }
 }
 
-/// What was wrong with pages, noted while their rows were read.
+/// The damage of pages, recorded while reading.
 struct PageWounds {
-  /// What was wrong with one page.
   struct Wound {
-    /// Cell pointers that led to nothing.
     var badPointers: Int
 
-    /// Those of them that led to a record, but to none of the table.
+    /// Those that led to a record of another table.
     var unfitting: Int
 
-    /// All cell pointers of the page.
     var pointers: Int
 
-    /// Whether a sector of it is lost.
+    /// Whether a sector is lost.
     var isTorn: Bool
 
-    /// Rows whose keys contradict those beside them.
+    /// Rows with keys that contradict their neighbors.
     var outOfOrder: Int
   }
 
-  /// The most pages that are noted.
+  /// The limit of recorded pages.
   static let limit = 1 << 18
 
-  /// The wounds of pages whose header is sound, by page.
+  /// Damage of pages with sound headers.
   private(set) var pages: [UInt32: Wound] = [:]
 
-  /// Pages whose header cannot be used, and that had no other rows than those that were found.
+  /// Unusable pages without further rows.
   private(set) var accountedFor: Set<UInt32> = []
 
-  /// Takes down a page whose header cannot be used.
   mutating func noteUnusable(_ page: UInt32, _ scan: LeafScan) {
     if scan.isMended, scan.torn.isEmpty, accountedFor.count < Self.limit { accountedFor.insert(page) }
   }
 
-  /// Takes down what a scan found; nothing for a sound page.
   @inline(__always)
   mutating func note(_ page: UInt32, _ scan: LeafScan) {
     guard scan.isDamaged || scan.isOutOfOrder else { return }
@@ -141,22 +124,18 @@ struct PageWounds {
   }
 }
 
-/// The fourth phase: keeps the rows apart that a transaction wrote which never ended.
-///
-/// In: the pages that such a transaction wrote. Out: rows set aside, and live rows from free space that the transaction had
-/// moved.
+/// Phase 4: sets aside rows of unfinished transactions, and restores live rows that they moved.
 struct UncommittedRows {
   let context: RowContext
 
   private var tables: RowTables { context.tables }
 
-  /// Deals with the rows of pages behind the end of the database, where a transaction wrote them whose journal is gone.
+  /// Sets aside rows beyond the database's end, written by a transaction without its journal.
   ///
-  /// They are set aside. Where such a row was moved there from another page, its committed version may still stand in that
-  /// page's free space; then that is the live one.
+  /// A moved row's committed version may remain in the old page's free space, and becomes live.
   ///
-  /// - Parameter goBehindEnd: whether long values of rows go on there.
-  /// - Returns: what is to be said of it in the report.
+  /// - Parameter goBehindEnd: whether long values extend there.
+  /// - Returns: remarks for the report.
   func settleBehindEnd(goBehindEnd: Bool) throws(SalvageError) -> [String] {
     let pages = context.crawl.pagesBehindEnd
     var rowids: [Int: Set<Int64>] = [:]
@@ -181,8 +160,7 @@ struct UncommittedRows {
     ]
   }
 
-  /// Keeps the rows apart in frames behind the last commit of the log, and those that the journal of an unfinished
-  /// transaction put right.
+  /// Sets aside rows of WAL frames after the last commit, and those that a journal undid.
   func keepApart() throws(SalvageError) {
     guard let overlay = context.reader.overlay else { return }
     switch overlay.source {
@@ -233,7 +211,7 @@ struct UncommittedRows {
     }
   }
 
-  /// The table of a page as an unfinished transaction had it.
+  /// Returns the table of a page in an unfinished transaction.
   private func tree(of page: UInt32, _ bytes: Span<UInt8>) throws(SalvageError) -> Int? {
     if let owner = context.crawl.map.owner(page), tables.live[owner] != nil, tables.trees[owner].hasRowids,
       PageScore.fit(bytes, start: 0, tables.trees[owner].shape, geometry: context.reader.geometry) != nil
@@ -247,15 +225,11 @@ struct UncommittedRows {
   }
 }
 
-/// The fifth phase: writes the rows of pages that no table can be told for, and those that cannot be rows of the table whose
-/// page they are on, into `lazaret_lost_and_found`, whose columns are those of SQLite's own table of that kind.
+/// Phase 5: writes unattributed and alien rows into `lazaret_lost_and_found`, with the columns of SQLite's own such
+/// table.
 ///
-/// Pages without rowids that fit no table are those of indexes, whose entries are no rows: they are written too, since a table
-/// without rowids that nothing tells of looks alike, and counted by themselves.
-///
-/// In: those pages and rows. Out: how many rows and how many entries they are.
+/// Entries of stray index pages are written too and counted separately, since tables without rowids look alike.
 struct UnplacedRows {
-  /// How many records were written.
   struct Count {
     var rows: Int64 = 0
 
@@ -264,14 +238,13 @@ struct UnplacedRows {
 
   private static let maximumFields = 500
 
-  /// How many of the tables that a page fits are named at most.
+  /// The most candidates named for a page.
   private static let namedCandidates = 8
 
   private static let table = "lazaret_lost_and_found"
 
   let context: RowContext
 
-  /// Writes them; returns how many there are.
   func write() throws(SalvageError) -> Count {
     let pages = context.crawl.unplaced
     guard !pages.isEmpty || !context.misfits.isEmpty else { return Count() }
@@ -292,9 +265,9 @@ struct UnplacedRows {
     return count
   }
 
-  /// Reads the rows of pages, then those that cannot be rows of their page's table.
+  /// Reads the rows of stray pages, then alien rows.
   ///
-  /// - Parameter body: takes the cell, its page and the kind of that, whether it is an entry of an index, and the record.
+  /// - Parameter body: takes the cell, its page and kind, whether it is an index entry, and the record.
   private func forEachRow(
     on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, Bool, [UInt8]) throws(SalvageError) -> Void
   ) throws(SalvageError) {
@@ -331,7 +304,6 @@ struct UnplacedRows {
     }
   }
 
-  /// The record of a cell, with its overflow pages as far as they can be had.
   private func payload(of cell: LeafCell, _ page: [UInt8]) throws(SalvageError) -> [UInt8] {
     var payload = context.localPart(of: cell, page.span)
     if cell.overflow != 0 { _ = try context.complete(&payload, of: cell) }
@@ -339,9 +311,7 @@ struct UnplacedRows {
     return payload
   }
 
-  /// Notes where the rows of a page are, and which tables they fit.
-  ///
-  /// - Parameter candidates: those tables, by their places in the list of trees.
+  /// - Parameter candidates: indexes in the list of trees.
   private func note(
     _ page: UInt32, _ scan: LeafScan, _ candidates: [Int], isIndex: Bool
   ) throws(SalvageError) {
@@ -361,7 +331,6 @@ struct UnplacedRows {
             : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
   }
 
-  /// Makes the table; returns the statement that writes a row.
   private func makeTable(width: Int) throws(SalvageError) -> OutputStatement {
     let columns = (0..<width).map { "c\($0)" }.joined(separator: ", ")
     try context.tables.database.execute(

@@ -3,83 +3,76 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// The tables that rows are written into, the notes on where they came from, and the account of each table.
+/// The output tables with their notes and accounts.
 final class RowTables {
-  /// The tables and indexes of the store; the tables here have the same numbers.
+  /// Numbered as the tables here.
   let trees: [Tree]
 
-  /// The pages that the rows are from.
   let reader: PageReader
 
-  /// The database that the tables are in.
   let database: OutputDatabase
 
-  /// Where each row came from.
   let notes: EvidenceNotes
 
-  /// The account of each table.
   var tallies: [TableTally]
 
-  /// The rows that the store held.
   private(set) var live: [OutputTable?]
 
-  /// Other versions of live rows, and rows that do not fit among them.
+  /// Other row versions and misfits.
   private(set) var others: [OutputTable?]
 
   private(set) var deleted: [OutputTable?]
 
-  /// The live rows that have a note of their own on why they are doubtful, by table; nil where it is not needed.
+  /// The individually doubtful live rows by table; nil if not needed.
   private(set) var doubtedRows: [Int: Set<Int64>]?
 
-  /// Where the cells are whose long values were not put together, or have pages of another row; nil where it is not needed.
+  /// The cells with incomplete or contested long values; nil if not needed.
   private(set) var apartChains: Set<CellPlace>?
 
-  /// What is to be said of tables that could not be made as they are declared.
+  /// Remarks on tables not made as declared.
   private(set) var remarks: [String] = []
 
-  /// What is to be said of columns that no table has room for.
+  /// Remarks on columns beyond SQLite's limit.
   private(set) var losses: [String] = []
 
-  /// The names that tables of live rows got where their own could not be used.
+  /// The replacements of unusable table names.
   private(set) var otherNames: [String: String] = [:]
 
-  /// The digests of records that look deleted; live rows that are the same strike them out.
+  /// Equal live rows strike these out.
   var deletedDigests: DeletedDigests?
 
-  /// The tables of Core Data's own books with a value that can be checked: the metadata and the cached model.
+  /// Core Data's metadata and cached model.
   private let books: Set<Int>
 
-  /// What is left of rows whose long values are lost or doubtful, as records of their own.
+  /// The remains of rows with lost or doubtful long values.
   private var parts: [(row: FoundRow, record: [UInt8])] = []
 
   private var partLength = 0
 
-  /// How many bytes of them are kept until all other versions of rows are written.
+  /// The most bytes kept until other versions are written.
   private static let partLimit = 32 << 20
 
-  /// Live rows with text that is not valid, by table, of which it is not decided yet whether they are doubtful.
+  /// Live rows with invalid text, not yet decided.
   private var invalidTexts: [Int: [FoundRow]] = [:]
 
   private var invalidTextCount = 0
 
-  /// How many such rows are kept of all tables.
   private static let invalidTextLimit = 1 << 17
 
-  /// How many rows of a table have such text at least, and the share of all of them, where its app writes it.
+  /// The minimum of invalid texts, and their share, to attribute them to the app.
   private static let writtenTexts = (count: 8, share: 10 as Int64)
 
-  /// What is to be remembered for those who come after the rows.
+  /// The data to keep for later steps.
   struct Memory: OptionSet {
     let rawValue: Int
 
-    /// Which live rows have a note of their own: a recovery kit may find more that is wrong with them.
+    /// A recovery kit may find more damage in these.
     static let doubtedRows = Memory(rawValue: 1)
 
-    /// Where the cells are whose long values were set aside.
+    /// The cells of set-aside long values.
     static let apartChains = Memory(rawValue: 2)
   }
 
-  /// Makes the table of notes; the others are made when they are needed.
   init(_ crawl: Crawl, in database: OutputDatabase, remembering memory: Memory = []) throws(SalvageError) {
     trees = crawl.trees
     books = Set(
@@ -95,9 +88,7 @@ final class RowTables {
     apartChains = memory.contains(.apartChains) ? [] : nil
   }
 
-  /// Makes the tables that live rows go into.
-  ///
-  /// - Parameter store: the new store that takes the rows it can; nil where all go into the database.
+  /// - Parameter store: a new store for suitable rows.
   func makeTables(in store: (any NewTables)? = nil) throws(SalvageError) {
     for (index, tree) in trees.enumerated() {
       if tree.isSequence, var definition = tree.definition {
@@ -112,10 +103,10 @@ final class RowTables {
     }
   }
 
-  /// What the table of the highest keys that were given is called among the rows as found: SQLite keeps its own name for itself.
+  /// SQLite reserves its own name for the table of highest keys.
   private static let sequenceName = "lazaret_sequence"
 
-  /// The highest keys that were given, by the names of their tables.
+  /// Returns the highest assigned keys by table.
   func sequences() throws(SalvageError) -> [String: Int64] {
     var sequences: [String: Int64] = [:]
     guard trees.contains(where: \.isSequence) else { return sequences }
@@ -126,7 +117,7 @@ final class RowTables {
     return sequences
   }
 
-  /// Makes a table with as much of its declaration as SQLite accepts, and notes what it refused.
+  /// Makes a table with as much of its declaration as SQLite accepts, noting the rest.
   private func make(
     _ tree: Int, _ definition: TableDefinition, _ role: OutputRole, direct: (any NewTable)? = nil
   ) throws(SalvageError) -> OutputTable {
@@ -147,10 +138,9 @@ final class RowTables {
     return table
   }
 
-  /// The name by which the notes have a table.
   func name(of tree: Int) -> String { live[tree]?.name ?? trees[tree].name }
 
-  /// Which file or log the bytes of a page are from.
+  /// Returns the file or log of a page's bytes.
   func source(of page: UInt32) -> String {
     guard let overlay = reader.overlay, overlay.images[page] != nil else { return "main" }
     return overlay.source.rawValue
@@ -158,12 +148,11 @@ final class RowTables {
 
   // MARK: Live rows
 
-  /// Writes a row whose bytes are all there into its table, or beside it where the table has another version of it; false
-  /// where it did not become a live one.
+  /// Writes a complete row, or sets aside a duplicate; false if it did not become live.
   ///
-  /// Where the row has a reason to be doubtful, the phase that found it counts and notes that.
+  /// The phase that found the row notes its doubt.
   ///
-  /// - Parameter remark: what is to be noted of it where nothing else is; nil for nothing.
+  /// - Parameter remark: a note if there is no other.
   @inline(__always)
   func write(_ row: FoundRow, _ record: Span<UInt8>, remark: String? = nil) throws(SalvageError) -> Bool {
     guard let table = live[row.tree] else { return false }
@@ -181,7 +170,7 @@ final class RowTables {
     return false
   }
 
-  /// Notes that a value of Core Data's own books is damaged where it cannot be read as what it is.
+  /// Notes unreadable values of Core Data's bookkeeping.
   private func checkBook(_ row: FoundRow, _ record: Span<UInt8>) throws(SalvageError) {
     guard row.doubtReason == nil,
       let values = Record(payload: Array(copying: record)[...], encoding: reader.layout.encoding)?.values,
@@ -219,8 +208,7 @@ final class RowTables {
     try noteDoubt(cell.index < 0 ? .foundByContent : isTextValid ? .unusualValue : .invalidText, of: row)
   }
 
-  /// Decides about live rows with text that is not valid in the store's encoding: they are doubtful, unless nothing of the
-  /// store is damaged and so many rows of the table have such text that its app must have written it.
+  /// Doubts live rows with invalid text, unless the store is sound and enough rows have it to attribute it to the app.
   func settleTexts(isSound: Bool) throws(SalvageError) {
     for (tree, rows) in invalidTexts.sorted(by: { $0.key < $1.key }) {
       let isWritten =
@@ -234,7 +222,7 @@ final class RowTables {
 
   // MARK: Parts of rows
 
-  /// Keeps what is left of a row, which becomes the live one where no other version of it is found.
+  /// Keeps a row's remains, live without another version.
   func keepPart(of row: FoundRow, _ record: [UInt8]) throws(SalvageError) {
     guard parts.count < PendingRows.limit, partLength + record.count <= Self.partLimit else {
       try writePart(of: row, record)
@@ -244,7 +232,7 @@ final class RowTables {
     partLength += record.count
   }
 
-  /// Writes what is left of rows that are not there in another version: references to them live, and their other values.
+  /// Writes the remains of rows without another version, for references to them and their other values.
   func writeParts() throws(SalvageError) {
     for (row, record) in parts { try writePart(of: row, record) }
     parts = []
@@ -267,7 +255,7 @@ final class RowTables {
 
   // MARK: Doubts
 
-  /// Counts and notes that a live row is doubtful.
+  /// Counts and notes a doubtful live row.
   func noteDoubt(_ reason: DoubtReason, of row: FoundRow) throws(SalvageError) {
     let cell = row.cell.index < 0 ? nil : row.cell.index
     try noteDoubt(
@@ -275,9 +263,7 @@ final class RowTables {
       EvidenceNotes.Origin(page: row.page, cell: cell, source: source(of: row.page)))
   }
 
-  /// Counts and notes that a live row is doubtful.
-  ///
-  /// - Parameter words: what to say of this row; what the reason says if nil.
+  /// - Parameter words: replaces the reason's words.
   func noteDoubt(
     _ reason: DoubtReason, row: Int64, of tree: Int, _ origin: EvidenceNotes.Origin, words: String? = nil
   ) throws(SalvageError) {
@@ -292,7 +278,6 @@ final class RowTables {
 
   // MARK: Rows that are not live
 
-  /// Writes a row into the table of those that are not live.
   func keepApart(
     _ row: FoundRow, _ record: Span<UInt8>, source: String, reason: String
   ) throws(SalvageError) {
@@ -312,9 +297,7 @@ final class RowTables {
         origin: EvidenceNotes.Origin(page: row.page, cell: cell, source: source), certainty: .doubtful, reason: reason))
   }
 
-  /// Writes a row into the table of deleted ones.
-  ///
-  /// - Parameter rowid: the rowid that it had; nil where that is lost.
+  /// - Parameter rowid: the former rowid, if known.
   func writeDeleted(
     _ record: Span<UInt8>, rowid: Int64?, of tree: Int, _ origin: EvidenceNotes.Origin, reason: String
   ) throws(SalvageError) {
@@ -331,7 +314,7 @@ final class RowTables {
 }
 
 extension DoubtReason {
-  /// The reason in words, for a row or page of a table.
+  /// Returns the reason in words for a table.
   func words(ofTable tree: Tree) -> String {
     switch self {
     case .foundByContent: "what led to it is destroyed; it was found by its content"
@@ -359,72 +342,62 @@ extension DoubtReason {
 struct CellPlace: Hashable {
   var page: UInt32
 
-  /// The offset of its payload on it.
   var payload: Int
 }
 
-/// A row of a table, as it stands on a page, before it is written.
+/// A row on a page, before it is written.
 struct FoundRow {
-  /// The number of its tree.
   var tree: Int
 
-  /// The page that its cell is on.
   var page: UInt32
 
   var cell: LeafCell
 
-  /// Why it is doubtful; nil where it is not.
   var doubtReason: DoubtReason?
 }
 
-/// The account of one table: what was recovered, and what is known to be lost.
+/// A table's account of recovered and lost rows.
 struct TableTally {
   var name: String
 
-  /// Rows in the live table.
   var recovered: Int64 = 0
 
-  /// Live rows that are doubtful, by the reason; each is counted once.
+  /// Doubtful live rows by reason, each once.
   var doubts: [DoubtReason: Int64] = [:]
 
-  /// Live rows that were rebuilt from an index.
   var fromIndex: Int64 = 0
 
-  /// Live rows that were taken from a backup.
   var fromBackup: Int64 = 0
 
-  /// Rows whose cells are known to be destroyed, or of which a part is lost.
+  /// Rows with destroyed cells or lost parts.
   var destroyed: Int64 = 0
 
-  /// Rows that were on pages that are lost, estimated by the other pages.
+  /// Estimated rows on lost pages.
   var onLostPages: Int64 = 0
 
-  /// Rows in the tables that are set aside.
   var keptApart: Int64 = 0
 
-  /// Those of them of which the part that is to be believed is a live row: they are no rows besides it.
+  /// Those with a credible part among the live rows.
   var keptParts: Int64 = 0
 
-  /// The rowids of rows that were found whole and are not live ones, because their entity number is none of the table's.
+  /// Intact rows left out for an invalid entity number.
   var ofUnknownEntity: Set<Int64> = []
 
   var deleted: Int64 = 0
 
-  /// Whether the number of lost rows is counted by an index that is whole and was held against the rows.
+  /// Whether an intact, verified index counts the lost rows.
   var isCounted = false
 
-  /// Whether the indexes that are whole do not agree on that count.
+  /// Whether intact indexes disagree on the count.
   var isDisputed = false
 
-  /// Whether an index that is whole lists rows that are not there, and contradicts those that are so that they are doubtful.
+  /// Whether an intact index lists missing rows and makes present ones doubtful.
   var isContradicted = false
 
-  /// The rowids that no row had and that indexes list which nothing speaks against, in ascending order.
+  /// The missing rowids of uncontradicted indexes, ascending.
   var listed: [Int64] = []
 
-  /// Takes account of rows that came from a backup.
-  ///
-  /// - Parameter inPages: those of them whose page is there and was damaged; the others were on lost pages.
+  /// - Parameter inPages: rows of damaged rather than lost pages.
   mutating func noteFromBackup(_ count: Int64, inPages: Int64) {
     recovered += count
     fromBackup += count

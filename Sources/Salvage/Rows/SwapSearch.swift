@@ -1,12 +1,10 @@
 import SQLiteFormat
 
-/// Finds overflow pages that stand at each other's places, from the rows whose long values could not be put together.
-///
-/// In: those rows. Out: in `PageReader.moved`, which page stands where.
+/// Finds swapped overflow pages of incomplete long values for `PageReader.moved`.
 struct SwapSearch {
   let context: RowContext
 
-  /// Which overflow page follows which, by the pointer maps.
+  /// The next overflow pages by the pointer maps.
   private var successors: [UInt32: UInt32] = [:]
 
   private var reader: PageReader { context.reader }
@@ -14,27 +12,23 @@ struct SwapSearch {
   init(_ context: RowContext) { self.context = context }
 
   private struct Link {
-    /// The number of the page.
     var page: UInt32
 
-    /// How many pages the chain still needs, this one included.
+    /// The pages still needed, including this one.
     var needed: Int
   }
 
-  /// What the pages that are not where they should be lead to.
+  /// The links of misplaced pages.
   private struct Links {
-    /// How many pages the chain still needs at each page of a broken chain, that page included.
     var needed: [UInt32: Int] = [:]
 
-    /// The pages that lead to each page.
     var leadingTo: [UInt32: [UInt32]] = [:]
   }
 
-  /// Finds pairs of overflow pages that changed places; whether there was any.
+  /// Finds swapped overflow pages; returns whether any exists.
   ///
-  /// SQLite takes new pages in ascending order, so a page of a chain mostly leads to the one with the next number. A page
-  /// whose content leads somewhere else is foreign; its own content is found where a page leads to that next number and
-  /// has the right number of pages behind it.
+  /// SQLite allocates ascending pages, so a chain mostly continues with the next number. A page with another link is
+  /// foreign; its own content links to that number and has the right number of successors.
   mutating func run(_ broken: [FoundRow]) throws(SalvageError) -> Bool {
     try readSuccessors()
     var chains: [[Link]] = []
@@ -54,20 +48,19 @@ struct SwapSearch {
     return found
   }
 
-  /// Exchanges the first page of a chain that is foreign there; whether one was.
+  /// Exchanges a chain's first foreign page.
   private func exchangeFirst(of links: [Link], _ all: Links) throws(SalvageError) -> Bool {
     for link in links where reader.moved[link.page] == nil {
       guard let other = try partner(of: link, all) else { continue }
       reader.moved[link.page] = other
       if reader.moved[other] == nil { reader.moved[other] = link.page }
-      // What stands where a page of a tree should be is no damage, but the page of a chain.
+      // The place of a tree's page has a chain's page: no damage.
       if context.crawl.map.fate(other) == .damaged { context.crawl.map.claim(other, .unclaimed) }
       return true
     }
     return false
   }
 
-  /// Reads from the pointer maps, where there are any, which overflow page follows which.
   private mutating func readSuccessors() throws(SalvageError) {
     let maps = try PointerMaps(reader)
     let last = context.crawl.map.pageCount
@@ -78,14 +71,14 @@ struct SwapSearch {
     }
   }
 
-  /// Where the content of a page is that stands in a chain and seems to be foreign there.
+  /// Returns the place of the content of an apparently foreign page.
   private func partner(of link: Link, _ all: Links) throws(SalvageError) -> UInt32? {
     let here = try next(of: link.page)
     let natural = link.needed > 1 ? successors[link.page] ?? link.page + 1 : 0
-    // What leads where it should is no foreign page.
+    // A page with the right link is not foreign.
     if let here, here == natural, link.needed > 1 { return nil }
     if let here, here > 2, here - 1 != link.page, reader.moved[here - 1] == nil, let there = try next(of: here - 1) {
-      // What stands here leads on from there, and what stands there leads on from here: they are each other's.
+      // Each content has the other place's link: they were swapped.
       if link.needed > 1, there == natural { return here - 1 }
       if link.needed == 1, there == 0, all.needed[here - 1].map({ $0 > 1 }) ?? true,
         try !isCopy(link.page, of: here - 1)
@@ -100,11 +93,11 @@ struct SwapSearch {
     return try bestPartner(of: link, here: here, natural: natural, all)
   }
 
-  /// Of the pages that may have changed places with one, the one that fits best.
+  /// Returns the best-fitting page that may have been swapped.
   ///
   /// - Parameters:
-  ///   - here: what the content at the page's place leads to.
-  ///   - natural: what its own content should lead to.
+  ///   - here: the link of the content in place.
+  ///   - natural: the expected link.
   private func bestPartner(
     of link: Link, here: UInt32?, natural: UInt32, _ all: Links
   ) throws(SalvageError) -> UInt32? {
@@ -124,7 +117,7 @@ struct SwapSearch {
     return best?.page
   }
 
-  /// Whether two pages have the same content: then neither has the other's place, and one was written over.
+  /// Whether one page was overwritten with the other, so neither was swapped.
   private func isCopy(_ page: UInt32, of other: UInt32) throws(SalvageError) -> Bool {
     var buffer = reader.makeBuffer()
     var another = reader.makeBuffer()
@@ -132,7 +125,6 @@ struct SwapSearch {
     return buffer == another
   }
 
-  /// The pages of a row's chain as far as it goes.
   private func links(of cell: LeafCell) throws(SalvageError) -> [Link] {
     let perPage = reader.usableSize - 4
     var rest = (cell.length - cell.local + perPage - 1) / perPage
@@ -147,7 +139,7 @@ struct SwapSearch {
     return links
   }
 
-  /// The page that the content at a page's place leads to, 0 for none; nil where it is no overflow page.
+  /// Returns 0 at the end; nil if it is no overflow page.
   private func next(of page: UInt32) throws(SalvageError) -> UInt32? {
     let place = reader.moved[page] ?? page
     guard context.crawl.map.look(place) == .linked else { return nil }
@@ -156,7 +148,7 @@ struct SwapSearch {
     return buffer.span.uint32(at: 0)
   }
 
-  /// The number of pages from a page to the end of its chain; nil where it has none.
+  /// Returns the number of pages to the chain's end; nil for an endless or broken chain.
   private func length(from page: UInt32) throws(SalvageError) -> Int? {
     var page = page
     var count = 0

@@ -1,16 +1,15 @@
 internal import SQLiteFormat
 
-/// Holds the number of columns that statements declare against the values of the rows.
+/// Compares the declared number of columns with the values of the rows.
 ///
-/// A damaged comma makes one column of two, or two of one. Where the rows have more values than the table has columns, a
-/// column is added where the others fit best; where they have fewer and fit much better without one, that one is left out.
+/// A damaged comma merges or splits columns. If rows have more values than columns, a column is added at the best
+/// place; if they have fewer and fit much better without one, it is removed.
 enum ColumnCounts {
-  /// The share of values of another kind that damage of a statement is looked for from.
   private static let tolerance = 0.1
 
-  /// Repairs the statements; the result has the tables whose columns are guessed, by their names in lower case.
+  /// Repairs the statements; returns the tables with guessed columns by lowercase name.
   ///
-  /// - Parameter rows: what the rows are like, by the root pages of their tables.
+  /// - Parameter rows: the rows by root page.
   static func repair(_ entries: inout [SchemaEntry], rows: [UInt32: TableRows]) -> [String: ColumnDoubt] {
     var doubts: [String: ColumnDoubt] = [:]
     let tables = entries.compactMap { entry -> (TableDefinition, TableRows)? in
@@ -30,7 +29,6 @@ enum ColumnCounts {
     return doubts
   }
 
-  /// Whether the rows are those of another table, which has others: its root was exchanged with this one's.
   private static func isExchanged(
     _ own: TableDefinition, _ seen: TableRows, _ width: Int, _ tables: [(definition: TableDefinition, rows: TableRows)]
   ) -> Bool {
@@ -40,7 +38,7 @@ enum ColumnCounts {
     }
   }
 
-  /// The most columns of a table in which the place of a damaged comma is looked for, and the most such places.
+  /// The most columns, and possible commas, to search.
   private static let searched = (columns: 64, places: 2)
 
   private static func better(
@@ -78,27 +76,27 @@ enum ColumnCounts {
 }
 
 extension TableRows {
-  /// The number of values that nearly all rows have at least, and the number that none exceeds; nil where there are none.
+  /// The number of values that nearly all rows have, and the maximum.
   fileprivate var widths: (usual: Int, most: Int)? {
     let widths = rows.map(\.classes.count).sorted()
     return widths.last.map { (widths[widths.count / 10], $0) }
   }
 
-  /// The first of the definitions that the rows fit best.
+  /// Returns the best-fitting definition, the first of equals.
   fileprivate func best(of definitions: [TableDefinition]) -> (definition: TableDefinition, strangeness: Double)? {
     definitions.map { ($0, strangeness(in: $0)) }.min { $0.1 < $1.1 }
   }
 
-  /// The share of values that are not of the kind of their columns; 1 where the rowid's column has any.
+  /// Returns the share of misfit values; 1 if the rowid's column has any.
   fileprivate func strangeness(in definition: TableDefinition) -> Double {
     canBe(of: definition) ? strangeShare(in: definition) : 1
   }
 }
 
-/// What is not known of the order of a table's columns.
+/// The uncertainty about a table's column order.
 struct ColumnDoubt {
   var words: String
 
-  /// The places of a record whose columns may be exchanged with each other, group by group; empty where any may be.
+  /// The groups of interchangeable record fields; empty means all.
   var groups: [[Int]] = []
 }

@@ -2,68 +2,61 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 
-/// What the rows of a table, and the entries of its indexes, tell of its columns, place by place.
+/// The evidence on columns from a table's rows and index entries, by field.
 struct ColumnEvidence {
-  /// What the values in one place of the rows are like.
   struct Place {
-    /// Values that are not NULL.
     var count = 0
 
-    /// How many of them are of each class.
+    /// Values by class.
     var integers = 0
     var reals = 0
     var texts = 0
     var blobs = 0
 
-    /// The range of the integers.
     var low = Int64.max
     var high = Int64.min
 
-    /// Integers that are neither 0 nor 1.
     var notBoolean = 0
 
-    /// Blobs that do not have the sixteen bytes of a UUID.
+    /// Blobs without the sixteen bytes of a UUID.
     var notUUID = 0
 
-    /// The places in indexes whose entries have the values of this place: the number of columns of the index, and which.
+    /// The index columns with this field's values.
     var indexes: Set<IndexPlace> = []
   }
 
-  /// A column of some index.
+  /// A column of an index.
   struct IndexPlace: Hashable {
     var width: Int
     var column: Int
   }
 
-  /// The places of a row.
   fileprivate(set) var places: [Place]
 
-  /// Whether some rows have fewer fields than others or than the table has columns: columns were added after them.
+  /// Whether rows lack fields, so columns were added later.
   fileprivate(set) var hasShortRows = false
 
-  /// How many rows were looked at.
   fileprivate(set) var rowCount = 0
 
-  /// The highest key that was seen in each table, by its name in the layout.
+  /// The highest key by table of the layout.
   fileprivate(set) var highestKeys: [String: Int64] = [:]
 
-  /// Values that contradict the rest may be damage: as many as one in so many do not count.
+  /// One contradictory value in this many counts as damage.
   private static let tolerance = 50
 
   fileprivate init(columnCount: Int) { places = [Place](repeating: Place(), count: columnCount) }
 
-  /// Whether any row has a value in a place.
   func hasValues(_ place: Int) -> Bool { places.indices.contains(place) && places[place].count > 0 }
 
-  /// For each place, which columns of the table can stand there.
+  /// Returns the possible columns of each field.
   ///
-  /// - Parameter isStrict: whether mandatory values are taken to be there, which those of older versions need not be.
+  /// - Parameter isStrict: whether mandatory values must be present, which older versions may lack.
   func fits(_ table: TableLayout, _ layout: StoreLayout, _ schema: ExpectedSchema, isStrict: Bool) -> [[Bool]] {
     let mandatory = table.columns.map { isStrict && isMandatory($0, table, layout) }
     let indexes = indexedColumns(of: table, layout)
     return places.indices.map { place in
       table.columns.indices.map { column in
-        // The first three are the same everywhere.
+        // The first three columns never move.
         if place < 3 || column < 3 { return place == column }
         if mandatory[column], (rowCount - places[place].count) * Self.tolerance > rowCount { return false }
         return fits(places[place], table.columns[column], layout, schema)
@@ -72,7 +65,7 @@ struct ColumnEvidence {
     }
   }
 
-  /// Whether every row of a table has a value in a column.
+  /// Whether every row has a value in a column.
   private func isMandatory(_ column: ColumnLayout, _ table: TableLayout, _ layout: StoreLayout) -> Bool {
     guard case .attribute(let key, _) = column.role, key.entityName == table.rootEntityName,
       let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute
@@ -80,7 +73,7 @@ struct ColumnEvidence {
     return !attribute.traits.isOptional && !attribute.isDerived
   }
 
-  /// The names of the columns that stand in each place of the table's indexes.
+  /// Returns the column names at each index position.
   private func indexedColumns(of table: TableLayout, _ layout: StoreLayout) -> [IndexPlace: Set<String>] {
     var result: [IndexPlace: Set<String>] = [:]
     for index in layout.indexes where index.tableName == table.name {
@@ -152,14 +145,12 @@ extension ColumnEvidence.Place {
 }
 
 extension ColumnEvidence {
-  /// How many pages of each table, and how many pages of indexes, are looked at at most.
   private static let pageLimit = 64
   private static let indexPageLimit = 2048
 
-  /// How many entries an index page must share with the rows that were looked at.
   private static let entryMinimum = 4
 
-  /// A value as it is compared: numbers by what they are, not by how they are stored.
+  /// Returns a hash of a value, with numbers equal across storage classes.
   private static func key(_ value: Value) -> Int? {
     switch value {
     case .null: nil
@@ -169,9 +160,9 @@ extension ColumnEvidence {
     }
   }
 
-  /// Looks at the rows of tables, by the entity numbers in them, and at the entries of indexes.
+  /// Reads rows, attributed by entity number, and index entries.
   ///
-  /// - Returns: what was seen, by the names of the tables in the layout; none of tables that no row was found of.
+  /// - Returns: the evidence by table of the layout, for tables with rows.
   static func gather(
     _ tables: [TableLayout], _ schema: ExpectedSchema, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> [String: ColumnEvidence] {
@@ -217,7 +208,7 @@ extension ColumnEvidence {
             for (place, value) in values.enumerated() { evidence.places[place].learn(value) }
             sample[row.rowid] = values.map(key)
           } else {
-            // Of a value that goes on elsewhere its class is known.
+            // The class of an incomplete value is known.
             for (place, type) in row.record.serialTypes.enumerated() where type.rawValue != 0 {
               evidence.places[place].learn(StorageClasses(serialType: type.rawValue))
             }
@@ -231,7 +222,7 @@ extension ColumnEvidence {
     return result
   }
 
-  /// Compares the entries of index pages with the rows they lead to.
+  /// Compares index entries with their rows.
   private static func learnIndexes(
     _ result: inout [String: ColumnEvidence], _ samples: [(table: String, rows: [Int64: [Int?]])], _ rows: PageRows,
     _ map: PageMap
@@ -247,7 +238,6 @@ extension ColumnEvidence {
         entries.append((rowid, record.values.dropLast().map(key)))
       }
       for field in 0..<width {
-        // The one table and place that all entries agree with.
         var matches: [(table: String, place: Int)] = []
         for sample in samples {
           let shared = entries.compactMap { entry in
@@ -276,7 +266,7 @@ extension ColumnEvidence.Place {
     case .text: texts += 1
     case .blob:
       blobs += 1
-      // No UUID goes on elsewhere.
+      // A UUID never overflows.
       notUUID += 1
     default: return
     }

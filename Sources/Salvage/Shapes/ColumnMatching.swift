@@ -1,9 +1,9 @@
-/// Which columns can stand in which places of a table's rows, and the orders that this leaves.
+/// The possible columns of each field, and the column orders that remain.
 struct ColumnMatching {
   /// The columns in the order of a fresh table.
   let columns: [String]
 
-  /// For each place, which of them can stand there.
+  /// The possible columns by field.
   private let fits: [[Bool]]
 
   init(columns: [String], fits: [[Bool]]) {
@@ -11,16 +11,14 @@ struct ColumnMatching {
     self.fits = fits
   }
 
-  /// Whether each column of an order can stand in its place.
   func allows(_ order: [String]) -> Bool {
     guard order.count == columns.count, let places = places(of: order) else { return false }
     return order.indices.allSatisfy { fits[$0][places[$0]] }
   }
 
-  /// Whether any order is left.
   var isPossible: Bool { matching(given: [:]) != nil }
 
-  /// The order that is left, or of several the one most like that of a fresh table; nil where there is none.
+  /// Returns the possible order most like a fresh table's; nil without any.
   func best() -> [String]? {
     guard var current = matching(given: [:]) else { return nil }
     var settled: [Int: Int] = [:]
@@ -41,14 +39,14 @@ struct ColumnMatching {
     return current.map { columns[$0] }
   }
 
-  /// The columns of an order that could stand in another place as well, where the place has values.
+  /// Returns the columns of an order that could also be in another field, among fields with values.
   func ambiguous(_ order: [String], _ hasValues: (Int) -> Bool) -> Set<String> {
     guard let places = places(of: order) else { return [] }
     var placeOf = [Int](repeating: 0, count: columns.count)
     for (place, column) in places.enumerated() { placeOf[column] = place }
     var result: Set<String> = []
     for place in places.indices where hasValues(place) {
-      // Whether some exchange of columns comes back to this place.
+      // Whether a cycle of exchanges returns to this field.
       var seen = [Bool](repeating: false, count: places.count)
       var pending = [place]
       var isExchangeable = false
@@ -70,13 +68,11 @@ struct ColumnMatching {
     return result
   }
 
-  /// The places of an order whose columns could be exchanged with each other, group by group, whether or not they have
-  /// values.
+  /// Returns the groups of interchangeable fields, with or without values.
   func exchangeable(_ order: [String]) -> [[Int]] {
     guard let places = places(of: order) else { return [] }
     var placeOf = [Int](repeating: 0, count: columns.count)
     for (place, column) in places.enumerated() { placeOf[column] = place }
-    // Which places the columns that could stand here come from, and so on; those that lead to each other are a group.
     let reached = places.indices.map { start in
       var seen = [Bool](repeating: false, count: places.count)
       var pending = [start]
@@ -98,7 +94,7 @@ struct ColumnMatching {
     return groups
   }
 
-  /// The places in which two orders of the same columns differ, group by group: those that exchange columns.
+  /// Returns the cycles of exchanged fields between two orders.
   static func cycles(from order: [String], to other: [String]) -> [[Int]] {
     let placeOf = Dictionary(zip(other, other.indices)) { first, _ in first }
     var seen = Set<Int>()
@@ -121,7 +117,7 @@ struct ColumnMatching {
     return places.count == columns.count && Set(places).count == places.count ? places : nil
   }
 
-  /// A column for each place, some of them given; nil where that is impossible.
+  /// - Parameter given: fixed columns by field; nil if impossible.
   private func matching(given: [Int: Int]) -> [Int]? {
     var owner = [Int?](repeating: nil, count: columns.count)
     for (place, column) in given { owner[column] = place }
@@ -137,7 +133,7 @@ struct ColumnMatching {
     return result
   }
 
-  /// Finds a column for a place, moving others out of its way; no deeper than there are columns.
+  /// Finds a column for a field, moving others; the depth is bounded by the columns.
   private func assign(_ place: Int, _ owner: inout [Int?], _ seen: inout [Bool], _ given: [Int: Int]) -> Bool {
     for column in columns.indices where fits[place][column] && !seen[column] {
       seen[column] = true

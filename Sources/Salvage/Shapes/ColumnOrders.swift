@@ -2,35 +2,34 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// Finds out in which order the columns of tables stand whose definitions are lost.
+/// Determines the column order of tables with lost definitions.
 ///
-/// The model says which columns there are, but a table that columns were added to, or that another writer made, has them in
-/// an order of its own. What is left of definitions anywhere in the files tells it, then the rows: storage classes, what the
-/// types of attributes and references allow, and the entries of indexes. What nothing tells apart is marked as doubtful.
+/// The model has the columns, but added columns and other writers change their order. Evidence comes from remains of
+/// definitions in the files, then from rows: storage classes, value ranges of attributes and references, and index
+/// entries. Indistinguishable columns are marked as doubtful.
 struct ColumnOrders {
-  /// Why the columns of a table are doubtful, by the table's name in lower case.
+  /// The doubts by lowercase table name.
   private(set) var doubts: [String: ColumnDoubt] = [:]
 
   private let layout: StoreLayout
   private let schema: ExpectedSchema
 
-  /// The orders that earlier versions of the model would have led to, by table of the layout.
+  /// The orders that earlier model versions lead to, by table.
   private let histories: [String: [[String]]]
 
-  /// The tables whose definitions are lost, with their columns as the layout has them.
   private let lost: [TableLayout]
 
-  /// Whether a table of the store has its columns in an order that no version of the model explains.
+  /// Whether some table's order fits no version of the model.
   private var isOtherWriter = false
 
   private static let columnLimit = 128
 
-  /// Reorders the columns of expected tables as the evidence says.
+  /// Reorders the columns of expected tables by the evidence.
   ///
   /// - Parameters:
-  ///   - found: the store's schema, as far as it could be read.
-  ///   - settled: the tables, in lower case, whose rows are read by the store's own definitions.
-  ///   - earlier: the layouts of earlier versions of the model, oldest first.
+  ///   - found: the readable schema.
+  ///   - settled: lowercase names of tables read by the store's own definitions.
+  ///   - earlier: the layouts of earlier model versions, oldest first.
   static func settle(
     _ schema: inout ExpectedSchema, found: [SchemaEntry], settled: Set<String>, earlier: [StoreLayout],
     _ reader: PageReader, _ map: PageMap, _ evidence: Evidence
@@ -82,7 +81,6 @@ struct ColumnOrders {
     self.histories = histories
   }
 
-  /// The names of a table's columns, as the store has them, in the order of a fresh table.
   private func modelOrder(_ table: TableLayout) -> [String] {
     table.columns.map { schema.names.column($0.name, of: table.name).uppercased() }
   }
@@ -113,7 +111,7 @@ struct ColumnOrders {
     for (table, evidence, matching) in open {
       let model = modelOrder(table)
       var known = histories[table.name] ?? []
-      // A fresh table has all columns in all rows.
+      // All rows of a fresh table have all columns.
       if known.isEmpty || !evidence.hasShortRows || !known.contains(where: matching.allows) {
         known.insert(model, at: 0)
       }
@@ -129,7 +127,7 @@ struct ColumnOrders {
           }
           groups += ColumnMatching.cycles(from: order, to: other)
         }
-        // Columns that were added, and no version of the model says which.
+        // Columns were added, and no model version shows which.
         let isAltered = evidence.hasShortRows && first == model && histories[table.name] == nil
         if isOtherWriter || isAltered {
           unsure.formUnion(matching.ambiguous(order, evidence.hasValues))
@@ -154,7 +152,7 @@ struct ColumnOrders {
   }
 }
 
-/// Finds the words of `CREATE TABLE` anywhere in the bytes of a store's files: in free space, old frames, old pages.
+/// Finds `CREATE TABLE` statements anywhere in a store's files: in free space, obsolete frames and pages.
 enum DefinitionTexts {
   private static let words = Array("CREATE TABLE ".utf8)
 
@@ -162,7 +160,7 @@ enum DefinitionTexts {
 
   private static let limit = 4096
 
-  /// The orders of columns that statements for some tables give, by the names of the tables in upper case; so are columns.
+  /// Returns the column orders by table; all names in upper case.
   static func find(_ evidence: Evidence, tables: Set<String>) throws(SalvageError) -> [String: [[String]]] {
     var orders: [String: [[String]]] = [:]
     var count = 0
@@ -203,7 +201,7 @@ enum DefinitionTexts {
     return nil
   }
 
-  /// The statement that begins at an offset, to the parenthesis that ends it; nil where it does not end, or is not text.
+  /// Returns the statement at an offset up to its closing parenthesis; nil if unclosed or not text.
   private static func statement(_ bytes: [UInt8], from start: Int) -> String? {
     var depth = 0
     var quote: UInt8?

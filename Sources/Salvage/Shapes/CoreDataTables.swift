@@ -1,11 +1,11 @@
 internal import SQLiteFormat
 
-/// The tables that Core Data makes beside those of a model, as far as the schema that lists them is lost.
+/// Finds Core Data's own tables if the schema that lists them is lost.
 ///
-/// Their layouts are Core Data's own, so that rows tell which of them there are: the entity numbers 16001 to 16003 are those
-/// of the persistent history, and no other table has rows like those of `Z_PRIMARYKEY` and `Z_METADATA`.
+/// Their layouts are fixed, so rows identify them: entity numbers 16001 to 16003 are the persistent history's, and the
+/// rows of `Z_PRIMARYKEY` and `Z_METADATA` are unique.
 struct CoreDataTables {
-  /// The number of the entity of a table of the persistent history; nil for other tables.
+  /// Returns the entity number of a persistent history table.
   static func entityNumber(ofTable name: String) -> Int64? {
     switch name.uppercased() {
     case "ACHANGE": change
@@ -15,10 +15,9 @@ struct CoreDataTables {
     }
   }
 
-  /// The numbers of all of them.
   static let entityNumbers: Set<Int64> = [change, transaction, transactionString]
 
-  /// Whether a schema lists a table that Core Data makes.
+  /// Whether a schema lists one of Core Data's tables.
   static func areListed(in entries: [SchemaEntry]) -> Bool {
     entries.contains { entry in
       guard entry.kind == .table else { return false }
@@ -28,7 +27,7 @@ struct CoreDataTables {
     }
   }
 
-  /// Gives tables of Core Data's own books their columns back where the damaged statement has as many.
+  /// Restores the column names of Core Data's bookkeeping tables in a damaged statement of the same width.
   static func restore(in entries: inout [SchemaEntry]) {
     guard areListed(in: entries) else { return }
     for index in entries.indices where entries[index].kind == .table {
@@ -51,19 +50,18 @@ struct CoreDataTables {
   private static let transaction: Int64 = 16002
   private static let transactionString: Int64 = 16003
 
-  /// The most columns that a change can have beside those of every store: one for each attribute that deleted records keep.
+  /// The most additional columns of a change: one per attribute that deleted records keep.
   private static let tombstoneLimit = 64
 
-  /// How many rows of a page are looked at.
   private static let sample = 4
 
   private let reader: PageReader
   private let map: PageMap
 
-  /// The most fields of the rows of the history, by the number of their entity.
+  /// The most fields of history rows, by entity number.
   private var widths: [Int64: Int] = [:]
 
-  /// What looks like rows of `Z_PRIMARYKEY`: the superentities, by number.
+  /// Rows like those of `Z_PRIMARYKEY`: superentities by number.
   private var superentities: [Int64: Int64] = [:]
 
   private var hasMetadata = false
@@ -73,7 +71,6 @@ struct CoreDataTables {
     self.map = map
   }
 
-  /// The entries of those of the tables that rows tell of; they have no root pages.
   static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> [SchemaEntry] {
     var tables = CoreDataTables(reader, map)
     try tables.look()
@@ -114,20 +111,19 @@ struct CoreDataTables {
     superentities[row.rowid] = above
   }
 
-  // MARK: What rows are like
+  // MARK: Row formats
 
-  /// Whether a row is like one of `Z_PRIMARYKEY`: a name, the number of the superentity, the highest key.
+  /// Whether a row resembles `Z_PRIMARYKEY`: name, superentity, highest key.
   private static func isOfKeys(_ row: PageRows.Row) -> Bool {
     row.rowid > 0 && row.record.columnCount == 4 && row.record.value(at: 0)?.isNull == true
       && storage(row.record, 1) == .text && storage(row.record, 2) == .integer
       && [StorageClasses.integer, .null].contains(storage(row.record, 3))
   }
 
-  /// Whether a row is like one of the table of the history whose entity number it has.
   private static func isOfHistory(_ record: Record, _ number: Int64) -> Bool {
     switch number {
     case change:
-      // The kind of the change, the entity, the key and the transaction are always there.
+      // Kind, entity, key and transaction of a change are always present.
       return (8...(8 + tombstoneLimit)).contains(record.columnCount)
         && (3...6).allSatisfy { storage(record, $0) == .integer }
     case transaction:
@@ -137,7 +133,7 @@ struct CoreDataTables {
     }
   }
 
-  /// Whether a field holds a time; a whole number of seconds is stored as an integer.
+  /// Whether a field has a time; whole seconds are stored as integers.
   private static func isTime(_ record: Record, _ field: Int) -> Bool {
     storage(record, field) == .real || storage(record, field) == .integer
   }
@@ -154,12 +150,11 @@ struct CoreDataTables {
 
   // MARK: Statements
 
-  /// Whether the rows that look like those of `Z_PRIMARYKEY` agree with each other: each superentity is one of them.
+  /// Whether every superentity is among the rows.
   private var hasKeys: Bool {
     !superentities.isEmpty && superentities.values.allSatisfy { $0 == 0 || superentities[$0] != nil }
   }
 
-  /// The statements of the tables that were found, as Core Data writes them.
   private var statements: [String] {
     var result = [hasKeys ? "Z_PRIMARYKEY" : nil, hasMetadata ? "Z_METADATA" : nil].compactMap { name in
       name.flatMap { Self.bookkeeping[$0] }
@@ -187,8 +182,7 @@ struct CoreDataTables {
 }
 
 extension RecordShape {
-  /// Lets the columns of a change in which deleted records keep attributes hold values of any class: they are declared for
-  /// BLOBs, and have what the attributes had.
+  /// Allows any class in a change's tombstone columns, which are declared as BLOB but keep the attributes' values.
   mutating func admitTombstones(of definition: TableDefinition) {
     guard isSame(definition.name, "ACHANGE") else { return }
     for (field, column) in definition.storedColumns.enumerated()

@@ -2,40 +2,31 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// Settles by which definition each table is read: the store's own where it does not contradict the rows, else the model's.
-///
-/// In: the schema that was found, the one that is to be expected, and what rows are like. Out: the trees to look for.
+/// Chooses the definition to read each table by: the store's own unless it contradicts the rows, else the model's.
 struct DefinitionSearch {
   let schema: SchemaSearch
   let reader: PageReader
   let map: PageMap
   let evidence: Evidence
 
-  /// Whether the store's metadata or its model cache was found, so that Core Data wrote it.
+  /// Whether metadata or a model cache was found.
   let isCoreData: Bool
 
   struct Definitions {
-    /// The tables of the model that the store is of, numbered as the store does; nil where no model is known.
+    /// The tables of the store's model in its own numbering, if known.
     var shapes: ExpectedSchema?
 
-    /// The entries of the schema, repaired.
     var entries: [SchemaEntry]
 
-    /// What a new store is made by.
+    /// The statements for a new store.
     var declarations: [SchemaEntry]
 
-    /// The trees to look for.
+    /// The trees to search for.
     var list: TreeList
 
-    /// What is to be said of it in the report.
     var remarks: [String]
   }
 
-  /// Settles the definitions.
-  ///
-  /// - Parameters:
-  ///   - expected: the tables of the model that the store is of; nil where none is known.
-  ///   - choice: tells the earlier versions of a model.
   func run(_ expected: ExpectedSchema?, _ choice: ModelChoice) throws(SalvageError) -> Definitions {
     var shapes = expected
     var entries = schema.entries
@@ -50,7 +41,7 @@ struct DefinitionSearch {
     }
     if var expected = shapes {
       var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
-      // Whose statement cannot be used, has its columns in an order that nothing but its rows tells.
+      // A table with an unusable statement has a column order that only its rows show.
       if !schema.isWhole || repair.hasUnread, let layout = expected.layout {
         orders = try ColumnOrders.settle(
           &expected, found: repair.entries, settled: repair.settled,
@@ -94,23 +85,21 @@ struct DefinitionSearch {
       remarks: remarks)
   }
 
-  /// The tables of Core Data's own that rows tell of; none where the schema lists all tables.
+  /// Returns Core Data's own tables identified by rows.
   private func ownTables() throws(SalvageError) -> [SchemaEntry] {
     schema.isWhole ? [] : try CoreDataTables.find(reader, map)
   }
 }
 
-/// Finds the tables whose statements have lost the word by which a column is the rowid.
+/// Restores `INTEGER PRIMARY KEY` in damaged statements.
 ///
-/// SQLite keeps no value of an `INTEGER PRIMARY KEY` in the rows, and makes no index for it. A column that is the primary key
-/// by itself, has no index in a schema that is whole, and no value in any row, was one: its values are the rowids.
+/// SQLite stores no value of such a column in rows and makes no index for it. So a column was one if it alone is the
+/// primary key, has no index in a complete schema, and is NULL in every row: its values are the rowids.
 enum IntegerKeys {
-  /// Declares these columns as what they were.
-  ///
   /// - Parameters:
-  ///   - entries: those of a schema that is whole.
-  ///   - rows: what the rows are like, by the root pages of their tables.
-  /// - Returns: what is to be said of it in the report.
+  ///   - entries: a complete schema.
+  ///   - rows: the rows by root page.
+  /// - Returns: remarks for the report.
   static func restore(in entries: inout [SchemaEntry], rows: [UInt32: TableRows]) -> [String] {
     var remarks: [String] = []
     for index in entries.indices where entries[index].kind == .table {
@@ -129,7 +118,7 @@ enum IntegerKeys {
     return remarks
   }
 
-  /// The column that is the primary key by itself, or of which a damaged type tells that it was: `INTEGER PRIMxRY KEY`.
+  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`.
   private static func key(of table: TableDefinition) -> Int? {
     if table.primaryKey.count == 1 { return table.column(named: table.primaryKey[0]) }
     guard table.primaryKey.isEmpty else { return nil }
@@ -139,7 +128,7 @@ enum IntegerKeys {
     }
   }
 
-  /// The statement with the column as the rowid: as it is but for the type, or made anew where that does not do.
+  /// Returns the statement with the column as rowid: with a corrected type only, or rewritten if that fails.
   private static func statement(_ own: TableDefinition, _ place: Int, _ sql: String) -> String {
     var wanted = own
     wanted.rowidAlias = place

@@ -2,48 +2,42 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 
-/// Which entity each number in `Z_ENT` stands for, in a store that numbers them otherwise than the layout of its model.
+/// The entities of the numbers in `Z_ENT`, in a store that numbers them differently from its model's layout.
 ///
-/// Core Data numbers entities by their names (format section 3.3), other writers as they like. `Z_PRIMARYKEY` is one witness
-/// of it, which damage changes like any other table; the rows, the names of tables and columns that have numbers in them, and
-/// the order of the model are others. What most of them agree on is believed. Where the list is lost, the tables that rows
-/// are in tell, and within a hierarchy the columns that have values.
+/// Core Data numbers entities by name (format section 3.3), other writers arbitrarily. The evidence is `Z_PRIMARYKEY`,
+/// itself subject to damage, the rows, numbers in table and column names, and the order of the model; the majority
+/// counts. If the list is lost, the tables of the rows identify entities, and within a hierarchy the columns with
+/// values.
 package struct EntityNumbering {
-  /// The names of entities by their numbers, as far as they are known; names that the model lacks among them.
+  /// The known entity names by number, including names outside the model.
   package private(set) var names: [Int64: String] = [:]
 
-  /// Whether the store's own list of entities says so.
+  /// Whether the store's own list confirms it.
   package private(set) var isListed = true
 
-  /// The numbers of rows that the store's list gives to one entity and the order of the model to another, where nothing else
-  /// tells which is right.
+  /// The numbers of rows on which the store's list and the model's order disagree without further evidence.
   package private(set) var disputed: Set<Int64> = []
 
-  /// Numbers of entities from names.
   package private(set) var numbers: [String: Int64] = [:]
 
-  /// The most entities that are believed of a store.
+  /// The most plausible entities.
   private static let limit = 16384
 
-  /// A numbering by names.
   package init(_ names: [Int64: String], isListed: Bool) {
     self.names = names
     self.isListed = isListed
     for (number, name) in names { numbers[name] = max(numbers[name] ?? .min, number) }
   }
 
-  /// What was found out about the numbers of a store.
   struct Finding {
-    /// How it numbers the entities; nil where it does so as the layout, or nothing tells.
+    /// The store's numbering; nil if it is the layout's, or unknown.
     var numbering: EntityNumbering?
 
-    /// Whether its own list of them says otherwise.
+    /// Whether the store's own list is wrong.
     var isListRefuted = false
   }
 
-  /// Finds out how a store numbers the entities of a model.
-  ///
-  /// - Parameter entries: the store's schema, as far as it could be read.
+  /// - Parameter entries: the readable schema.
   static func find(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
   ) throws(SalvageError) -> Finding {
@@ -86,16 +80,15 @@ package struct EntityNumbering {
 
   // MARK: The store's list
 
-  /// What `Z_PRIMARYKEY` says.
   private struct List {
-    /// The names of entities by their numbers; those of the model where an entity has an older name there.
+    /// The names by number, with the model's name for a renamed entity.
     var names: [Int64: String] = [:]
 
-    /// The numbers of superentities, by the name of the entity.
+    /// By entity name.
     var superentities: [String: Int64] = [:]
   }
 
-  /// The numbers and names that `Z_PRIMARYKEY` lists; where its tree is lost, what looks like its rows.
+  /// Returns the list of `Z_PRIMARYKEY`, or similar rows if its tree is lost.
   private static func list(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
   ) throws(SalvageError) -> List {
@@ -127,7 +120,6 @@ package struct EntityNumbering {
     return list
   }
 
-  /// The shape of the rows of `Z_PRIMARYKEY`.
   private static let keys = RecordShape(
     fields: [
       RecordShape.Field(allowed: [.null], usual: [.null]), RecordShape.Field(allowed: [.text], usual: [.text]),
@@ -136,10 +128,10 @@ package struct EntityNumbering {
     ], minimumFields: 2)
 }
 
-/// Finds out which entity each number of a table's rows stands for where no list of the store's says so.
+/// Identifies the entity numbers of a table's rows without the store's list.
 ///
-/// A table with one entity has its rows alone. In a hierarchy, numbers follow the order of the model, and an entity's rows
-/// have values only in its own columns and those it inherits. A number for which several entities are left stays unknown.
+/// A table of one entity has only its rows. In a hierarchy, numbers follow the model's order, and rows have values only
+/// in own and inherited columns. An ambiguous number stays unknown.
 struct HierarchyNumbers {
   private let use: NumbersInUse
   private let table: TableLayout
@@ -155,7 +147,6 @@ struct HierarchyNumbers {
     self.listed = listed
   }
 
-  /// The names of the entities whose numbers could be told.
   func find() -> [Int64: String] {
     let taken = Set(listed.values)
     let candidates = layout.entities.filter { entity in
@@ -165,7 +156,7 @@ struct HierarchyNumbers {
     guard !candidates.isEmpty, let used = use.numbers[table.name] else { return [:] }
     let numbers = used.keys.filter { listed[$0] == nil }.sorted()
     guard !numbers.isEmpty, numbers.count <= Self.limit else { return [:] }
-    // As the layout has them they need no other explanation.
+    // The layout's own numbering needs no other explanation.
     let own = Dictionary(candidates.map { (Int64($0.number), $0.name) }) { first, _ in first }
     if numbers.allSatisfy({ number in own[number].map { fits(number, $0) } ?? false }) {
       return own.filter { numbers.contains($0.key) }
@@ -177,11 +168,11 @@ struct HierarchyNumbers {
     use.numbers[table.name]?[number].map { use.fits($0.columns, of: table, entity) } ?? false
   }
 
-  /// Gives numbers to entities in the order of both, as far as there is one way only.
+  /// Assigns numbers to entities in the order of both, as far as unique.
   private func assigned(_ numbers: [Int64], _ entities: [String]) -> [Int64: String] {
     guard numbers.count <= entities.count, entities.count <= Self.limit else { return [:] }
     let fit = numbers.map { number in entities.map { fits(number, $0) } }
-    // Whether the numbers from one on can go to the entities from one on.
+    // Whether the numbers from an index on can go to the entities from an index on.
     var rest = [[Bool]](repeating: [Bool](repeating: false, count: entities.count + 1), count: numbers.count + 1)
     rest[numbers.count] = [Bool](repeating: true, count: entities.count + 1)
     for number in numbers.indices.reversed() {
@@ -208,36 +199,27 @@ struct HierarchyNumbers {
   }
 }
 
-/// The entity numbers that the rows and the names of a store have, as witnesses of how it numbers its entities.
-///
-/// Rows have them in `Z_ENT`, join tables and hidden columns in their names. `Z_PRIMARYKEY` is one witness more, whose rows
-/// also name their superentities.
+/// The entity numbers in rows and names, as evidence of the store's numbering.
 struct NumbersInUse {
-  /// The rows of a table that have one number.
   struct Rows {
     var count = 0
 
-    /// The columns in which any of them has a value, in upper case.
+    /// The columns with any value, in upper case.
     var columns: Set<String> = []
   }
 
   let layout: StoreLayout
 
-  /// The numbers in the rows of each table of the layout, by its name.
+  /// By table of the layout.
   private(set) var numbers: [String: [Int64: Rows]] = [:]
 
-  /// The columns of each table of the store, both in upper case.
+  /// All names are in upper case.
   private var tables: [String: Set<String>] = [:]
 
-  /// How many pages of a table are looked at, at most.
   private static let pageLimit = 4096
 
-  /// How many numbers are looked at of one table.
   private static let limit = 256
 
-  /// Looks at the tables of a layout.
-  ///
-  /// - Parameter entries: the store's schema, as far as it could be read.
   init(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
   ) throws(SalvageError) {
@@ -274,9 +256,9 @@ struct NumbersInUse {
     return used
   }
 
-  // MARK: What fits
+  // MARK: Fit
 
-  /// Whether all those columns are an entity's own or inherited.
+  /// Whether all columns are an entity's own or inherited.
   func fits(_ columns: Set<String>, of table: TableLayout, _ entity: String) -> Bool {
     let lineage = Set(layout.lineage(of: entity))
     return columns.allSatisfy { name in
@@ -285,7 +267,7 @@ struct NumbersInUse {
     }
   }
 
-  /// The entity whose records have values in a column; nil where any may.
+  /// Returns the entity with values in a column; nil if any may have them.
   private func owner(of role: ColumnRole, _ key: PropertyKey) -> String? {
     switch role {
     case .owner, .ownerOrder: nil
@@ -294,8 +276,7 @@ struct NumbersInUse {
     }
   }
 
-  /// Whether rows of a table can have a number by a numbering: it is that of an entity whose rows the table holds, and that
-  /// has the columns in which they have values.
+  /// Whether a numbering explains a number in a table: its entity belongs there and has the columns with values.
   private func explains(_ number: Int64, _ rows: Rows, of table: TableLayout, _ names: [Int64: String]) -> Bool {
     guard let name = names[number], layout.entity(named: name)?.tableName == table.name,
       layout.model.entities[name]?.isAbstract != true
@@ -305,12 +286,8 @@ struct NumbersInUse {
 
   // MARK: Numberings
 
-  /// How much speaks against a numbering: the rows whose number it does not explain, the tables and columns that have other
-  /// numbers in their names, and the superentities that the store's list names by others.
-  ///
-  /// - Parameters:
-  ///   - names: the names of entities by their numbers.
-  ///   - superentities: the numbers of superentities, by the name of the entity, as the store's list has them.
+  /// Counts the contradictions to a numbering: unexplained rows, other numbers in table and column names, and other
+  /// superentities in the store's list.
   func contradictions(to names: [Int64: String], superentities: [String: Int64]) -> Int {
     let numbering = EntityNumbering(names, isListed: true)
     var count = 0
@@ -335,15 +312,14 @@ struct NumbersInUse {
     return count
   }
 
-  /// The numbers in use that two numberings give to different entities.
+  /// Returns the numbers in use that two numberings assign differently.
   func disputed(_ names: [Int64: String], _ others: [Int64: String]) -> Set<Int64> {
     var disputed: Set<Int64> = []
     for used in numbers.values { disputed.formUnion(used.keys.filter { names[$0] != others[$0] }) }
     return disputed
   }
 
-  /// A numbering without the entities that it gives a number which no row of theirs has, where their table has rows of a
-  /// number that it does not explain.
+  /// Removes entities without rows if their table has rows of an unexplained number.
   func supported(_ names: [Int64: String]) -> [Int64: String] {
     names.filter { number, name in
       guard let entity = layout.entity(named: name), let table = layout.table(named: entity.tableName),

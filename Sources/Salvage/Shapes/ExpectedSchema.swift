@@ -3,24 +3,22 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// The tables and indexes that a store should have, by its model or schema file and not by its own bytes.
+/// The tables and indexes that a store should have by its model or schema file.
 struct ExpectedSchema {
-  /// The entries, tables before their indexes; no root pages.
+  /// The entries, tables before indexes, without root pages.
   var entries: [SchemaEntry] = []
 
-  /// The layout of the model, for Core Data stores.
   var layout: StoreLayout?
 
-  /// Whether it is that of a backup, which may be older than what the store itself lists.
+  /// Whether it is a backup's schema, which may be outdated.
   var isOfDonor = false
 
-  /// How the store numbers the entities; nil where it does so as the layout.
+  /// The store's numbering of entities; nil if it is the layout's.
   private(set) var numbering: EntityNumbering?
 
-  /// What the store calls the tables and columns of the layout.
+  /// The store's names for the layout's tables and columns.
   private(set) var names = StoreNames()
 
-  /// The schema of one version of a model.
   init(_ model: ManagedObjectModel) throws(SalvageError) {
     try wrapping(SalvageError.init) { () throws(PersistentStoreError) in
       let layout = try StoreLayout(model)
@@ -29,7 +27,6 @@ struct ExpectedSchema {
     }
   }
 
-  /// The schema that a script creates.
   init(_ script: SchemaScript) throws(SalvageError) {
     do {
       let image = try StoreCreation.bytes(of: script)
@@ -44,9 +41,9 @@ struct ExpectedSchema {
     }
   }
 
-  /// What a new store is made by: a schema that was given, and what the store's own lists besides.
+  /// Returns the statements for a new store: the given schema plus the store's other declarations.
   ///
-  /// A table whose own declaration has columns that the given one lacks stays as it is declared.
+  /// A table with columns unknown to the given schema keeps its own declaration.
   func declarations(besides found: [SchemaEntry]) -> [SchemaEntry] {
     guard layout == nil else { return found }
     func key(_ entry: SchemaEntry) -> String { "\(entry.kind.rawValue) \(entry.name.lowercased())" }
@@ -57,7 +54,7 @@ struct ExpectedSchema {
       + found.filter { !given.contains(key($0)) }
   }
 
-  /// What is to be said of tables that stay as the store declares them.
+  /// Returns remarks on tables that keep their declarations.
   func remarks(on found: [SchemaEntry]) -> [String] {
     guard layout == nil, !isOfDonor else { return [] }
     let given = Dictionary(entries.filter { $0.kind == .table }.map { ($0.name.lowercased(), $0) }) { first, _ in first
@@ -74,14 +71,14 @@ struct ExpectedSchema {
     return theirs.columns.contains { ours.column(named: $0.name) == nil }
   }
 
-  /// The tables behind the virtual tables of a schema that does not list them.
+  /// Returns the shadow tables missing in a schema with virtual tables.
   static func shadowTables(missingIn found: [SchemaEntry]) -> [SchemaEntry] {
     let listed = Set(found.filter { $0.kind == .table }.map { $0.name.lowercased() })
     var missing: [SchemaEntry] = []
     for entry in found where missing.count < shadowLimit {
       guard let module = entry.tableDefinition?.module, let sql = entry.sql else { continue }
       let names = ShadowTables.names(of: entry.name, module: module).filter { !listed.contains($0) }
-      // A statement that SQLite does not carry out tells of no tables.
+      // A statement that SQLite refuses has no shadow tables.
       guard !names.isEmpty, let script = try? SchemaScript(sql), let made = try? ExpectedSchema(script) else {
         continue
       }
@@ -90,7 +87,6 @@ struct ExpectedSchema {
     return missing
   }
 
-  /// How many of them are looked for at most.
   private static let shadowLimit = 1000
 
   private static func entries(of statements: [String]) -> [SchemaEntry] {
@@ -111,7 +107,7 @@ struct ExpectedSchema {
     return entries
   }
 
-  /// How many tables of another list are also in this one with the same columns, less those that have others.
+  /// Counts tables with equal columns, minus those with different ones.
   func agreement(with found: [SchemaEntry]) -> Int {
     func columns(_ entry: SchemaEntry) -> Set<String>? {
       entry.tableDefinition.map { Set($0.columns.map { $0.name.lowercased() }) }
@@ -126,7 +122,7 @@ struct ExpectedSchema {
     return agreement
   }
 
-  /// Gives tables and columns the names that they have in a store with other entity numbers.
+  /// Renames tables and columns for a store with other entity numbers.
   mutating func renumber(_ numbering: EntityNumbering) {
     guard let layout else { return }
     self.numbering = numbering
@@ -162,9 +158,6 @@ struct ExpectedSchema {
     }
   }
 
-  /// Puts the columns of a table into another order.
-  ///
-  /// - Parameter order: the names as the store has them, in upper case.
   mutating func reorder(_ table: TableLayout, _ order: [String]) {
     guard let index = entries.firstIndex(where: { $0.kind == .table && isSame($0.name, table.name) }) else { return }
     let columns = Dictionary(
@@ -183,7 +176,7 @@ struct ExpectedSchema {
     return "CREATE TABLE \(SQLText.identifier(table.name)) ( \(list.joined(separator: ", ")) )"
   }
 
-  /// The entity numbers of a table's rows; nil where the table is no entity's.
+  /// Returns the entity numbers of a table's rows; nil without entities.
   func entityNumbers(ofTable name: String) -> ClosedRange<Int64>? {
     guard let layout, let table = layout.tables.first(where: { isSame($0.name, name) }),
       let entity = layout.entity(named: table.rootEntityName)
@@ -193,8 +186,8 @@ struct ExpectedSchema {
     return Int64(entity.numbers.lowerBound)...Int64(entity.numbers.upperBound)
   }
 
-  /// The numbers of all entities, those of the persistent history included, where a table holds the rows of one entity alone; nil for other tables, and where the
-  /// store numbers its entities in its own way.
+  /// Returns all entity numbers, including the persistent history's, for a table of one entity; nil with a numbering of
+  /// the store's own.
   func numbersBeside(soleEntityOf name: String) -> Set<Int64>? {
     guard let layout, numbering == nil, let table = layout.tables.first(where: { isSame($0.name, name) }) else {
       return nil
@@ -205,8 +198,7 @@ struct ExpectedSchema {
     return own == 1 ? Set(layout.entities.map { Int64($0.number) }).union(CoreDataTables.entityNumbers) : nil
   }
 
-  /// The names and numbers of the entities whose rows a table holds, in the order of the layout; none where it is no
-  /// entity's.
+  /// Returns the entities of a table with their numbers, in layout order.
   func entities(ofTable name: String) -> [(name: String, number: Int)] {
     guard let layout, let table = layout.tables.first(where: { isSame($0.name, name) }) else { return [] }
     let isRenumbered = !numbers(of: table).isEmpty
@@ -216,7 +208,7 @@ struct ExpectedSchema {
     }
   }
 
-  /// The numbers that the store has for the entities of a table, where they are not those of the layout.
+  /// Returns the store's numbers for a table's entities, if not the layout's.
   private func numbers(of table: TableLayout) -> [Int64] {
     guard let layout, let numbering else { return [] }
     return numbering.names.filter { layout.entity(named: $0.value)?.tableName == table.name }.map(\.key)

@@ -1,28 +1,24 @@
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// Tells which model a store is of, and so which schema is to be expected.
-///
-/// In: what the caller knows, and what the store says of itself. Out: the layout that rows go into, and how it is known.
+/// Chooses the model of a store, and so the expected schema.
 struct ModelChoice {
-  /// How many earlier versions of a model are looked at.
   private static let historyLimit = 32
 
   private let model: SalvageModel?
 
   private let identity: StoreIdentity
 
-  /// Whether only a version of the caller's model will do.
+  /// Whether only a version of the caller's model is acceptable.
   private let fitsModel: Bool
 
-  /// Whether rows may stay in a model all the same.
+  /// Whether rows may stay in a certain model anyway.
   private let keepsModel: @Sendable (ManagedObjectModel) -> Bool
 
-  /// The model that the store says it is of and that its rows go into; nil where nothing tells, or where another one's version
-  /// has to do.
+  /// The store's own model if its rows go into it; nil if unknown or replaced by the caller's.
   private let known: ManagedObjectModel?
 
-  /// The model that the store carries where its rows go into another one.
+  /// The store's own model if its rows go into another one.
   let foreignModel: ManagedObjectModel?
 
   init(_ model: SalvageModel?, _ identity: StoreIdentity, _ options: Salvager.Options) {
@@ -41,7 +37,7 @@ struct ModelChoice {
     (known, foreignModel) = isKept == true ? (own, nil) : (nil, own)
   }
 
-  /// The schema that is to be expected; nil where nothing tells any.
+  /// Returns the expected schema; nil if unknown.
   func expectedSchema(
     _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> ExpectedSchema? {
@@ -51,7 +47,7 @@ struct ModelChoice {
     return try bestFitting(bundle, schema, reader, map)
   }
 
-  /// The layouts of the versions before one, oldest first; none where nothing tells which came before.
+  /// Returns the layouts of the versions before a model, oldest first; empty without a known order.
   func earlierLayouts(than model: ManagedObjectModel) throws(SalvageError) -> [StoreLayout] {
     guard case .coreData(let bundle) = self.model else { return [] }
     let hashes = model.versionHashes()
@@ -66,7 +62,6 @@ struct ModelChoice {
     return layouts
   }
 
-  /// How it is known which version the store is of.
   var basis: SalvageReport.Rebuild.Basis {
     switch model {
     case .sqlite: return .schema
@@ -79,7 +74,7 @@ struct ModelChoice {
     }
   }
 
-  /// The version whose tables most of a sample of pages fit best; of equally good ones the current one, else the newest.
+  /// Returns the version that fits a sample of pages best; among equals the current, else the newest one.
   private func bestFitting(
     _ bundle: ModelBundle, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> ExpectedSchema? {
@@ -87,8 +82,8 @@ struct ModelChoice {
     var buffer = reader.makeBuffer()
     let leaves = Self.sample(of: map)
     var agreement = Int.min
-    // Where the rows have to go into a version that the app can open, none that is newer than its own will do.
-    // Versions that the order leaves out have stores too.
+    // If the app must open the result, newer versions than its own are excluded. Versions missing from the order have
+    // stores too.
     let possible =
       fitsModel
       ? bundle.unorderedVersions.filter { !bundle.isNewer($0, than: bundle.current) }
@@ -102,7 +97,7 @@ struct ModelChoice {
       }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
-      // What is left of the store's own list of tables says more than the looks of their rows.
+      // Remains of the store's own list of tables outweigh the rows.
       var score = 1000 * Double(expected.agreement(with: schema.entries))
       for leaf in leaves {
         score += try crawl.choice(for: leaf, &buffer, where: { _ in true })?.fit.score ?? 0
@@ -112,9 +107,9 @@ struct ModelChoice {
     return try newer(bundle, schema, than: agreement) ?? best?.schema
   }
 
-  /// The version newer than the current one that a whole list of tables shows the store to be of, where newer ones are kept; nil for none.
+  /// Returns the newer version that a complete list of tables shows, if newer ones are kept.
   ///
-  /// - Parameter agreement: how much the list agrees with any other version, which has to be less.
+  /// - Parameter agreement: the list's agreement with other versions, which must be lower.
   private func newer(
     _ bundle: ModelBundle, _ schema: SchemaSearch, than agreement: Int
   ) throws(SalvageError) -> ExpectedSchema? {
@@ -129,7 +124,6 @@ struct ModelChoice {
     return best?.schema
   }
 
-  /// Some of the leaves of tables, from all over the store.
   private static func sample(of map: PageMap) -> [UInt32] {
     let count = (1...max(1, map.pageCount)).count { map.look($0) == .tableLeaf }
     let step = max(1, count / 64)

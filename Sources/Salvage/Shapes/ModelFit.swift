@@ -3,10 +3,10 @@ internal import PersistentStore
 internal import Platform
 import SQLiteFormat
 
-/// Whether a model has anything of what a store holds.
+/// Checks that a model has any content of a store.
 ///
-/// A store of another app would give an empty store by it, with every record set aside: that is no salvage. Where too little
-/// of the store is left to tell, any model may be its own.
+/// Another app's store would give an empty result with every record set aside. With too little evidence any model is
+/// accepted.
 struct ModelFit {
   private let model: SalvageModel?
   private let evidence: Evidence
@@ -16,7 +16,7 @@ struct ModelFit {
     self.evidence = evidence
   }
 
-  /// The error to report where a model has nothing of what the store holds; nil where it has, or nothing tells.
+  /// Returns the error for a model without any content of the store.
   func problem(_ identity: StoreIdentity, _ schema: SchemaSearch) throws(SalvageError) -> SalvageError? {
     switch model {
     case nil: return nil
@@ -36,19 +36,19 @@ struct ModelFit {
     }
   }
 
-  /// The error to report where rows were found and none fits any table of the model; nil else.
+  /// Returns the error for rows that all fit no table of the model.
   ///
-  /// Where nothing is left of the store's own list of tables, its rows are all that tells.
+  /// Without the store's own list of tables, only rows are evidence.
   func problem(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
     let crawl = outcome.crawl
-    // Tables that only rows tell of are none of the model's.
+    // Tables known by rows alone are not the model's.
     let hasRows = zip(crawl.trees, outcome.tallies).contains { tree, tally in
       !tree.isKnownByRows
         && (tally.recovered != 0 || tally.keptApart != 0 || tally.deleted != 0 || tally.destroyed != 0)
     }
     guard let model, outcome.unplacedRows > 0, !hasRows else { return nil }
     var buffer = outcome.reader.makeBuffer()
-    // Pages that fit two tables as well are unplaced too: those are of the model.
+    // Pages that fit two tables are unplaced too, but belong to the model.
     for page in crawl.unplaced.prefix(Self.sample) {
       let fits = try crawl.choice(for: page, &buffer) { index in
         let tree = crawl.trees[index]
@@ -62,7 +62,6 @@ struct ModelFit {
       detail: "the \(name) has no table that any of the \(counted(outcome.unplacedRows, "row")) fits that were found")
   }
 
-  /// How many pages are compared with the model's tables.
   private static let sample = 1024
 
   private func unfit(holds: Set<String>, knows: Set<String>, _ words: String) -> SalvageError? {
@@ -77,7 +76,6 @@ struct ModelFit {
       .unfitModel, path: evidence.files.main, detail: "\(words) of the store, which has \(list)\(rest)")
   }
 
-  /// The entities that a store says it has; none where nothing of that is left.
   private static func entities(of identity: StoreIdentity) -> Set<String> {
     var names = Set(identity.metadata?.versionHashes.keys.map(\.self) ?? [])
     if let cached = identity.cachedModel { names.formUnion(cached.entities.keys) }
@@ -85,7 +83,7 @@ struct ModelFit {
     return names
   }
 
-  /// The entities of all versions of a model, with the names that they had before.
+  /// Returns the entities of all versions, with former names.
   private static func entities(of bundle: ModelBundle) -> Set<String> {
     var names: Set<String> = []
     for version in bundle.versions + bundle.unorderedVersions {
@@ -94,8 +92,7 @@ struct ModelFit {
     return names
   }
 
-  /// The tables that a store's own schema lists, where all of it could be read; those of SQLite and Core Data itself left
-  /// out.
+  /// Returns the tables of a complete schema, without SQLite's and Core Data's own.
   private func tables(of schema: SchemaSearch) -> Set<String> {
     schema.isWhole ? Self.names(schema.entries.filter { $0.kind == .table }.map(\.name)) : []
   }

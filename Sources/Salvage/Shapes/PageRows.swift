@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// Looks at the rows of table pages before it is known whose they are.
+/// Reads rows of table pages before their owner is known.
 struct PageRows {
-  /// A row as its cell has it; where it goes on elsewhere, only its beginning is there.
+  /// A row without its overflow pages.
   struct Row {
     var rowid: Int64
     var record: Record
@@ -12,14 +12,11 @@ struct PageRows {
 
   init(_ reader: PageReader) { self.reader = reader }
 
-  /// Calls a function with each row of a leaf that can be read.
-  ///
-  /// - Parameter step: takes every row, or only one in so many.
+  /// - Parameter step: takes one row in so many.
   func forEach(on page: UInt32, step: Int = 1, _ body: (Row) -> Void) throws(SalvageError) {
     try forEach(on: page, kind: .tableLeaf, step: step) { rowid, record in body(Row(rowid: rowid, record: record)) }
   }
 
-  /// Calls a function with each entry of a page of an index.
   func forEachEntry(
     on page: UInt32, kind: PageKind = .indexLeaf, _ body: (Record) -> Void
   ) throws(SalvageError) {
@@ -35,7 +32,7 @@ struct PageRows {
     guard start + 8 < buffer.count, buffer[start] == kind.rawValue, let count = buffer.span.uint16(at: start + 3) else {
       return
     }
-    // No byte of a sound page belongs to two cells; without this bound a page could keep a reader busy for long.
+    // No byte of a sound page belongs to two cells; without this bound a page could occupy a reader for long.
     var room = reader.usableSize
     for index in stride(from: 0, to: count, by: max(1, step)) {
       guard let offset = buffer.span.uint16(at: start + kind.headerLength + 2 * index),
@@ -50,7 +47,7 @@ struct PageRows {
     }
   }
 
-  /// The leaves that the tree of a table leads to, and whether none is missing.
+  /// Returns the leaves of a table's tree, and whether they are complete.
   func leaves(
     of root: UInt32, shape: RecordShape, _ map: PageMap
   ) throws(SalvageError) -> (pages: [UInt32], isWhole: Bool) {

@@ -1,8 +1,8 @@
 internal import SQLiteFormat
 
-/// The classes of values, as bits of a set.
+/// The storage classes, as a bit set.
 ///
-/// Each value that is written is looked at by it, in the module above too, so that all of it can be inlined there.
+/// Used for each written value, in other modules too, hence inlinable.
 package struct StorageClasses: OptionSet {
   package let rawValue: UInt8
 
@@ -13,7 +13,7 @@ package struct StorageClasses: OptionSet {
   @inlinable package static var blob: StorageClasses { StorageClasses(rawValue: 16) }
   @inlinable package static var any: StorageClasses { StorageClasses(rawValue: 31) }
 
-  /// The class that a serial type stands for; empty for the two that are never in a file.
+  /// Returns the class of a serial type; empty for the two reserved ones.
   @inlinable
   @inline(__always)
   package init(serialType code: Int64) {
@@ -34,49 +34,44 @@ package struct StorageClasses: OptionSet {
   package init(rawValue: UInt8) { self.rawValue = rawValue }
 }
 
-/// What the records of one table or index look like.
+/// The record format of a table or index.
 struct RecordShape {
-  /// What a field of the record may hold, and what it usually holds.
+  /// The allowed and the usual classes of a field.
   struct Field {
     var allowed: StorageClasses
     var usual: StorageClasses
   }
 
-  /// The fields in the order of the record.
   var fields: [Field]
 
-  /// The fewest fields that a record can have: columns that were added later are missing in old records.
+  /// The minimum number of fields: old records lack columns added later.
   var minimumFields: Int
 
-  /// The entity numbers that may stand in the second field, in Core Data's tables.
+  /// The allowed entity numbers in the second field of Core Data's tables.
   var entityNumbers: ClosedRange<Int64>?
 
-  /// Whether fields hold only what the types of their columns say, as Core Data sees to.
+  /// Whether fields have only their columns' types, as Core Data ensures.
   var isStrict = false
 
-  /// Whether no field has a type, so that anything fits.
+  /// Whether no field has a type, so anything fits.
   var isUntyped: Bool { fields.allSatisfy { $0.usual == .any || $0.usual == [.null] } }
 
-  /// How a record compares with a shape.
   struct Fit {
-    /// The bytes of the record as its header has them.
     var length: Int
 
-    /// The fields of the record.
     var fields: Int
 
-    /// How many fields hold a value of the usual class that is not NULL; fields for any class do not count.
+    /// The fields with a usual class other than NULL; fields for any class do not count.
     var usual: Int
 
-    /// How many fields hold a value of another class.
     var unusual: Int
   }
 
-  /// Compares the record that begins at an offset; nil where it cannot be one of this shape.
+  /// Compares the record at an offset; nil if it cannot have this shape.
   ///
   /// - Parameters:
-  ///   - end: where the bytes of the record that are at hand end.
-  ///   - length: the bytes of the whole record; nil where that is not known.
+  ///   - end: the end of the available bytes.
+  ///   - length: the record's full length, if known.
   @inline(__always)
   func fit(_ bytes: Span<UInt8>, at start: Int, before end: Int, length: Int?) -> Fit? {
     var offset = start
@@ -113,7 +108,7 @@ struct RecordShape {
     return fit
   }
 
-  /// Whether the record of a cell would fit but for its entity number, which is none of the table's.
+  /// Whether only the entity number does not fit.
   func fitsButForEntity(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Bool {
     guard entityNumbers != nil else { return false }
     var shape = self
@@ -122,7 +117,6 @@ struct RecordShape {
     return fit.map { $0.unusual == 0 && $0.fields >= 3 } ?? false
   }
 
-  /// The number in the second field of a cell's record; nil where that is no number.
   func entityNumber(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Int64? {
     let end = cell.payload &+ cell.local
     var offset = cell.payload
@@ -134,7 +128,7 @@ struct RecordShape {
     return Self.integer(code, bytes, at: cell.payload &+ Int(headerLength) &+ width, before: end)
   }
 
-  /// The integer of a serial type; nil where it is not at hand.
+  /// Returns the integer of a serial type; nil if unavailable.
   @inline(__always)
   static func integer(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Int64? {
     switch code {
@@ -148,7 +142,6 @@ struct RecordShape {
 }
 
 extension RecordShape {
-  /// The shape of the rows of `sqlite_schema`.
   static let schema = RecordShape(
     fields: [
       Field(allowed: [.text], usual: [.text]), Field(allowed: [.text], usual: [.text]),
@@ -156,7 +149,7 @@ extension RecordShape {
       Field(allowed: [.text, .null], usual: [.text]),
     ], minimumFields: 5)
 
-  /// The shapes of SQLite's own tables, whose columns have no types.
+  /// Returns the shapes of SQLite's own tables, which have untyped columns.
   static func ownTable(_ name: String) -> RecordShape? {
     let text = Field(allowed: [.text], usual: [.text])
     let textOrNull = Field(allowed: [.text, .null], usual: [.text])
@@ -168,10 +161,6 @@ extension RecordShape {
     }
   }
 
-  /// The shape of the rows of a table.
-  ///
-  /// - Parameters:
-  ///   - isCoreData: whether the table is one that Core Data wrote, whose columns hold only what their types say.
   init(_ definition: TableDefinition, isCoreData: Bool, entityNumbers: ClosedRange<Int64>? = nil) {
     let stored = definition.storedColumns
     fields = stored.map { index in
@@ -185,7 +174,7 @@ extension RecordShape {
     if stored.count > 1, isSame(definition.columns[stored[1]].name, "Z_ENT") { self.entityNumbers = entityNumbers }
   }
 
-  /// The shape of the entries of an index: its columns, then the rowid or the rest of the primary key.
+  /// Creates the shape of index entries: the columns, then the rowid or the rest of the primary key.
   init(indexOf columns: [IndexedColumn], on table: TableDefinition, isCoreData: Bool) {
     fields = columns.map { column in
       guard let name = column.name, let index = table.column(named: name) else {
@@ -205,7 +194,7 @@ extension RecordShape {
   }
 
   private static func field(_ column: ColumnDefinition, isCoreData: Bool, in table: TableDefinition) -> Field {
-    // A STRICT table takes anything as it is in a column of this type (sqlite.org/stricttables.html).
+    // A STRICT table accepts any value here unconverted (sqlite.org/stricttables.html).
     if table.isStrict, isSame(column.declaredType, "ANY") { return Field(allowed: .any, usual: .any) }
     return field(column, isStrict: isCoreData || table.isStrict)
   }
@@ -219,18 +208,18 @@ extension RecordShape {
       case .blob: column.declaredType.isEmpty ? .any : [.null, .blob]
       }
     if isStrict {
-      // A decimal number that no double can hold may be text.
+      // A decimal number beyond a double may be text.
       return Field(allowed: column.affinity == .numeric ? usual.union(.text) : usual, usual: usual)
     }
-    // A column of affinity TEXT turns numbers into text; the others keep what they cannot turn into their own kind.
+    // TEXT affinity converts numbers to text; the others keep values they cannot convert.
     let allowed: StorageClasses = column.affinity == .text ? [.null, .text, .blob] : .any
-    // Dates are mostly text in columns such as DATETIME, which are numeric to SQLite.
+    // Columns such as DATETIME are numeric to SQLite, but mostly have text.
     return Field(allowed: allowed, usual: column.affinity == .numeric ? usual.union(.text) : usual)
   }
 }
 
 extension TableDefinition {
-  /// Whether a column can have been added to a table that had rows (sqlite.org/lang_altertable.html).
+  /// Whether a column may have been added to a table with rows (sqlite.org/lang_altertable.html).
   fileprivate func canBeAdded(_ column: Int) -> Bool {
     let (name, column) = (columns[column].name, columns[column])
     let isConstrained = (primaryKeyColumns + uniqueColumns.joined()).contains {
@@ -242,12 +231,12 @@ extension TableDefinition {
   }
 }
 
-/// Whether two names are the same to SQLite, which takes no account of the case of ASCII letters.
+/// Whether SQLite treats two names as equal, ignoring ASCII case.
 package func isSame(_ first: String, _ second: String) -> Bool {
   first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
 }
 
-/// A name as SQLite compares it, in lower case as far as its letters are ASCII.
+/// Returns a name with ASCII letters in lower case, as SQLite compares.
 package func foldedName(_ name: String) -> String { String(decoding: name.utf8.map(folded), as: UTF8.self) }
 
 private func folded(_ byte: UInt8) -> UInt8 {
@@ -255,36 +244,33 @@ private func folded(_ byte: UInt8) -> UInt8 {
 }
 
 extension RecordShape {
-  /// How a record differs from a shape that it does not fit.
+  /// The differences of a misfit record from a shape.
   struct Strangeness {
-    /// The fields of the record.
     var fields = 0
 
-    /// How many of them hold a value of a class that their columns are not declared for.
+    /// The fields with an undeclared class.
     var strange = 0
 
     /// Whether the record has more fields than the table has columns.
     var isTooLong = false
 
-    /// Whether the entity number is none of the table's.
+    /// Whether the entity number is foreign to the table.
     var isOfUnknownEntity = false
 
-    /// Whether a field has one of the two serial types that SQLite keeps for itself and reads as NULL.
+    /// Whether a field has a reserved serial type, which SQLite reads as NULL.
     var hasReservedTypes = false
 
     /// Whether more than half of the fields are strange.
     var isMostlyStrange: Bool { strange * 2 > fields }
   }
 
-  /// A class of values in a field where a single wrong bit of the record's header makes that class of a usual one.
+  /// A field's class that one bit flip in the record header turns into a usual one.
   struct Flippable: Hashable {
     var field: Int
 
-    /// The class, as the bits of a set.
     var storage: StorageClasses.RawValue
   }
 
-  /// The same shape, but any value may stand in any field.
   func admittingAll() -> RecordShape {
     var shape = self
     for field in shape.fields.indices { shape.fields[field].allowed = .any }
@@ -293,8 +279,7 @@ extension RecordShape {
     return shape
   }
 
-  /// How the record of a cell that does not fit differs from the shape; nil where the bytes are no record at all: the
-  /// header cannot be read, or the lengths do not agree.
+  /// Returns the differences of a misfit record; nil if the header is unreadable or lengths disagree.
   func strangeness(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Strangeness? {
     guard let types = Self.types(bytes, cell), let last = types.last,
       last.body &+ last.width &- cell.payload == cell.length
@@ -314,7 +299,7 @@ extension RecordShape {
     return result
   }
 
-  /// Whether the header of a cell's record goes on on its overflow pages, and what of it is here may be that of a row.
+  /// Whether a record header continues on overflow pages, and its local part may be a row's.
   func hasLongHeader(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Bool {
     let end = cell.payload &+ cell.local
     var offset = cell.payload
@@ -333,28 +318,27 @@ extension RecordShape {
     return count > 0
   }
 
-  /// Whether a field may hold a value of a serial type.
   private func allows(_ code: Int64, in field: Int) -> Bool {
     let storage = StorageClasses(serialType: code)
     return field < fields.count && !storage.isEmpty && fields[field].allowed.contains(storage)
   }
 
-  /// The strange values of a record that a single wrong bit in its header may have made of usual ones: text and binary
-  /// data differ in one bit there, and so do integers and decimal numbers of eight bytes.
+  /// Returns the strange values one header bit away from usual ones: text and binary data differ in one bit, as do
+  /// 8-byte integers and floating-point numbers.
   func flippable(_ bytes: Span<UInt8>, _ cell: LeafCell) -> [Flippable] {
     guard let types = Self.types(bytes, cell) else { return [] }
     return types.indices.compactMap { field in
       let (code, width) = (types[field].code, types[field].width)
       let storage = StorageClasses(serialType: code)
       guard field < fields.count, !storage.isEmpty, !allows(code, in: field) else { return nil }
-      // The other bits change the length of the value, which the record's own length would contradict.
+      // Other bits change the value's length, contradicting the record's.
       let before = code ^ 1
       let isNear = allows(before, in: field) && SerialType.length(of: before) == width
       return isNear ? Flippable(field: field, storage: storage.rawValue) : nil
     }
   }
 
-  /// Writes NULL for the fields with serial types that SQLite keeps for itself, as it reads them.
+  /// Replaces reserved serial types with NULL, as SQLite reads them.
   static func clearReservedTypes(_ record: inout [UInt8]) {
     var offset = 0
     guard let length = Varint.read(record.span, at: &offset, before: record.count), length <= Int64(record.count) else {
@@ -367,8 +351,7 @@ extension RecordShape {
     }
   }
 
-  /// The serial type of each field of a cell's record, the length of its value and where that begins; nil where the header
-  /// cannot be read.
+  /// Returns each field's serial type, length and offset; nil for an unreadable header.
   private static func types(_ bytes: Span<UInt8>, _ cell: LeafCell) -> [(code: Int64, width: Int, body: Int)]? {
     let end = cell.payload &+ cell.local
     var offset = cell.payload
@@ -380,7 +363,6 @@ extension RecordShape {
     var types: [(code: Int64, width: Int, body: Int)] = []
     while offset < headerEnd {
       guard let code = Varint.read(bytes, at: &offset, before: headerEnd),
-        // SQLite reads the two reserved types as NULL.
         let width = code == 10 || code == 11 ? 0 : SerialType.length(of: code), width <= Cell.maximumPayloadLength
       else { return nil }
       types.append((code, width, body))

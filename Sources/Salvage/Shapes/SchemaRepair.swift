@@ -2,37 +2,31 @@ internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
 
-/// Decides by which definition each table's rows are read.
+/// Chooses the definition to read each table's rows by.
 ///
-/// The store's own definition counts where it can be read and does not contradict the rows that its root leads to: tables
-/// lack columns of the model, have others, or have them in another order and of other types. The model names what is
-/// damaged and completes what is missing; it stands in for definitions that are gone or contradict their rows. A name that
-/// differs by a bit or two is the same name, damaged.
+/// The store's own definition counts if it is readable and agrees with the rows of its root: tables may lack columns of
+/// the model, or have others, other orders and other types. The model restores damaged names, and replaces missing or
+/// contradicted definitions. A name that differs by one or two bits is the same name, damaged.
 struct SchemaRepair {
-  /// The entries, with the statements to go by.
   private(set) var entries: [SchemaEntry]
 
-  /// The tables, in lower case, whose rows are read by the store's own definitions.
+  /// Lowercase names of tables read by the store's own definitions.
   private(set) var settled: Set<String> = []
 
-  /// What a new store of the model will have otherwise, in words.
+  /// Remarks on differences in a new store of the model.
   private(set) var remarks: [String] = []
 
-  /// The tables that the model expects, by their names in lower case.
   private let wanted: [String: TableDefinition]
 
-  /// Tables of the store under other names than the model's: what the model calls them, both in lower case.
+  /// The model's names for differently named tables, all in lower case.
   private var renamed: [String: String] = [:]
 
   private static let remarkLimit = 20
 
-  /// Decides on the tables whose own definitions can be used.
-  ///
   /// - Parameters:
-  ///   - found: the entries of the store's schema that could be read.
-  ///   - isWhole: whether those are all.
-  ///   - expected: what the model says.
-  ///   - rows: what the rows are like, by the root pages of their tables.
+  ///   - found: the readable entries.
+  ///   - isWhole: whether the schema is complete.
+  ///   - rows: the rows by root page.
   init(_ found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema, rows: [UInt32: TableRows]) {
     entries = found
     var wanted: [String: TableDefinition] = [:]
@@ -42,7 +36,7 @@ struct SchemaRepair {
     self.wanted = wanted
     guard !wanted.isEmpty else { return }
     findRenamed(isWhole: isWhole, expected, rows)
-    // Without one all statements are written anew, which costs defaults and no row.
+    // Without it all statements are rewritten, which loses defaults but no row.
     let checker = try? StatementChecker()
     let indexed = Set(found.filter { $0.kind == .index && $0.sql == nil }.map { $0.tableName.lowercased() })
     for index in entries.indices where entries[index].kind == .table {
@@ -52,8 +46,8 @@ struct SchemaRepair {
           of: entries[index], table, rows[entries[index].rootPage], isWhole: isWhole,
           hasAutomaticIndex: indexed.contains(entries[index].name.lowercased()))
       else { continue }
-      // What is as it was written stays so: defaults, generated columns and all. A flipped bit can leave columns that can be
-      // told apart in a text that SQLite itself refuses.
+      // Accepted statements keep their text, with defaults and generated columns. A flipped bit may leave readable
+      // columns in a text that SQLite refuses.
       let isUsable = entries[index].sql.map { checker?.accepts($0) ?? false } ?? false
       let statement =
         isUsable && own == entries[index].tableDefinition ? entries[index].sql ?? "" : Self.statement(own)
@@ -79,7 +73,6 @@ struct SchemaRepair {
     }
   }
 
-  /// Whether the statement of any table that the model expects cannot be used.
   var hasUnread: Bool {
     entries.contains { entry in
       let name = entry.name.lowercased()
@@ -87,7 +80,7 @@ struct SchemaRepair {
     }
   }
 
-  /// Reads the other tables that the model expects by what it says of them.
+  /// Adds the model's definitions of the other expected tables.
   mutating func complete(by expected: [SchemaEntry]) {
     for entry in expected where entry.kind == .table && !settled.contains(entry.name.lowercased()) {
       guard let table = entry.tableDefinition, !table.isVirtual else { continue }
@@ -102,7 +95,7 @@ struct SchemaRepair {
 
   // MARK: Names
 
-  /// Finds the tables of the model that the store has under other names: damaged ones, or because they were renamed.
+  /// Finds the model's tables under damaged or changed names.
   private mutating func findRenamed(isWhole: Bool, _ expected: ExpectedSchema, _ rows: [UInt32: TableRows]) {
     let tables = entries.filter { $0.kind == .table }
     let present = Set(tables.map { $0.name.lowercased() })
@@ -116,7 +109,7 @@ struct SchemaRepair {
     for name in missing {
       guard let table = wanted[name], let numbers = expected.entityNumbers(ofTable: table.name) else { continue }
       let columns = Set(table.columns.map { $0.name.lowercased() })
-      // The numbers of the entity in every row tell whose they are, whatever the table is called.
+      // The entity number in every row identifies the table, whatever its name.
       let others = tables.filter { other in
         guard wanted[other.name.lowercased()] == nil, renamed[other.name.lowercased()] == nil,
           let seen = rows[other.rootPage], !seen.rows.isEmpty, let definition = other.tableDefinition
@@ -155,8 +148,7 @@ struct SchemaRepair {
 
   // MARK: Definitions
 
-  /// The definition that the store itself has of a table's rows, with damaged names put right; nil where there is none, or
-  /// where it contradicts the rows.
+  /// Returns the store's own definition with repaired names; nil if missing or contradicted by the rows.
   private static func reading(
     of entry: SchemaEntry, _ table: TableDefinition, _ rows: TableRows?, isWhole: Bool, hasAutomaticIndex: Bool
   ) -> TableDefinition? {
@@ -170,7 +162,7 @@ struct SchemaRepair {
     let isSameNumber = own.columns.count == table.columns.count
     heal(&own, by: table, rows, hasAutomaticIndex: hasAutomaticIndex)
     let isKnown = own.columns.allSatisfy { table.column(named: $0.name) != nil }
-    // Where nothing confirms it, other columns than the model's can be damage as well.
+    // Without confirmation, columns outside the model may be damage too.
     guard rows?.rows.isEmpty == false || isWhole || isKnown && isSameNumber else { return nil }
     guard !isTorn(own, rows?.rows.isEmpty == false ? nil : sql, table) else { return nil }
     guard let rows else { return own }
@@ -181,9 +173,9 @@ struct SchemaRepair {
     return own
   }
 
-  /// The columns that were renamed: those that stand in the model's order where it has others of their types.
+  /// Returns renamed columns: those at the model's position with the same type.
   ///
-  /// A column that was added stands last, so the last one proves nothing.
+  /// Added columns come last, so the last one proves no renaming.
   static func renamedColumns(_ own: TableDefinition, _ table: TableDefinition) -> [(from: String, to: String)] {
     guard own.columns.count == table.columns.count else { return [] }
     var result: [(from: String, to: String)] = []
@@ -197,14 +189,14 @@ struct SchemaRepair {
     return result
   }
 
-  /// Puts names, types and keys right that damage has changed.
+  /// Repairs damaged names, types and keys.
   private static func heal(
     _ own: inout TableDefinition, by table: TableDefinition, _ rows: TableRows?, hasAutomaticIndex: Bool
   ) {
     var missing = table.columns.filter { own.column(named: $0.name) == nil }
     for index in own.columns.indices where table.column(named: own.columns[index].name) == nil {
       let name = own.columns[index].name
-      // The space before its type may be what was changed.
+      // The space before its type may have changed.
       guard
         let near = missing.firstIndex(where: { isNear($0.name, name) || isNear("\($0.name) \($0.declaredType)", name) })
       else { continue }
@@ -235,7 +227,6 @@ struct SchemaRepair {
     }
   }
 
-  /// Gives a column of the keys the name that its column was given.
   private static func renameKey(_ own: inout TableDefinition, _ from: String, _ to: String) {
     for place in own.primaryKeyColumns.indices where own.primaryKeyColumns[place].name.map({ isSame($0, from) }) == true
     {
@@ -249,22 +240,22 @@ struct SchemaRepair {
     }
   }
 
-  /// Whether the values of a column speak for another type than the declared one, or none speaks for that.
+  /// Whether a column's values favor another type, or do not support the declared one.
   private static func isBetter(_ type: String, _ index: Int, _ own: TableDefinition, _ rows: TableRows?) -> Bool {
     guard let rows, !rows.rows.isEmpty, let field = own.storedColumns.firstIndex(of: index) else { return true }
     return rows.strangeCount(field, own.columns[index].declaredType) > rows.strangeCount(field, type)
   }
 
-  /// Whether a statement shows damage: what the model has as one column are two, or two are one.
+  /// Whether a statement splits or merges columns of the model by damage.
   ///
-  /// - Parameter sql: the statement; nil where rows tell how many columns there are.
+  /// - Parameter sql: the statement; nil if rows show the number of columns.
   private static func isTorn(_ own: TableDefinition, _ sql: String?, _ table: TableDefinition) -> Bool {
     let missing = table.columns.map(\.name).filter { own.column(named: $0) == nil }
     if !missing.isEmpty, let sql {
       let columns = sql.drop { $0 != "(" }
       let words = Set(
         columns.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
-      // A name that is in the text, and names no column: the comma before it is gone.
+      // A name in the text that names no column has lost its comma.
       if missing.contains(where: { words.contains($0.uppercased()) }) { return true }
     }
     func isJoined(_ whole: String, _ first: String, _ second: String) -> Bool {
@@ -282,8 +273,7 @@ struct SchemaRepair {
     return false
   }
 
-  /// The definition to go by where the store's own is damaged: the model's columns in the store's order, where they are
-  /// the same columns.
+  /// Returns the model's columns, in the store's order if they are the same.
   private static func completed(_ own: TableDefinition?, _ table: TableDefinition) -> TableDefinition {
     guard let own, own.columns.count == table.columns.count else { return table }
     var left = table.columns
@@ -291,7 +281,7 @@ struct SchemaRepair {
       left.firstIndex { isSame($0.name, column.name) }.map { left.remove(at: $0) }
     }
     for index in order.indices where order[index] == nil {
-      // Where a single column is left there is no other that it can be.
+      // A single remaining column must be the missing one.
       guard
         let near = left.firstIndex(where: { isNear($0.name, own.columns[index].name) }) ?? (left.count == 1 ? 0 : nil)
       else {
@@ -307,9 +297,9 @@ struct SchemaRepair {
     return result
   }
 
-  /// Whether two names of the same length differ in at most two letters, and in one bit of each.
+  /// Whether names of equal length differ in at most two letters, by one bit each.
   private static func isNear(_ first: String, _ second: String) -> Bool {
-    // A byte that is no longer valid is one scalar.
+    // An invalid byte is one scalar.
     let one = Array(first.uppercased().unicodeScalars)
     let other = Array(second.uppercased().unicodeScalars)
     guard one.count == other.count, one.count > 3 else { return false }
@@ -324,7 +314,7 @@ struct SchemaRepair {
 }
 
 extension SchemaRepair {
-  /// The statement of a definition, with everything that decides how records are read.
+  /// Returns a statement with every part that affects the reading of records.
   static func statement(_ table: TableDefinition) -> String {
     let alias = table.rowidAlias
     var parts = table.columns.indices.map { index in

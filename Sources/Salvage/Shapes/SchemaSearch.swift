@@ -1,20 +1,19 @@
 internal import SQLiteFormat
 
-/// The rows of `sqlite_schema` that can be found, on page 1 or on any other page.
+/// The rows of `sqlite_schema` found on page 1 or any other page.
 struct SchemaSearch {
-  /// The entries, those with statements of tables first come as they are found.
+  /// The entries as found, tables with statements first.
   var entries: [SchemaEntry] = []
 
-  /// Whether the whole schema was read, so that no other table exists.
+  /// Whether the schema is complete, so no other table exists.
   var isWhole = false
 
-  /// Whether the first page is a list of tables without any.
   var isEmpty = false
 
-  /// The roots that the file lacks, by ``key(_:_:)``.
+  /// The roots missing in the file, by ``key(_:_:)``.
   var rootsBehindEnd: [String: UInt32] = [:]
 
-  /// Reads the schema from page 1 down, then from pages that look like its leaves.
+  /// Reads the schema from page 1, then from similar leaves.
   static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> SchemaSearch {
     var search = SchemaSearch()
     var tree = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
@@ -31,9 +30,9 @@ struct SchemaSearch {
       isSound && search.entries.isEmpty && crawl.trees[0].leaves == [1] && !map.isFirstPageMisplaced
       && map.cellCount(1) == 0 && reader.layout.header?.hasMagic == true
     if !isSound || search.entries.isEmpty {
-      // Page 1 may still have cells, whatever its header says.
+      // Page 1 may have cells despite a damaged header.
       if map.pageCount >= 1, crawl.map.fate(1) != .tree { _ = try search.read(1, reader, &crawl.map, into: &seen) }
-      // Pages that its tree leads to have what is left of their cells.
+      // Damaged pages of its tree may still have cells.
       for page in crawl.trees[0].gaps.map(\.page)
       where page > 1 && page <= map.pageCount && crawl.map.fate(page) == .unclaimed {
         _ = try search.read(page, reader, &crawl.map, into: &seen)
@@ -52,7 +51,7 @@ struct SchemaSearch {
     return search
   }
 
-  /// Reads the entries of a page; whether all of its cells are entries.
+  /// Returns whether all cells are entries.
   private mutating func read(
     _ page: UInt32, _ reader: PageReader, _ map: inout PageMap, into seen: inout Set<String>
   ) throws(SalvageError) -> Bool {
@@ -88,10 +87,10 @@ struct SchemaSearch {
     return isWhole
   }
 
-  /// Adds entries of pages to which the tree of the schema does not lead: rows of a table can look like them.
+  /// Adds entries of pages outside the schema's tree, where rows of a table can look alike.
   ///
-  /// The roots that a page's statements name decide: most that can be looked at are of their kind and have so many columns.
-  /// Where there are none, a statement has to name a table that is known.
+  /// The named roots decide: most of the available ones must have the right kind and number of columns. Without any, a
+  /// statement must name a known table.
   private mutating func add(
     _ pages: [[SchemaEntry]], _ reader: PageReader, _ map: PageMap, _ seen: inout Set<String>
   ) throws(SalvageError) {
@@ -112,7 +111,7 @@ struct SchemaSearch {
     for page in undecided where page.contains(where: { seen.contains("table \($0.tableName)") }) { add(page) }
   }
 
-  /// Whether the root that an entry names can be its own; nil where nothing of it can be looked at.
+  /// Whether an entry's root can be its own; nil if unavailable.
   private static func hasRoot(
     _ entry: SchemaEntry, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> Bool? {
@@ -126,7 +125,7 @@ struct SchemaSearch {
       case .tableLeaf:
         guard !isIndex, let columns = definition?.storedColumns.count else { return isIndex ? false : nil }
         let fields = map.fieldCount(page)
-        // Older rows lack columns that were added.
+        // Older rows lack added columns.
         guard fields > 0 else { return map.cellCount(page) == 0 ? true : nil }
         return fields <= columns && 2 * fields >= min(columns, 255)
       case .tableInterior:
@@ -139,7 +138,7 @@ struct SchemaSearch {
     return nil
   }
 
-  /// One tree cannot be two tables, and no root is page 1 or behind the end.
+  /// Removes roots shared by two tables, page 1, and roots beyond the end.
   private mutating func removeSharedRoots(_ map: PageMap) {
     var roots: Set<UInt32> = []
     for index in entries.indices where entries[index].rootPage != 0 {
@@ -151,6 +150,5 @@ struct SchemaSearch {
     }
   }
 
-  /// What stands for a table or an index by its name.
   static func key(_ isIndex: Bool, _ name: String) -> String { (isIndex ? "index " : "table ") + name.lowercased() }
 }

@@ -2,31 +2,28 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 
-/// What a Core Data store says of itself: its metadata and the model that it carries, wherever their pages are.
+/// The metadata and the cached model of a Core Data store, on whatever page they are.
 struct StoreIdentity {
-  /// The metadata that could be read.
   var metadata: StoreMetadata?
 
-  /// The model cache that could be read.
   var cachedModel: ManagedObjectModel?
 
-  /// The bytes that the model cache was read from, packed as they are; nil where none was.
+  /// The packed bytes of the model cache.
   var modelBytes: [UInt8]?
 
-  /// The page that the model cache was read from; nil where none was.
   var modelPage: UInt32?
 
-  /// The version hashes that a recovery kit noted; they count where nothing in the store tells.
+  /// The version hashes of a recovery kit, used without evidence in the store.
   var notedHashes: [String: VersionHash]?
 
-  /// How many pages are tried at most; each of the two rows is alone on its page.
+  /// The most pages tried; each of the two rows is alone on its page.
   private static let maximumAttempts = 256
 
   private static let maximumLength = 64 << 20
 
-  /// Looks on every leaf that has few cells with one or three fields, then where the store's own schema says.
+  /// Searches all leaves with few cells of one or three fields, then the tables of the store's own schema.
   ///
-  /// - Parameter entries: the store's schema, as far as it could be read; its tables may have columns of another writer.
+  /// - Parameter entries: the readable schema; its tables may have another writer's columns.
   static func find(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry]
   ) throws(SalvageError) -> StoreIdentity {
@@ -84,7 +81,7 @@ struct StoreIdentity {
     if values.count >= 3, metadata == nil, case .text = values[1], case .blob(let list) = values[2],
       list.starts(with: Array("bplist".utf8)) || list.starts(with: Array("<?xml".utf8))
     {
-      // A property list that cannot be read is no metadata; another page may hold a better one.
+      // An unreadable property list is no metadata; another page may have a better one.
       guard let found = try? StoreMetadata(uuid: values[1].string ?? "", propertyList: list),
         !found.versionHashes.isEmpty
       else { return }
@@ -96,7 +93,7 @@ struct StoreIdentity {
     }
   }
 
-  /// The model that the store was written with, as far as that can be told.
+  /// Returns the store's model, if identifiable.
   func model(in bundle: ModelBundle?) -> ManagedObjectModel? {
     if let hashes = metadata?.versionHashes {
       if let version = bundle?.version(

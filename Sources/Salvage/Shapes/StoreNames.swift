@@ -1,33 +1,29 @@
 package import PersistentStore
 
-/// The names that a store has for the tables and columns of a layout.
+/// The store's names for a layout's tables and columns.
 ///
-/// They are the layout's own but where the number of an entity is part of a name and the store has other numbers
-/// (`Z_2TAGS`, `Z4_OWNER`), or where the store is of another model with the same entities and properties.
+/// They differ if a name includes another entity number (`Z_2TAGS`, `Z4_OWNER`), or the store has another model with
+/// the same entities and properties.
 package struct StoreNames {
-  /// The store's tables by those of the layout, in lower case.
   private var tables: [String: String] = [:]
 
-  /// The store's columns by those of the layout, for each table of the layout, in lower case.
   private var columns: [String: [String: String]] = [:]
 
-  /// The same names.
+  /// Creates identical names.
   package init() {}
 
-  /// The store's name of a table.
   package func table(_ name: String) -> String { tables[name.lowercased()] ?? name }
 
-  /// The store's name of a column.
   package func column(_ name: String, of table: String) -> String {
     columns[table.lowercased()]?[name.lowercased()] ?? name
   }
 
-  /// Whether a table and its columns have the layout's own names.
+  /// Whether a table and its columns have the layout's names.
   package func isAsLaidOut(_ table: String) -> Bool {
     tables[table.lowercased()] == nil && columns[table.lowercased()] == nil
   }
 
-  /// All tables of the store that have another name than the layout gives them, in lower case.
+  /// The store's differently named tables, in lower case.
   package var foreignTables: [String] { tables.values.map { $0.lowercased() } }
 
   private mutating func note(table: String, _ name: String) {
@@ -40,7 +36,7 @@ package struct StoreNames {
 }
 
 extension StoreNames {
-  /// The names in a store of the same model that numbers its entities in its own way.
+  /// Creates the names for the same model in another numbering.
   package init(_ layout: StoreLayout, _ numbering: EntityNumbering) {
     func renumbered(_ name: String, after prefix: String) -> String {
       let digits = name.dropFirst(prefix.count).prefix { $0.isASCII && $0.isNumber }
@@ -70,9 +66,9 @@ extension StoreNames {
     }
   }
 
-  /// The names in a store of another model, whose tables and columns are found by the entities and properties they are of.
+  /// Creates the names for another model, matching entities and properties.
   ///
-  /// - Parameter names: what the store calls the tables and columns of its own model's layout.
+  /// - Parameter names: the store's names for its own model's layout.
   package init(_ layout: StoreLayout, in foreign: StoreLayout, _ names: StoreNames) {
     for table in layout.tables {
       guard let theirs = foreign.table(of: table.rootEntityName),

@@ -1,44 +1,37 @@
 internal import SQLiteFormat
 
-/// What the rows on the pages that a table's root leads to are like, seen before it is decided what they are read by.
+/// A sample of the rows under a table's root, taken before the choice of a definition.
 struct TableRows {
-  /// A row by its storage classes.
   struct Row {
-    /// The classes of its fields.
     var classes: [StorageClasses]
 
-    /// The number in its `Z_ENT`; nil where it has none.
+    /// The number in `Z_ENT`, if any.
     var entity: Int64?
   }
 
-  /// Whether the rows are in a b-tree with rowids.
   let hasRowids: Bool
 
   /// Whether every page of the tree was found.
   private(set) var isWhole = false
 
-  /// Some of the rows, from all over the tree.
+  /// Rows from all over the tree.
   private(set) var rows: [Row] = []
 
-  /// How many leaves of a table are looked at.
   private static let leafLimit = 32
 
-  /// How many rows of a table are looked at.
   private static let rowLimit = 1024
 
-  /// How many fields of all tables are looked at.
   private static let fieldLimit = 1 << 21
 
   private static let tableLimit = 4096
 
-  /// The share of rows that may contradict a definition: damage may have hit some of them.
+  /// The share of rows that may contradict a definition by damage.
   private static let tolerance = 0.1
 
-  /// Looks at the tables of a schema; the result has them by their root pages.
   static func gather(
     _ entries: [SchemaEntry], _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> [UInt32: TableRows] {
-    // No record of a sound table has more fields than a page notes.
+    // No sound record has more fields than a page's note can count.
     let any = RecordShape(
       fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: 256), minimumFields: 1)
     var trees: [Tree] = []
@@ -96,8 +89,7 @@ struct TableRows {
     rows = found
   }
 
-  /// Whether the rows can be those of a table of that definition: no row has more fields than it has columns, and the key
-  /// is where it says.
+  /// Whether the rows can have a definition: enough columns, and the key in its place.
   func canBe(of definition: TableDefinition) -> Bool {
     guard definition.isWithoutRowid != hasRowids else { return false }
     let stored = definition.storedColumns
@@ -114,7 +106,7 @@ struct TableRows {
     return Double(contradictions) <= Double(rows.count) * Self.tolerance
   }
 
-  /// The share of values that are not of the kind that their columns are declared for; 0 where there are none.
+  /// Returns the share of values misfit to their declared types; 0 without values.
   func strangeShare(in definition: TableDefinition) -> Double {
     let shape = RecordShape(definition, isCoreData: true)
     var strange = 0
@@ -128,7 +120,6 @@ struct TableRows {
     return values > 0 ? Double(strange) / Double(values) : 0
   }
 
-  /// How many values of a field are not of the kind that a type stands for.
   func strangeCount(_ field: Int, _ type: String) -> Int {
     let usual: StorageClasses =
       switch Affinity(declaredType: type) {
@@ -140,17 +131,17 @@ struct TableRows {
     return rows.count { $0.classes.indices.contains(field) && !usual.contains($0.classes[field]) }
   }
 
-  /// Whether a field is NULL in every row, and there are rows.
+  /// Whether a field is NULL in all rows, with at least one row.
   func isAlwaysNull(_ field: Int) -> Bool {
     !rows.isEmpty && rows.allSatisfy { !$0.classes.indices.contains(field) || $0.classes[field] == .null }
   }
 }
 
 extension RecordShape {
-  /// Lets fields hold what several rows of a whole tree have there, although their columns are not declared for it: SQLite
-  /// stores, and reads, any value in any column.
+  /// Allows the undeclared classes that several rows of a complete tree have, since SQLite accepts any value in any
+  /// column.
   ///
-  /// A row with more strange values than others is no witness: its page may be another table's.
+  /// A row with more strange values than others does not count: its page may be another table's.
   mutating func admit(_ seen: TableRows) {
     guard seen.isWhole, isStrict else { return }
     var counts: [Int: [StorageClasses.RawValue: Int]] = [:]
@@ -172,10 +163,9 @@ extension RecordShape {
 }
 
 extension TableDefinition {
-  /// Makes of a damaged definition one that SQLite accepts: columns of the same name get different ones, and the key has no
-  /// column that is not there.
+  /// Makes a damaged definition acceptable to SQLite: unique column names, and keys without missing columns.
   mutating func makeAcceptable() {
-    // The last number that was put behind a name, so that thousands of the same name take no longer than others.
+    // Keeps thousands of equal names fast.
     var numbers: [String: Int] = [:]
     for index in columns.indices {
       let name = columns[index].name
@@ -188,7 +178,7 @@ extension TableDefinition {
     primaryKeyColumns = primaryKeyColumns.filter { $0.name.flatMap { column(named: $0) } != nil }
   }
 
-  /// A name as SQLite compares it: letters of ASCII are of either case.
+  /// Folds ASCII case, as SQLite compares names.
   private static func folded(_ name: String) -> String {
     String(decoding: name.utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
   }

@@ -1,37 +1,31 @@
 internal import PersistentStore
 internal import SQLiteFormat
 
-/// The tables and indexes that are looked for, from what the store's own schema says and from what is expected.
+/// The trees to search for, by the store's own schema and the expected one.
 struct TreeList {
   /// The trees; the first is `sqlite_schema`.
   var trees: [Tree]
 
-  /// Whether Core Data wrote the store.
   var isCoreData = false
 
-  /// Whether no other table than these can have rows: the whole schema was read, or a model tells of all.
+  /// Whether no other table can have rows: the schema is complete, or a model has all tables.
   private(set) var hasAllTables: Bool
 
-  /// Whether the whole schema was read, and the definitions of all its tables can be used.
+  /// Whether the schema is complete with usable definitions.
   private(set) var isWhole: Bool
 
-  /// The places of the trees, whose names never change.
+  /// The places of the trees by their constant names.
   private var places: [Name: Int] = [:]
 
   private let expected: ExpectedSchema?
 
-  /// What the rows of the tables are like, by their root pages.
+  /// The rows by root page.
   private let rows: [UInt32: TableRows]
 
-  /// Makes the list.
-  ///
   /// - Parameters:
-  ///   - found: the entries of the store's own schema that could be read.
-  ///   - isWhole: whether those are all; then no other table can have live rows.
-  ///   - expected: what the model or the schema file says.
-  ///   - rows: what the rows of the tables are like, by their root pages.
-  ///   - own: tables of Core Data's own that only rows tell of; nil where Core Data did not write the store, as far as
-  ///     anything but its schema tells.
+  ///   - found: the readable entries of the store's schema.
+  ///   - isWhole: whether they are complete, which excludes live rows of other tables.
+  ///   - own: Core Data's own tables indicated by rows; nil for a store not known as Core Data's without its schema.
   init(
     found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?, rows: [UInt32: TableRows] = [:],
     own: [SchemaEntry]? = nil
@@ -58,24 +52,23 @@ struct TreeList {
     for entry in found where entry.kind == .index { addIndex(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .index { addIndex(entry, isListed: false) }
     if found.contains(where: { $0.kind == .table && $0.rootPage > 1 && table(named: $0.name) == nil }) {
-      // Of a table without a usable definition there are rows that none of these has.
+      // A table without a usable definition has rows outside this list.
       hasAllTables = false
       self.isWhole = false
     }
     if isWhole {
-      // What a whole schema does not list has no live rows; it is kept in the list so that deleted ones find their place.
+      // Tables missing in a complete schema have no live rows; they stay for deleted ones.
       for index in trees.indices where !trees[index].isListed {
         trees[index].isWalked = true
       }
     }
   }
 
-  /// The ends of the names of the tables that SQLite's virtual tables are made of (FTS3 to 5, R-tree).
+  /// The suffixes of shadow tables (FTS3 to 5, R-tree).
   private static let shadowEnds = [
     "data", "idx", "content", "docsize", "config", "segments", "segdir", "stat", "node", "rowid", "parent",
   ]
 
-  /// Marks the tables that virtual tables are made of.
   private mutating func markShadows(of entries: [SchemaEntry]) {
     var shadows: Set<String> = []
     for entry in entries where entry.kind == .table && entry.tableDefinition?.isVirtual == true {
@@ -89,7 +82,7 @@ struct TreeList {
     }
   }
 
-  /// Adds tables that were dropped, so that their rows are found among the deleted ones.
+  /// Adds dropped tables, for their deleted rows.
   mutating func addDropped(_ entries: [SchemaEntry]) {
     for entry in entries where entry.kind == .table {
       let count = trees.count
@@ -102,14 +95,14 @@ struct TreeList {
     }
   }
 
-  /// Marks tables whose columns are doubtful, by their names in lower case.
+  /// Marks tables with doubtful columns by lowercase name.
   mutating func doubt(_ reasons: [String: ColumnDoubt]) {
     for index in trees.indices where trees[index].kind != .index {
       trees[index].doubt = reasons[trees[index].name.lowercased()]
     }
   }
 
-  /// Notes the roots that the file lacks, by ``SchemaSearch/key(_:_:)``.
+  /// Notes the roots missing in the file, by ``SchemaSearch/key(_:_:)``.
   mutating func noteRoots(behindEnd roots: [String: UInt32]) {
     guard !roots.isEmpty else { return }
     for index in trees.indices where trees[index].isListed && trees[index].root == 0 {
@@ -122,7 +115,7 @@ struct TreeList {
       var definition = entry.tableDefinition, !definition.isVirtual, !definition.storedColumns.isEmpty
     else { return }
     definition.makeAcceptable()
-    // Core Data's tables hold only what their columns' types say; tables that others added need not.
+    // Core Data's tables strictly have their columns' types; others may not.
     let isOwn =
       isCoreData && definition.name.uppercased().hasPrefix("Z") && isExpected(definition.name)
       || definition.column(named: "Z_ENT") != nil
@@ -139,7 +132,7 @@ struct TreeList {
     add(tree)
   }
 
-  /// The trees, whose rows have the entity numbers that the store's own list of entities tells, where no model does.
+  /// Returns the trees with the entity numbers of the store's own list, without a model.
   func trees(constrainedBy list: EntityList) -> [Tree] {
     guard isCoreData, expected?.layout == nil else { return trees }
     var trees = trees
@@ -151,17 +144,16 @@ struct TreeList {
     return trees
   }
 
-  /// Whether a table can be one of Core Data's: where the model is known, it lists those of entities and relationships.
+  /// Whether a table can be Core Data's: a known model has its entities and relationships.
   private func isExpected(_ name: String) -> Bool {
     guard let expected, expected.layout != nil, !name.uppercased().hasPrefix("Z_") else { return true }
     return expected.entries.contains { $0.kind == .table && isSame($0.name, name) }
   }
 
-  /// The numbers that the entities of a table's rows can have: those of the model, and where that is not known those that
-  /// Core Data gives.
+  /// Returns the allowed entity numbers of a table's rows: the model's, else those that Core Data assigns.
   ///
-  /// Its own entities, of the tables of the persistent history, have numbers from 16001 on; those of models begin with 1
-  /// (Core Data's `Z_PRIMARYKEY` of stores with persistent history).
+  /// Its own entities, of the persistent history, start with 16001, those of models with 1 (Core Data's `Z_PRIMARYKEY`
+  /// of stores with persistent history).
   private func entityNumbers(of definition: TableDefinition) -> ClosedRange<Int64>? {
     if let numbers = expected?.entityNumbers(ofTable: definition.name) { return numbers }
     guard isCoreData, definition.column(named: "Z_PK") != nil else { return nil }
@@ -198,7 +190,7 @@ struct TreeList {
     add(tree)
   }
 
-  /// The columns of an automatic index, whose name ends with its number.
+  /// Returns the columns of an automatic index by the number in its name.
   private static func automaticColumns(_ name: String, _ table: TableDefinition) -> [SQLiteFormat.IndexedColumn] {
     let indexes = table.automaticIndexes
     let number = name.split(separator: "_").last.flatMap { Int($0) } ?? 1
@@ -206,13 +198,12 @@ struct TreeList {
     return indexes[number - 1]
   }
 
-  /// The names and numbers of the entities whose rows a table holds; none where it is no entity's.
   func entityNames(ofTable name: String) -> [(name: String, number: Int)] {
     expected?.entities(ofTable: name) ?? []
   }
 
-  /// The names of the entities of either side's table of a many-to-many relationship; none where a table is not that of its
-  /// pairs, or the store has such tables by other names.
+  /// Returns the entity names of either side of a join table; empty for other tables, and under other names in the
+  /// store.
   func sides(ofJoinTable name: String) -> [[String]] {
     guard let layout = expected?.layout, let join = layout.joinTables.first(where: { isSame($0.name, name) }),
       !trees.contains(where: { tree in
@@ -226,7 +217,6 @@ struct TreeList {
     }
   }
 
-  /// The place of a table in the list.
   func table(named name: String) -> Int? { places[.table(foldedName(name))] }
 
   private enum Name: Hashable {
@@ -242,26 +232,25 @@ struct TreeList {
   }
 }
 
-/// Which entity numbers the rows of each table have by the store's own list of entities, where no model tells.
+/// The entity numbers of each table by the store's own list, without a model.
 struct EntityList {
   private struct Entity {
     var name: String
     var above: Int64
   }
 
-  /// The numbers of the entities of each table, by its name in lower case.
   private var numbers: [String: ClosedRange<Int64>] = [:]
 
   private var known: Set<Int64> = []
 
-  /// From here on the numbers are those of Core Data's own entities, whose tables have names that begin with an A.
+  /// The lower limit of Core Data's own entities, with table names on A.
   private static let firstOwnNumber: Int64 = 16000
 
   private static let depthLimit = 64
 
-  /// Reads the list of a store; it is empty where its tree is not whole.
+  /// Reads a store's list; empty if its tree is incomplete.
   ///
-  /// - Parameter entries: the store's schema, as far as it could be read.
+  /// - Parameter entries: the readable schema.
   static func find(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry]
   ) throws(SalvageError) -> EntityList {
@@ -287,7 +276,7 @@ struct EntityList {
   }
 
   private mutating func add(_ entities: [Int64: Entity]) {
-    // A list that does not agree with itself is damaged, or is another page.
+    // An inconsistent list is damaged, or another page.
     guard entities.values.allSatisfy({ $0.above == 0 || entities[$0.above] != nil }) else { return }
     known = Set(entities.keys)
     for (number, entity) in entities {
@@ -303,10 +292,9 @@ struct EntityList {
     }
   }
 
-  /// The entity numbers that rows of a table can have; nil where the list does not tell.
+  /// Returns the allowed entity numbers of a table's rows; nil if unknown.
   ///
-  /// - Parameter seen: the rows that its root leads to. A number that no entity has shows that the list is damaged, or that
-  ///   they are.
+  /// - Parameter seen: the rows under its root, where an unknown number indicates damage of either side.
   func entityNumbers(ofTable name: String, _ seen: TableRows?) -> ClosedRange<Int64>? {
     guard let range = numbers[name.lowercased()] else { return nil }
     let isKnown = seen?.rows.allSatisfy { row in row.entity.map { known.contains($0) } ?? false } ?? true

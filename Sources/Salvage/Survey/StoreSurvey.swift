@@ -3,45 +3,36 @@ package import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// What the pages of a store are, damaged or not: where they lie, which table or index each belongs to, and where on them
-/// deleted rows are left.
+/// A store's pages, damaged or not: locations, tables and indexes, and deleted rows; not thread-safe.
 ///
-/// It is what a salvage finds out before it reads rows, for callers that have to treat each page as a salvage would. Not for use
-/// from several threads at once.
+/// It covers a salvage up to the reading of rows, for callers that must treat pages the same way.
 package struct StoreSurvey {
-  /// A table or an index.
   package struct TreeFacts {
-    /// Its name.
     package let name: String
 
-    /// Whether it is an index.
     package let isIndex: Bool
 
-    /// The table's definition; nil for indexes and for `sqlite_schema`.
     package let definition: TableDefinition?
 
-    /// For an index, the place of its table.
+    /// An index's table, by position in `trees`.
     package let table: Int?
 
-    /// For an index, the names of its columns; nil stands for an expression.
+    /// An index's column names; nil for expressions.
     package let indexedColumns: [String?]
 
-    /// For an index of a table without rowids, the columns of its key that each entry ends with.
+    /// The key columns at the end of entries, for an index of a WITHOUT ROWID table.
     package let keyColumns: [String]
 
-    /// Whether it is only known from a deleted row of the schema.
+    /// Whether only a deleted schema row defines it.
     package let isDropped: Bool
   }
 
-  /// What became of a page.
   package enum Standing {
-    /// A page of a tree, or one that was found to belong to it.
     case live
 
-    /// On the list of free pages, its trunks included.
     case free
 
-    /// A pointer map, or the page of the lock bytes.
+    /// A pointer map or the lock-byte page.
     case special
 
     case other
@@ -49,47 +40,44 @@ package struct StoreSurvey {
 
   /// A deleted or displaced row.
   package struct Remain {
-    /// Where on the page it is.
     package let range: Range<Int>
 
-    /// The offset on the page of the first byte of its record; before the range's fifth byte where that is overwritten.
+    /// The record's offset; before the range's fifth byte if overwritten.
     package let payload: Int
 
-    /// The bytes of the record that are on the page, its header made whole.
+    /// The record's bytes on the page, with its header restored.
     package let record: [UInt8]
 
-    /// The bytes of the whole record.
+    /// The full record length.
     package let length: Int
 
-    /// Whether the number of a row precedes the record: it is a cell of a table with rowids.
+    /// Whether a rowid precedes the record.
     package var hasRowid = true
   }
 
-  /// The tables and indexes; the first is `sqlite_schema`.
+  /// The trees, beginning with `sqlite_schema`.
   package let trees: [TreeFacts]
 
-  /// The layout of the store's model; nil where that is not known.
   package let layout: StoreLayout?
 
-  /// The entries of the schema, supplemented from the model.
+  /// The schema, supplemented from the model.
   package let entries: [SchemaEntry]
 
-  /// The store's metadata; nil where they are lost.
   package let metadata: StoreMetadata?
 
-  /// The page with the model that the store carries; nil where none could be read.
+  /// The page with the store's own model.
   package let modelPage: UInt32?
 
-  /// The bytes of that model, packed as they are in the store.
+  /// The store's own model, compressed.
   package let modelBytes: [UInt8]?
 
-  /// Whether anything is known to be wrong with the pages: then copies and strangers are looked out for.
+  /// Whether known damage calls for a search for copies and misplaced pages.
   package let isDamaged: Bool
 
   private let crawl: Crawl
   private let apart: Set<CellPlace>
 
-  /// The indexes that lead to pages whose rows look more like another's.
+  /// The indexes that lead to pages with rows more like another's.
   private let leading: [UInt32: Int]
 
   init(
@@ -116,41 +104,35 @@ package struct StoreSurvey {
     }
   }
 
-  /// Looks at every page of a store; nothing is written.
+  /// Surveys a store without writing.
   ///
-  /// - Throws: `SalvageError`: `nothing-to-salvage` where no page is found, and what the file system says.
+  /// - Throws: `SalvageError`: `nothing-to-salvage` if no page is found, or a file system error.
   package static func of(
     _ path: FilePath, model: SalvageModel?, in fileSystem: FileSystem,
     progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool
   ) throws(SalvageError) -> StoreSurvey {
     let options = Salvager.Options(findsDeleted: true, progress: progress)
-    // Callers read the pages where they lie.
+    // Callers read pages at their offsets in the file.
     let evidence = try Evidence(path, in: fileSystem, realigns: false)
     return try SalvageRun(evidence: evidence, model: model, options: options).survey()
   }
 
-  /// The page size in bytes.
   package var pageSize: Int { crawl.reader.pageSize }
 
-  /// The usable bytes of a page.
   package var usableSize: Int { crawl.reader.usableSize }
 
   /// The offset of page 1 in the file.
   package var base: Int64 { crawl.reader.layout.base }
 
-  /// The pages of which any byte is in the main file.
+  /// The number of pages in the main file, including a partial last one.
   package var pageCount: UInt32 { crawl.reader.layout.pageCount }
 
-  /// The encoding of text.
   package var encoding: TextEncoding { crawl.reader.layout.encoding }
 
-  /// Whether there are pointer maps by the header.
   package var isAutoVacuum: Bool { crawl.reader.layout.header?.isAutoVacuum ?? false }
 
-  /// Where pages with special numbers are.
   package var pageLayout: PageLayout { crawl.reader.layout.layout }
 
-  /// What became of a page.
   package func standing(of page: UInt32) -> Standing {
     switch crawl.map.fate(page) {
     case .tree, .placed: .live
@@ -160,11 +142,7 @@ package struct StoreSurvey {
     }
   }
 
-  /// Whether the root of a tree leads to a page, and to this image of it: the newest committed one.
-  ///
-  /// - Parameters:
-  ///   - part: the file that the image is in.
-  ///   - offset: where in it the image begins.
+  /// Whether a tree's root leads to this page, in its newest committed image.
   package func isReached(_ page: UInt32, _ part: StoreFileSet.Part, at offset: Int64) -> Bool {
     guard crawl.map.fate(page) == .tree else { return false }
     guard let overlay = crawl.reader.overlay, let image = overlay.images[page] else { return part == .main }
@@ -172,30 +150,27 @@ package struct StoreSurvey {
     return part == (overlay.source == .log ? .wal : .journal)
   }
 
-  /// The tree that a page belongs to by its number; nil where that is not known.
+  /// The tree that owns a page number, if known.
   package func owner(ofPage page: UInt32) -> Int? {
     crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
   }
 
-  /// The page that the first one of the file is a copy of, which is then no table's; nil where it is none.
+  /// The page duplicated at page 1, if any; page 1 is then void.
   package var twinOfFirstPage: UInt32? { crawl.map.twinOfFirst > 0 ? crawl.map.twinOfFirst : nil }
 
-  /// Where in the file the page is that belongs at the place of another one.
+  /// The actual place of a page's content.
   package func place(of page: UInt32) -> UInt32 { crawl.reader.moved.isEmpty ? page : crawl.reader.moved[page] ?? page }
 
-  /// Whether a row's long value is not to be believed: its pages may be another row's.
+  /// Whether a row's overflow chain may include another row's pages.
   ///
-  /// - Parameter payload: the offset on the page of the row's payload.
+  /// - Parameter payload: the payload's offset on the page.
   package func isApart(page: UInt32, payload: Int) -> Bool {
     !apart.isEmpty && apart.contains(CellPlace(page: page, payload: payload))
   }
 
-  /// Whether a page holds the list of free pages.
   package func isTrunk(_ page: UInt32) -> Bool { crawl.trunks.contains(page) }
 
-  /// The tree that the bytes of a page belong to: that of its number where they fit it, else the one that they fit best.
-  ///
-  /// - Parameter start: where the page's header begins.
+  /// The tree for a page's bytes: the page number's owner if they fit, else the best fit.
   package func owner(of bytes: Span<UInt8>, page: UInt32, kind: PageKind, start: Int) -> Int? {
     var known: Int?
     if let owner = crawl.map.owner(page), owner < trees.count {
@@ -211,7 +186,7 @@ package struct StoreSurvey {
     }
     if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
-    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
+    // SQLite checks the page against the index that leads there.
     if !kind.isTable, let tree = leading[page],
       PageScore.fit(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
     {
@@ -221,13 +196,12 @@ package struct StoreSurvey {
       ?? crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }
 
-  /// The rows that are left in the free space of a table's leaf.
   package func remains(_ bytes: Span<UInt8>, start: Int, tree: Int) -> [Remain] {
     guard let scan = scan(tree) else { return [] }
     return scan.deletedRecords(bytes, start: start).map(Self.remain)
   }
 
-  /// The rows, whole or deleted, that are found in a range by their content alone.
+  /// Finds whole or deleted rows in a range by content alone.
   package func remains(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
     guard tree < crawl.trees.count, range.count > 4 else { return [] }
     guard let scan = scan(tree) else {
@@ -239,25 +213,25 @@ package struct StoreSurvey {
     return deletedRecords.map(Self.remain)
   }
 
-  /// The rows of the table that finds most in a range of a page, and that table.
+  /// Finds the table with the most rows in a range, and these rows.
   package func remains(
     _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32
   ) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
     var end = range.upperBound
     while end > range.lowerBound, bytes[end - 1] == 0 { end -= 1 }
-    // Rows of the schema come last, as those of any table with as many columns look like them.
+    // The schema comes last, as rows of any table with as many columns resemble its rows.
     for tree in [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0] {
       let found = carved(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }
-      // No other table has much more of it: what is left are the pointers of what was a page.
+      // No other table can cover much more: the rest is a former page's pointers.
       if covered * 8 >= (end - range.lowerBound) * 7 { break }
     }
     return best
   }
 
-  /// The cells of a table that lie side by side in a range, as a salvage carves them, and the rows that are found between them.
+  /// Carves contiguous cells like a salvage, and finds rows between them.
   private func carved(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
     guard tree < crawl.trees.count else { return [] }
     let cells = cells(bytes, in: range, tree: tree, covered: [])
@@ -273,7 +247,6 @@ package struct StoreSurvey {
     return found
   }
 
-  /// The cells of a table's leaf that are found in a range by their content; none of an index that is no table.
   private func cells(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int, covered: [Range<Int>]) -> [Remain] {
     let facts = crawl.trees[tree]
     guard !trees[tree].isIndex else { return [] }
