@@ -1,51 +1,49 @@
 public import Platform
 public import SystemPackage
 
-/// A request about a support bundle that cannot be met.
+/// A failed request about a support bundle.
 public typealias SupportBundleError = Failure<SupportBundleErrorKind>
 
-/// Why a request about a support bundle cannot be met.
+/// The reason for a failed request about a support bundle.
 public enum SupportBundleErrorKind: String, FailureKind {
-  /// The bundle is not one of this software, or says something that cannot be meant.
+  /// The bundle is foreign or malformed.
   case bundleUnreadable = "bundle-unreadable"
 
-  /// A file of the bundle is missing, not listed, or not what the list says.
+  /// A file of the bundle is missing, unlisted or has another checksum.
   case bundleDamaged = "bundle-damaged"
 
-  /// The bundle is encrypted, and no secret key was given.
+  /// The bundle is encrypted, and the key is missing.
   case keyNeeded = "bundle-key-needed"
 
-  /// A request that makes no sense.
+  /// The request is invalid.
   case request = "bundle-request"
 
-  /// What would leave the machine still holds values that were to be replaced.
+  /// The output contains values that should be replaced.
   case notScrubbed = "bundle-not-scrubbed"
 
-  /// The store could not be read as a database.
+  /// The store is unreadable as a database.
   case store = "bundle-store"
 
-  /// The other side refused, or what it said makes no sense.
+  /// The receiver rejected it, or its answer is invalid.
   case refused = "send-refused"
 
-  /// The other side could not be reached.
   case unreachable = "send-unreachable"
 
-  /// The caller asked to stop.
   case cancelled
 
-  /// An archive is damaged or hostile; the code is that of the archive's error.
+  /// An archive is damaged or hostile; its error provides the code.
   case archive = "bundle-archive"
 
-  /// Encryption or decryption failed; the code is that of its error.
+  /// Encryption or decryption failed; its error provides the code.
   case encryption = "bundle-encryption"
 
-  /// The file system refused; the code is that of the file error.
+  /// A file error, which provides the code.
   case file = "bundle-file"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation.
   public static let usualOperation = "use the bundle"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default advice.
   public var usualHint: String {
     switch self {
     case .bundleUnreadable: "Give the file that lazaret export wrote."
@@ -63,10 +61,10 @@ public enum SupportBundleErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the environment is at fault, and neither store nor bundle.
+  /// Whether the environment is the cause.
   public var isEnvironmental: Bool { self == .unreachable }
 
-  /// Whether the code is that of the cause.
+  /// Whether the cause provides the code.
   public var standsForCause: Bool {
     switch self {
     case .archive, .encryption, .file: true
@@ -78,20 +76,19 @@ public enum SupportBundleErrorKind: String, FailureKind {
 }
 
 extension SupportBundleError {
-  /// What the file system says.
+  /// Wraps a file error.
   public init(_ error: FileError) { self.init(.file, because: error) }
 
-  /// What the archive's reader says.
+  /// Wraps an archive error.
   public init(_ error: ArchiveError, operation: String, path: FilePath?) {
     self.init(.archive, because: error, operation: operation, path: path)
   }
 
-  /// What the decryption says.
+  /// Wraps a decryption error.
   public init(_ error: AgeError, operation: String, path: FilePath?) {
     self.init(.encryption, because: error, operation: operation, path: path)
   }
 
-  /// Any error of the floors below, told as one of this module.
   package static func told(_ error: any Error, operation: String, path: FilePath?) -> SupportBundleError {
     switch error {
     case let error as SupportBundleError: error
@@ -105,7 +102,6 @@ extension SupportBundleError {
     }
   }
 
-  /// The caller asked to stop.
   package static func cancelled(_ operation: String) -> SupportBundleError {
     SupportBundleError(.cancelled, operation: operation, detail: "it was cancelled")
   }

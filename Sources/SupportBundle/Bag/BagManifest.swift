@@ -1,27 +1,22 @@
 import Platform
 
-/// The list of a bag's files with their sums: `manifest-sha256.txt`, as `sha256sum -c` reads it.
+/// The file checksums of a bag: `manifest-sha256.txt`, in the form of `sha256sum -c`.
 ///
 /// Source: RFC 8493, section 2.1.3. Carriage returns, line feeds and percent signs in names are percent-encoded.
 package struct BagManifest: Sendable, Hashable {
-  /// The sum of each file in hexadecimal digits, by its path within the bag.
   package private(set) var sums: [String: String] = [:]
 
-  /// The most bytes of a list that is read.
   package static let lengthLimit = 16 << 20
 
-  /// Nothing yet.
   package init() {}
 
-  /// Adds a file.
   package mutating func add(_ path: String, sha256: String) { sums[path] = sha256 }
 
-  /// The list, by name.
   package var text: String {
     sums.sorted { $0.key < $1.key }.map { "\($0.value)  \(Self.encoded($0.key))\n" }.joined()
   }
 
-  /// A list as it was written; nil where it is none, or names a file twice.
+  /// Parses a manifest; nil if malformed or with a repeated file.
   package init?(_ bytes: [UInt8]) {
     guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {

@@ -1,13 +1,13 @@
 public import Platform
 
-/// What every bundle says about its store, at whatever level: `data/facts.json`.
+/// The facts of a store in every bundle: `data/facts.json`.
 ///
-/// No byte of the user's is in it: numbers, names of tables, columns and versions, and states.
+/// They hold no user data: only numbers, states, and names of tables, columns and versions.
 public struct BundleFacts: Sendable, Hashable, Codable {
   /// The path of the file, below `data/`.
   public static let name = "facts.json"
 
-  /// The version of this form: 1.
+  /// The version of this format: 1.
   public var formatVersion = 1
 
   /// How much of the store is in the bundle.
@@ -16,49 +16,49 @@ public struct BundleFacts: Sendable, Hashable, Codable {
   /// When the bundle was made, in RFC 3339.
   public var date: String
 
-  /// The identifier of the app, such as `com.example.Garage`; nil where it is not known.
+  /// The identifier of the app, such as `com.example.Garage`; nil if unknown.
   public var app: String?
 
-  /// What the store is called, without any folder.
+  /// The name of the store, without folders.
   public var store: String
 
-  /// The name that the store has in quarantine; nil where it is in its place.
+  /// The store's name in quarantine; nil for a live store.
   public var quarantineID: String?
 
-  /// The word for what was found, such as `damaged`.
+  /// The finding in one word, such as `damaged`.
   public var verdict: String
 
-  /// The code of the reason why it was quarantined, or of what was found.
+  /// The code of the reason for the quarantine, or of the finding.
   public var reason: String
 
-  /// The code of the likeliest cause; nil where none was found.
+  /// The code of the likeliest cause, if any.
   public var cause: String?
 
-  /// How many pages are in each state, by the state's word.
+  /// The number of pages by state.
   public var pageStates: [String: Int64]
 
-  /// The tables, by entity where one is known, with damaged pages; sorted.
+  /// The tables with damaged pages, by entity if known; sorted.
   public var damagedTables: [String]
 
-  /// The size of a page in bytes; nil where nothing tells.
+  /// The page size in bytes, if known.
   public var pageSize: Int?
 
-  /// The size of the store's files together, in bytes.
+  /// The size of all files of the store, in bytes.
   public var bytes: Int64
 
-  /// The name of the model's version; nil where it could not be told.
+  /// The name of the model version, if known.
   public var modelVersion: String?
 
-  /// The checksum over the entities' hashes; nil where it is not known.
+  /// The checksum over the entity hashes, if known.
   public var modelChecksum: String?
 
-  /// The versions of everything that had a part in it, the app's among them.
+  /// The versions of the software involved, including the app.
   public var versions: SoftwareVersions
 
-  /// The path, below `data/`, of the store's main file; nil where the level has none.
+  /// The path of the store's main file below `data/`, if included.
   public var storePath: String?
 
-  /// Facts.
+  /// Creates facts.
   public init(
     level: BundleLevel, date: Timestamp, app: String?, store: String, quarantineID: String? = nil, verdict: String,
     reason: String, cause: String? = nil, pageStates: [String: Int64], damagedTables: [String], pageSize: Int?,

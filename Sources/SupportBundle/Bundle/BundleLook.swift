@@ -1,23 +1,23 @@
 public import Platform
 public import SystemPackage
 
-/// What a bundle says about itself at its very beginning, without being unpacked: enough to ask whether it may leave the machine.
+/// The facts readable without unpacking a bundle, to ask for consent to send it.
 public struct BundleLook: Sendable, Hashable {
-  /// Whether only the holders of certain keys can open it.
+  /// Whether the bundle is encrypted to certain keys.
   public var isEncrypted: Bool
 
-  /// How much of the store is in it; nil where it is encrypted.
+  /// How much of the store is in it; nil if encrypted.
   public var level: BundleLevel?
 
-  /// Its size in bytes.
+  /// The size in bytes.
   public var bytes: Int64
 
   private static let operation = "look at the bundle"
   private static let limit: Int64 = 1 << 20
 
-  /// Looks at a file.
+  /// Reads the beginning of a file.
   ///
-  /// - Throws: ``SupportBundleError``: `bundle-unreadable` where the file is no bundle, or what the file system says.
+  /// - Throws: ``SupportBundleError``: `bundle-unreadable`, or a file error.
   public init(at path: FilePath, in fileSystem: FileSystem) throws(SupportBundleError) {
     do {
       let file = try fileSystem.open(path)
@@ -44,7 +44,7 @@ public struct BundleLook: Sendable, Hashable {
       hint: "Give the file that lazaret export wrote; nothing else is sent.")
   }
 
-  /// What `bag-info.txt` says, which is among the first files of a bag; nil where it is not there, or says nothing known.
+  /// Reads the level from `bag-info.txt`; nil if missing or unknown.
   private static func level(of file: ReadableFile) throws -> BundleLevel? {
     var gzip = try GzipReader(limits: UnpackingLimits(bytes: 64 << 20))
     var tar = TarReader()
@@ -87,19 +87,19 @@ public struct BundleLook: Sendable, Hashable {
 
 /// How much of a store leaves the machine with a bundle.
 public enum BundleLevel: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Numbers, names of tables and columns, and states: no byte of the user's.
+  /// Numbers, states, and names of tables and columns: no user data.
   case facts
 
-  /// Besides, the damaged and orphan pages and those of the schema, as they are.
+  /// The facts, and the damaged, orphan and schema pages unchanged.
   case damagedPages = "damaged-pages"
 
-  /// Besides the facts, the whole store with its damage, its values replaced but for those that the report lists.
+  /// The facts, and the whole damaged store with replaced values, except those that the report lists.
   case scrubbed
 
   /// Everything, byte for byte.
   case full
 
-  /// What it means, for the user who is to agree to it.
+  /// The description for the user who is asked for consent.
   public var words: String {
     switch self {
     case .facts: "only numbers, names of tables and columns, and what is damaged; none of your data"

@@ -1,10 +1,10 @@
 public import Platform
 public import SystemPackage
 
-/// Opens a bundle from anywhere: decrypts, unpacks and checks it, into a new folder.
+/// Decrypts, unpacks and checks a bundle of any origin into a new folder.
 ///
-/// A bundle is hostile: nothing is written outside of the folder, no link is made, no file gets a mode of the bundle's, and
-/// no more is unpacked than the limits allow.
+/// Bundles are untrusted: the reader writes only there, makes no links, ignores file modes, and limits the unpacked
+/// size.
 public struct BundleReader: Sendable {
   private static let operation = "open the bundle"
   private static let piece = 256 << 10
@@ -13,9 +13,9 @@ public struct BundleReader: Sendable {
   private let identities: [AgeIdentity]
   private let limits: UnpackingLimits
 
-  /// A reader.
+  /// Creates a reader.
   ///
-  /// - Parameter identities: the secret keys to try where a bundle is encrypted.
+  /// - Parameter identities: the secret keys to try on an encrypted bundle.
   public init(
     identities: [AgeIdentity] = [], limits: UnpackingLimits = UnpackingLimits(), surroundings: Surroundings = .machine
   ) {
@@ -24,10 +24,10 @@ public struct BundleReader: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Unpacks a bundle into a folder that does not exist yet, and checks every sum.
+  /// Unpacks a bundle into a folder that must not exist, and verifies every checksum.
   ///
-  /// - Parameter progress: called with the bytes read and those in all; false ends the reading.
-  /// - Throws: ``SupportBundleError``; the folder is gone then.
+  /// - Parameter progress: called with the bytes read and the total; false cancels.
+  /// - Throws: ``SupportBundleError``, after removing the folder.
   public func unpack(
     _ path: FilePath, into folder: FilePath,
     progress: @Sendable (_ done: Int64, _ total: Int64) -> Bool = { _, _ in true }
@@ -72,8 +72,7 @@ public struct BundleReader: Sendable {
         let sum = digest.hexadecimal
         return try bag.checked(path, sha256: sum, bytes: file.count, isEncrypted: isEncrypted)
       } catch {
-        // The first error is the one that counts; a folder that is left is not hidden and holds nothing unchecked
-        // that anything reads.
+        // Keep the first error; no code reads a remaining folder.
         try? fileSystem.removeTree(folder)
         throw error
       }
@@ -82,7 +81,6 @@ public struct BundleReader: Sendable {
     }
   }
 
-  /// Writes the files of an archive, and sums them up.
   private struct Unpacking: ~Copyable {
     private var tar: TarReader
     private let folder: FilePath
@@ -109,7 +107,7 @@ public struct BundleReader: Sendable {
       entries = limits.entries
     }
 
-    /// Counts a file with the folders that it needs, before any of them is made.
+    /// Counts a file and the folders it needs.
     private mutating func count(_ parts: ArraySlice<String>) throws {
       files += 1
       var folder = ""
@@ -167,7 +165,6 @@ public struct BundleReader: Sendable {
   }
 }
 
-/// The files of a bag as they were unpacked, not checked yet.
 struct UnpackedBag {
   let folder: FilePath
   let fileSystem: FileSystem
@@ -183,7 +180,7 @@ struct UnpackedBag {
 
   mutating func add(_ name: String, bytes: Int64, sha256: String) { files[name] = (bytes, sha256) }
 
-  /// The bundle, once every file is listed and each is what the list says.
+  /// Verifies every file against the manifest.
   func checked(_ path: FilePath, sha256: String, bytes: Int64, isEncrypted: Bool) throws -> ReceivedBundle {
     for name in Self.required where files[name] == nil { throw damaged(path, "it has no \(name)") }
     guard let declaration = BagTags(try content("bagit.txt")), declaration["BagIt-Version"] == "1.0" else {
@@ -243,31 +240,27 @@ struct UnpackedBag {
 ///
 /// Source: RFC 8493, sections 2.1.1 and 2.2.2.
 package struct BagTags: Sendable, Hashable {
-  /// What `bagit.txt` says.
   package static let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 
-  /// Labels and values, in their order.
   package private(set) var pairs: [(label: String, value: String)] = []
 
-  /// Nothing yet.
   package init() {}
 
-  /// Adds a line; what would break it is taken out.
+  /// Adds a line, filtering its characters.
   package mutating func add(_ label: String, _ value: String) {
     pairs.append((label, String(value.map { $0.isNewline ? " " : $0 })))
   }
 
-  /// The first value of a label, whatever its case.
+  /// The first value of a label, case-insensitive.
   package subscript(_ label: String) -> String? {
     pairs.first { $0.label.lowercased() == label.lowercased() }?.value
   }
 
-  /// The lines.
   package var text: String { pairs.map { "\($0.label): \($0.value)\n" }.joined() }
 
-  /// Tags as they were written; nil where a line is none.
+  /// Parses tags; nil if malformed.
   ///
-  /// A line that begins with white space goes on with the one before.
+  /// White space at the start continues the previous line.
   package init?(_ bytes: [UInt8]) {
     guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
@@ -280,55 +273,53 @@ package struct BagTags: Sendable, Hashable {
     }
   }
 
-  /// Whether they are the same lines.
   package static func == (left: BagTags, right: BagTags) -> Bool { left.text == right.text }
 
-  /// Hashes the lines.
   package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// A bundle that was unpacked and whose every file is what its list says.
+/// An unpacked bundle with verified files.
 public struct ReceivedBundle: Sendable, Hashable, Encodable {
-  /// The folder with the bag.
+  /// The folder of the bag.
   public var folder: FilePath
 
   /// How much of the store is in it.
   public var level: BundleLevel
 
-  /// The app, as the sender says; not to be trusted.
+  /// The app according to the sender; untrusted.
   public var app: String?
 
-  /// The store's name, as the sender says; not to be trusted.
+  /// The store's name according to the sender; untrusted.
   public var store: String
 
-  /// When it was made, as the sender says.
+  /// The creation date according to the sender.
   public var date: Timestamp?
 
-  /// What the sender calls it.
+  /// The sender's identifier.
   public var identifier: String
 
-  /// Whether it was encrypted.
+  /// Whether the bundle was encrypted.
   public var isEncrypted: Bool
 
-  /// The SHA-256 of the bundle as it arrived, in hexadecimal digits.
+  /// The SHA-256 of the bundle as received, in hexadecimal digits.
   public var sha256: String
 
-  /// Its size as it arrived, in bytes.
+  /// The size as received, in bytes.
   public var bytes: Int64
 
-  /// What is below `data/`.
+  /// The files below `data/`.
   public var files: [File]
 
   /// A file below `data/`.
   public struct File: Sendable, Hashable, Encodable {
-    /// Its path below `data/`.
+    /// The path below `data/`.
     public var name: String
 
-    /// Its size in bytes.
+    /// The size in bytes.
     public var bytes: Int64
   }
 
-  /// Where the store's main file is; nil where the level has none.
+  /// The path of the store's main file; nil if the level has none.
   public var storePath: FilePath? {
     guard let file = files.first(where: { $0.name.hasPrefix("store/") && $0.name.hasSuffix(".sqlite") }) else {
       return nil
@@ -336,7 +327,7 @@ public struct ReceivedBundle: Sendable, Hashable, Encodable {
     return folder.appending("data").pushing(FilePath(file.name))
   }
 
-  /// Writes what it is; where it was unpacked to is not told.
+  /// Encodes everything except the folder.
   public func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "identifier": identifier, "level": level, "app": app, "store": store, "date": date, "encrypted": isEncrypted,

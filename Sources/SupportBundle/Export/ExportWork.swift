@@ -5,7 +5,7 @@ internal import Platform
 import Salvage
 internal import SystemPackage
 
-/// One export, from the evidence to the files of the bundle.
+/// One export, from evidence to files.
 struct ExportWork: Sendable {
   let source: ExportSource
   let options: ExportOptions
@@ -28,21 +28,18 @@ struct ExportWork: Sendable {
     self.progress = progress
   }
 
-  /// The name of the store's main file in a bundle.
   var bundledName: String {
     let stem = ModelFiles.plain(source.name)
     return "\(stem).sqlite"
   }
 
-  /// The time as the bundle tells it: only the month where dates are replaced, as the newest of a store's are about as old as the
-  /// bundle, and would tell by how much they were shifted.
+  /// Returns the time, reduced to the month when scrubbing: a store's newest date is close to now, which would reveal
+  /// the date shift.
   private func now() -> Timestamp {
     options.level == .scrubbed ? surroundings.now().beginningOfMonth : surroundings.now()
   }
 
-  /// Makes everything ready.
-  ///
-  /// - Parameter least: the size of a store, in bytes, from which on it is scrubbed while its damage is analysed.
+  /// - Parameter least: the store size from which scrub and analysis run concurrently.
   func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
     let date = now()
     let folder = try ExportFolder(place, home: home, surroundings: surroundings)
@@ -61,7 +58,6 @@ struct ExportWork: Sendable {
     let pages = try DamagedPages(analysis.report?.pages, analysis.pages, of: evidence)
     var sizing = ExportSizing(fileSystem: fileSystem)
 
-    // What the level that was asked for takes besides the facts.
     var items: [BundleItem] = []
     var scrubbed: ScrubbedStore?
     switch options.level {
@@ -94,7 +90,6 @@ struct ExportWork: Sendable {
       }
     }
 
-    // The sizes of all levels.
     let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     var levels: [ExportPreview.Level] = []
     for level in BundleLevel.allCases {
@@ -107,7 +102,7 @@ struct ExportWork: Sendable {
       case .damagedPages:
         others = [
           BundleItem("pages/index.json", .bytes(pages.index), words: ""),
-          // Only its size counts; what it packs to is told by the whole file.
+          // The ratio is estimated from the whole file.
           BundleItem(
             "pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
         ]
@@ -134,7 +129,6 @@ struct ExportWork: Sendable {
 
   // MARK: Texts
 
-  /// The texts that are made of a store and of what was found out about it.
   private func texts(
     of evidence: ExportEvidence, _ analysis: ExportAnalysis, _ receipt: Receipt?, in folder: ExportFolder,
     date: Timestamp
@@ -157,13 +151,13 @@ struct ExportWork: Sendable {
     return try ExportTexts(self, evidence, analysis, receipt, reduction, date: date, &log)
   }
 
-  /// The texts as they come out of a scrubbed copy, in which no value is: what both have was known without the store's values.
+  /// Makes the texts from a scrubbed copy; lines in both do not depend on values.
   private func knownTexts(from files: StoreFileSet, in folder: ExportFolder, date: Timestamp) throws -> [BundleItem] {
     let evidence = try ExportEvidence(resting: files, in: fileSystem)
     let quiet: ExportProgress = { [progress] _, done, total in progress(.checking, done, total) }
     let analysis = try ExportAnalysis.make(
       evidence, of: source, options, home: home, in: folder, surroundings, usesReport: false, quiet)
-    // A receipt is not made of the store's files, so that what it says of these is taken out by itself.
+    // The receipt is not derived from the store's files.
     return try texts(of: evidence, analysis, source.receipt?.withoutTexts, in: folder, date: date)
       .items(options.level)
   }
@@ -183,16 +177,16 @@ struct ExportWork: Sendable {
 
   // MARK: The check
 
-  /// Texts that hold nothing of the store's, or only what its developer wrote, or names and numbers by their type.
+  /// Whether a text has only content of ours, of the schema or of fixed types.
   private static func isOthers(_ name: String) -> Bool {
     name.hasPrefix("store/") || name.hasPrefix("model/")
       || ["README.txt", "system.json", "schema.sql", "scrub.json"].contains(name)
   }
 
-  /// Looks in files that are to hold none for values of the store, and for what tells of its files; gives those without.
+  /// Returns texts without values of the store or marks of its files.
   ///
-  /// Where a value is also a word of this software's, the same texts are made of a scrubbed copy, in which no value is: lines that
-  /// are the same hold none, and a text with others is replaced by the one of the copy as a whole.
+  /// A value may equal our own words: lines that a scrubbed copy shares are clean, and a text with other findings is
+  /// replaced by the copy's.
   ///
   /// - Parameter known: makes the texts of a scrubbed copy.
   private func checked(
@@ -227,7 +221,7 @@ struct ExportWork: Sendable {
     return items
   }
 
-  /// The names of the schema and of the model, and what is known of the software and of the file.
+  /// Collects known names of schema, model, software and file.
   private func names(in items: [BundleItem], _ analysis: ExportAnalysis) -> [String] {
     let versions = SoftwareVersions(analysis.examination, app: options.appVersion ?? source.receipt?.versions.app)
     var names = [
@@ -244,18 +238,16 @@ struct ExportWork: Sendable {
     return names
   }
 
-  /// What looks for the values of a store that can be read; nil where there is nothing to read.
   private func factsScanner(_ evidence: ExportEvidence, _ analysis: ExportAnalysis) throws -> ValueScanner? {
     guard options.level == .facts, evidence.hasMain, analysis.report != nil else { return nil }
     return try ScrubbedStore.scanner(self, evidence)
   }
 }
 
-/// Estimates what files pack to, by packing samples of large ones.
+/// Estimates packed sizes from samples.
 struct ExportSizing {
   let fileSystem: FileSystem
 
-  /// What was measured of files, by path, so that none is measured twice.
   private var ratios: [String: Double] = [:]
 
   private static let sample = 64 << 10
@@ -263,9 +255,7 @@ struct ExportSizing {
 
   init(fileSystem: FileSystem) { self.fileSystem = fileSystem }
 
-  /// About how many bytes a bundle of these files has.
   mutating func packed(_ items: [BundleItem]) throws -> Int64 {
-    // Headers of the archive and the lists of sums, packed.
     var total: Int64 = 1500 + Int64(items.count) * 100
     let level = BundleWriter.packingLevel(items.reduce(0) { $0 + $1.size })
     for item in items {
@@ -301,26 +291,21 @@ struct ExportSizing {
   }
 }
 
-/// What a bundle would hold, told before the user agrees to it.
+/// The future content of a bundle, for the user's consent.
 package struct ExportPreview: Sendable, Hashable, Codable {
-  /// A level, and what a bundle of it comes to.
   package struct Level: Sendable, Hashable, Codable {
-    /// The level.
     package var level: BundleLevel
 
-    /// What it means.
     package var words: String
 
-    /// How many files there are.
     package var files: Int
 
-    /// The size of the files together, before packing.
     package var bytes: Int64
 
-    /// Whether that is exact; else some files are made only when the level is asked for.
+    /// Whether ``bytes`` is exact, not estimated.
     package var isExact: Bool
 
-    /// About how large the bundle is: an estimate by packing samples.
+    /// The estimated size of the bundle.
     package var packedBytes: Int64
 
     private enum CodingKeys: String, CodingKey {
@@ -330,39 +315,31 @@ package struct ExportPreview: Sendable, Hashable, Codable {
     }
   }
 
-  /// A file of the bundle.
   package struct File: Sendable, Hashable, Codable {
-    /// Its path below `data/`.
+    /// The path below `data/`.
     package var name: String
 
-    /// Its size before packing.
     package var bytes: Int64
 
-    /// What it is.
     package var words: String
   }
 
-  /// The level that was asked for.
   package var level: BundleLevel
 
-  /// What the store is called.
   package var store: String
 
-  /// Every level, the one with the least first.
+  /// Every level, smallest first.
   package var levels: [Level]
 
-  /// The files of the level that was asked for, by name.
   package var files: [File]
 
-  /// What was replaced, where the level is `scrubbed`.
+  /// The scrub report of a scrubbed bundle.
   package var scrub: ScrubReport?
 
-  /// How long the check of the scrubbed files took, in seconds; nil for other levels.
+  /// The duration of the scrub check.
   package var checkSeconds: Double?
 
-  /// What is remarkable, in words.
   package var remarks: [String]
 
-  /// What the level that was asked for comes to.
   package var asked: Level? { levels.first { $0.level == level } }
 }

@@ -7,40 +7,36 @@ internal import SQLiteFormat
 import Salvage
 package import SystemPackage
 
-/// A file that carries a model beside what it is made for: a store, a backup, a quarantined store, a bundle.
+/// A file with a model: a store, a backup, a quarantined store, a bundle.
 ///
 /// ```swift
 /// let model = try ModelCarrier("Released/App-1.0.store")?.load()
 /// ```
 package struct ModelCarrier: Sendable {
-  /// What a file is.
   package enum Kind: String, Sendable, Hashable {
-    /// A store, in its place, in quarantine or anywhere else.
     case store
 
-    /// A backup, or another store that is packed with gzip or Zstandard.
+    /// A backup, or another packed store.
     case backup
 
-    /// A bundle that `export` made, as a file.
     case bundle
 
     case unpackedBundle = "unpacked-bundle"
   }
 
-  /// The file, or the folder of an unpacked bundle.
+  /// The file, or an unpacked bundle's folder.
   package let path: FilePath
 
-  /// What it is.
   package let kind: Kind
 
   private let surroundings: Surroundings
 
-  /// More versions than the store of a bundle has: one.
+  /// A bound; a bundle has one.
   private static let maximumModels = 100
 
-  /// Looks at a file; nil where it is none that carries a model, or is not there.
+  /// Looks at a file; nil if missing or without a model.
   ///
-  /// - Throws: `FileError` where it cannot be read.
+  /// - Throws: `FileError` if unreadable.
   package init?(_ path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
     self.path = path
     self.surroundings = surroundings
@@ -64,7 +60,7 @@ package struct ModelCarrier: Sendable {
       }
       switch FileKind(firstBytes: head) {
       case .database: kind = .store
-      // What is packed and begins as no bundle does is a store.
+      // Far more than the one that a bundle has.
       case .gzip: kind = (try? BundleLook(at: path, in: fileSystem)) == nil ? .backup : .bundle
       case .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions, .berkeleyDatabase,
         .locateDatabase, .otherDatabase, .markup, .json, .text,
@@ -76,13 +72,10 @@ package struct ModelCarrier: Sendable {
     }
   }
 
-  /// The model it carries, as the only version, called as the file.
+  /// Returns the model as the only version, named after the file, unpacking to temporary files.
   ///
-  /// Nothing of it is changed. A backup is restored, and a bundle unpacked, among the temporary files.
-  ///
-  /// - Parameter identities: the secret keys to try where a bundle or a backup is encrypted.
-  /// - Throws: `model-no-versions` where it carries no model that can be read, what opening the backup or the bundle
-  ///   throws, and `unavailable` for a store that is out of reach.
+  /// - Parameter identities: the secret keys for an encrypted bundle or backup.
+  /// - Throws: `model-no-versions` without a readable model, errors of the backup or bundle, and `unavailable`.
   package func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
     switch kind {
     case .store: return try bundle(of: model(ofStore: path))
@@ -102,9 +95,9 @@ package struct ModelCarrier: Sendable {
     }
   }
 
-  /// The schema of a plain store, or of a backup of one; nil for any other file.
+  /// Returns the schema of a plain store or its backup; nil for other files.
   ///
-  /// - Throws: what opening the backup throws, and `schema-script-refused` where the list of tables is damaged.
+  /// - Throws: errors of the backup, and `schema-script-refused` if damaged.
   package func schema(identities: [AgeIdentity] = []) throws -> AppModel? {
     switch kind {
     case .store: return try AppModel.schema(ofStore: path, in: surroundings.fileSystem)
@@ -118,7 +111,7 @@ package struct ModelCarrier: Sendable {
     }
   }
 
-  /// The name of the version: that of the file without its endings.
+  /// The file name without extensions.
   package var versionName: String {
     var name = path.lastComponent?.string ?? "Store"
     for ending in [".gz", ".zst", ".age", ".tar", ".sqlite", ".store", ".db", ".sqlite3", ".lazaret", ".json"]
@@ -140,7 +133,7 @@ package struct ModelCarrier: Sendable {
       hint: "Name the model that it was written with.")
   }
 
-  /// The model that a store carries, where it is the one that its metadata names.
+  /// Returns a store's model, if its metadata names it.
   private func model(ofStore store: FilePath) throws -> ManagedObjectModel {
     let options = Examiner.Options(depth: .quick, countsRecords: false)
     let examination = try Examiner(fileSystem: surroundings.fileSystem).examine(store, options: options)
@@ -151,7 +144,7 @@ package struct ModelCarrier: Sendable {
     throw missing(note?.words ?? "the store carries no model; those of systems before 2015 do not")
   }
 
-  /// The model of a bundle's store: compiled, else that of the store itself where the bundle has it.
+  /// Returns a bundle's compiled model, or the one in its store.
   private func model(inBundle data: FilePath) throws -> ManagedObjectModel {
     let fileSystem = surroundings.fileSystem
     func files(_ folder: FilePath, _ ending: String) throws(FileError) -> [FilePath] {

@@ -1,9 +1,9 @@
 package import Lazaret
 
 extension OpeningNotice {
-  /// Words that ask for leave to send a report, with what would leave the machine.
+  /// Asks for consent to send a report, listing the data.
   ///
-  /// The keys to translate by are `lazaret.notice.send-report.facts`, `.damaged-pages`, `.scrubbed` and `.full`.
+  /// The translation keys are `lazaret.notice.send-report.facts`, `.damaged-pages`, `.scrubbed` and `.full`.
   package static func consent(to preview: ExportPreview) -> OpeningNotice {
     let content =
       switch preview.level {

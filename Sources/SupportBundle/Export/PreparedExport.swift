@@ -2,15 +2,12 @@ import Lazaret
 package import Platform
 package import SystemPackage
 
-/// A bundle that is ready to be written, with all that is in it; what was made for it goes when this value ends.
+/// A bundle ready for writing, with its temporary files.
 package final class PreparedExport: Sendable {
-  /// What it holds.
   package let preview: ExportPreview
 
-  /// The identifier of the store in quarantine; nil where it is in its place.
   package let quarantineID: String?
 
-  /// The folder that the store lies in, in quarantine; nil where it is in its place.
   package let quarantineFolder: FilePath?
 
   private let items: [BundleItem]
@@ -35,13 +32,13 @@ package final class PreparedExport: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Writes the bundle: a file of its owner's alone, which gets its name when all of it is on the disk.
+  /// Writes the bundle, readable only by its owner and named once entirely on disk.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open it; not encrypted if empty.
-  ///   - isArmored: whether an encrypted bundle is written as text.
-  ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
-  /// - Throws: ``SupportBundleError``; nothing is left then.
+  ///   - recipients: the keys to encrypt to; not encrypted if empty.
+  ///   - isArmored: whether an encrypted bundle is text.
+  ///   - path: an existing folder, or the bundle's path.
+  /// - Throws: ``SupportBundleError``, leaving no file.
   package func write(
     to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, at path: FilePath,
     progress: @escaping ExportProgress = { _, _, _ in true }

@@ -3,9 +3,7 @@ package import Platform
 internal import Salvage
 package import SystemPackage
 
-/// Makes a support bundle of a store: looks at it, tells what would leave the machine, and writes it.
-///
-/// The store is only read. What is made on the way lies in a private folder, which goes at the end.
+/// Makes a support bundle: examines the store read-only, previews the data that would leave the machine, and writes it.
 ///
 /// ```swift
 /// let exporter = StoreExporter(.store("Stores/App.sqlite"), home: home)
@@ -19,15 +17,12 @@ package struct StoreExporter: Sendable {
   private let place: ExportFolder.Place
   private let surroundings: Surroundings
 
-  /// Stores from this size on, in bytes, are scrubbed while their damage is analysed; with smaller ones the wait is short.
+  /// The store size from which scrub and analysis run concurrently; smaller stores are fast.
   package var scrubsBesideFrom: Int64 = 64 << 20
 
-  /// An exporter.
-  ///
   /// - Parameters:
-  ///   - source: the store.
-  ///   - home: the folder with the scrubbing key, in which everything is made ready unless another place is given.
-  ///   - place: where everything is made ready.
+  ///   - home: the folder with the scrubbing key.
+  ///   - place: the place of temporary files.
   package init(
     _ source: ExportSource, home: FilePath, place: ExportFolder.Place = .home, surroundings: Surroundings = .machine
   ) {
@@ -37,10 +32,10 @@ package struct StoreExporter: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Makes everything ready that a bundle holds, and writes nothing but in a private folder.
+  /// Prepares a bundle in a private folder.
   ///
-  /// - Throws: ``SupportBundleError``: `bundle-not-scrubbed` where a value would have left the machine, `bundle-store` where
-  ///   the store has nothing for the level, `bundle-request`, `cancelled`; else what the surroundings say.
+  /// - Throws: ``SupportBundleError``: `bundle-not-scrubbed` if a value would have left the machine, `bundle-store`
+  ///   without data for the level, `bundle-request`, `cancelled`; or an environmental error.
   package func prepare(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
@@ -48,18 +43,17 @@ package struct StoreExporter: Sendable {
       .prepare(scrubbingBesideFrom: scrubsBesideFrom)
   }
 
-  /// What a bundle would hold.
   package func preview(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportPreview {
     try prepare(options, progress: progress).preview
   }
 
-  /// Makes everything ready and writes the bundle, for callers that have asked already.
+  /// Prepares and writes the bundle, for callers with consent.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open it; not encrypted if empty.
-  ///   - path: a folder that is there, in which it gets a name of its own; else the bundle's path.
+  ///   - recipients: the keys to encrypt to; not encrypted if empty.
+  ///   - path: an existing folder, or the bundle's path.
   package func export(
     _ options: ExportOptions, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false,
     at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
@@ -73,23 +67,21 @@ package struct StoreExporter: Sendable {
   }
 }
 
-/// The errors of an export, which are those of support bundles.
 package enum SupportBundleErrors {
   static let operation = "export the store"
 
-  /// A request that makes no sense.
   static func request(_ operation: String, _ path: FilePath?, _ detail: String, _ hint: String) -> SupportBundleError {
     SupportBundleError(.request, operation: operation, path: path, detail: detail, hint: hint)
   }
 
-  /// A level that the store has nothing for.
+  /// The store has no data for the level.
   static func store(_ path: FilePath, _ detail: String) -> SupportBundleError {
     SupportBundleError(.store, operation: operation, path: path, detail: detail)
   }
 
-  /// Values, names or sums that were to stay are in what was to leave.
+  /// The output has values, names or checksums.
   ///
-  /// - Parameter kept: the columns whose values were kept.
+  /// - Parameter kept: the columns with kept values.
   static func notScrubbed(
     _ path: FilePath, count: Int, in name: String, at offset: Int64, keeping kept: Set<String>
   ) -> SupportBundleError {
@@ -100,13 +92,12 @@ package enum SupportBundleErrors {
         + "\(printable(name)) at byte \(offset)" + keptDetail(kept), hint: keptHint(kept))
   }
 
-  /// The likely cause where columns were kept, to follow what was found; empty where none was.
+  /// Returns the likely cause if columns were kept.
   package static func keptDetail(_ kept: Set<String>) -> String {
     kept.isEmpty
       ? "" : "; likely because of --keep \(words(kept)): values that are kept are values of other columns too"
   }
 
-  /// What to do where columns were kept; nil where none was.
   package static func keptHint(_ kept: Set<String>) -> String? {
     guard !kept.isEmpty else { return nil }
     return
@@ -119,24 +110,22 @@ package enum SupportBundleErrors {
   }
 }
 
-/// The store that a bundle is made of.
 package enum ExportSource: Sendable {
-  /// A store in its place; it may be in use, so that a private copy of it is what is looked at.
+  /// A live store, which is copied first.
   case store(FilePath)
 
-  /// A store in quarantine, which no process writes to, and the report of its salvage where there is one.
+  /// A quarantined store and its salvage report, if any.
   case quarantined(QuarantinedStore, report: FilePath?)
 
-  /// What it is called for people: the name of its file where the app had it, without the extension.
+  /// The original file name without extension.
   package var name: String { originalPath.stem ?? "Store" }
 
-  /// The identifier of the store in quarantine; nil where it is in its place.
   package var quarantineID: String? {
     if case .quarantined(let stored, _) = self { return stored.id }
     return nil
   }
 
-  /// Where the app had it.
+  /// The app's path of the store.
   var originalPath: FilePath {
     switch self {
     case .store(let path): path
@@ -144,7 +133,7 @@ package enum ExportSource: Sendable {
     }
   }
 
-  /// Which recovery kits say something of it.
+  /// Returns the scope of recovery kits.
   func evidence(_ surroundings: Surroundings) throws(SalvageError) -> EvidenceScope {
     switch self {
     case .quarantined(let stored, _): return stored.evidence
@@ -159,7 +148,6 @@ package enum ExportSource: Sendable {
     }
   }
 
-  /// The receipt; nil for a store in its place, and where there is none.
   var receipt: Receipt? {
     if case .quarantined(let stored, _) = self { return stored.receipt }
     return nil

@@ -3,8 +3,7 @@ package import PersistentStore
 package import Platform
 package import SystemPackage
 
-/// Support bundles of the stores of a home: what support needs to find out what happened, and no more than the owner of
-/// the store agrees to.
+/// Support bundles of a home's stores, within their owner's consent.
 ///
 /// ```swift
 /// let exports = SupportExports(home: home)
@@ -13,13 +12,12 @@ package import SystemPackage
 /// let summary = try exports.write(prepared, to: [vendorKey], at: folder)
 /// ```
 package struct SupportExports: Sendable {
-  /// The folder with the catalogue of quarantined stores and the scrubbing key.
+  /// The folder with the catalogue and the scrubbing key.
   package let home: FilePath
 
   private let place: ExportFolder.Place
   private let surroundings: Surroundings
 
-  /// Exports of a home; everything is made ready in it unless another place is given.
   package init(home: FilePath, place: ExportFolder.Place = .home, surroundings: Surroundings = .machine) {
     self.home = home
     self.place = place
@@ -28,10 +26,10 @@ package struct SupportExports: Sendable {
 
   private var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
 
-  /// Makes a bundle ready, of a store in its place or of a quarantined one; nothing leaves the machine yet.
+  /// Prepares a bundle of a live or quarantined store.
   ///
-  /// - Parameter name: the path of a store, or the name or path of a quarantined one.
-  /// - Throws: `not-in-quarantine` where there is neither, `is-a-directory` for a folder; what ``StoreExporter/prepare(_:progress:)`` throws.
+  /// - Parameter name: a path, or the name of a quarantined store.
+  /// - Throws: `not-in-quarantine` if not found, `is-a-directory`; errors of ``StoreExporter/prepare(_:progress:)``.
   package func prepare(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
@@ -40,7 +38,7 @@ package struct SupportExports: Sendable {
       .prepare(options, progress: progress)
   }
 
-  /// Makes a bundle ready of what an opening has quarantined, or of the store itself where it has quarantined nothing.
+  /// Prepares a bundle of the quarantined store of an opening, or of the live store.
   package func prepare(
     _ opening: Opening, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
@@ -48,13 +46,13 @@ package struct SupportExports: Sendable {
     try prepare(opening.quarantinedPath ?? opening.store.path, options, progress: progress)
   }
 
-  /// Writes a bundle that is ready; of a quarantined store the receipt tells of it from then on.
+  /// Writes a bundle, and records it in the receipt of a quarantined store.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open it; not encrypted if empty.
-  ///   - isArmored: whether an encrypted bundle is written as text.
-  ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
-  /// - Throws: ``SupportBundleError``, or what the file system says; nothing is left then.
+  ///   - recipients: the keys to encrypt to; not encrypted if empty.
+  ///   - isArmored: whether an encrypted bundle is text.
+  ///   - path: an existing folder, or the bundle's path.
+  /// - Throws: ``SupportBundleError`` or a file error, leaving no file.
   package func write(
     _ prepared: PreparedExport, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, at path: FilePath,
     progress: @escaping ExportProgress = { _, _, _ in true }
@@ -64,7 +62,7 @@ package struct SupportExports: Sendable {
     return summary
   }
 
-  /// Makes a bundle and writes it, for callers that have asked already.
+  /// Prepares and writes a bundle, for callers with consent.
   package func export(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(), to recipients: [AgeRecipient] = [],
     armored isArmored: Bool = false, at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
@@ -96,7 +94,7 @@ package struct SupportExports: Sendable {
     let lock = try folder.salvageLock(patience: 1_000)
     let date = surroundings.now()
     let bundle = summary.bundle
-    // The folder may be left by then, so that a whole path is what helps.
+    // The current folder may change.
     let place = try bundle.path.path.map { PathText(try surroundings.fileSystem.realPath($0)) } ?? bundle.path
     try folder.update(id) { receipt in
       receipt.add(
@@ -108,45 +106,37 @@ package struct SupportExports: Sendable {
   }
 }
 
-/// A bundle that was made of a store.
 package struct ExportSummary: Sendable, Hashable, Codable {
-  /// The file: its path, size, SHA-256, level, recipients and what is in it.
   package var bundle: BundleSummary
 
-  /// The identifier of the store in quarantine; nil where it is in its place.
   package var quarantineID: String?
 
-  /// What was replaced, where the level is `scrubbed`.
+  /// The scrub report of a scrubbed bundle.
   package var scrub: ScrubReport?
 
-  /// How long the check of the scrubbed files took, in seconds; nil for other levels.
+  /// The duration of the scrub check.
   package var checkSeconds: Double?
 
-  /// What is remarkable, in words.
   package var remarks: [String]
 
-  /// Where the bundle is.
   package var path: PathText { bundle.path }
 }
 
-/// What an export is doing.
 package enum ExportPhase: String, Sendable, Hashable, CaseIterable {
-  /// Copying a store that may be in use into a private folder.
+  /// Copying a live store to a private folder.
   case copying
 
   case examining
 
-  /// Finding out what can be recovered of the store.
   case analysing
 
   case scrubbing
 
-  /// Looking for values in what is to leave the machine.
   case checking
 
   case packing
 
-  /// The phase in a word or two, for a progress line.
+  /// The phase for a progress line.
   package var words: String {
     switch self {
     case .copying: "Copying"
@@ -159,34 +149,28 @@ package enum ExportPhase: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// Called with what is being done, how much of it and how much in all; false ends the export with `cancelled`.
+/// Receives the phase, the amount done and the total; returns false to cancel.
 package typealias ExportProgress = @Sendable (_ phase: ExportPhase, _ done: Int64, _ total: Int64) -> Bool
 
-/// What goes into a bundle.
 package struct ExportOptions: Sendable {
-  /// How much of the store.
   package var level: BundleLevel
 
-  /// The identifier of the app, such as `com.example.Garage`; nil where it is not known.
   package var app: String?
 
-  /// The app's own version, as its makers write it.
   package var appVersion: String?
 
-  /// The app's model; what the store says of itself if nil.
+  /// The app's model, by default the store's own.
   package var model: AppModel?
 
-  /// The attributes whose values stay as they are in a scrubbed store: `Entity.attribute`, or `table.column`.
+  /// The attributes with kept values: `Entity.attribute`, or `table.column`.
   package var keeping: Set<String>
 
-  /// The attributes whose values are overwritten with filling in a scrubbed store.
+  /// The attributes with erased values.
   package var dropping: Set<String>
 
-  /// Whether the scrubbing key of the home is used, so that bundles can be compared with each other; else each has one of its
-  /// own, which is thrown away.
+  /// Whether the home's scrubbing key makes bundles comparable; otherwise each has a temporary one.
   package var usesSameKey: Bool
 
-  /// A scrubbed store, unless told otherwise.
   package init(
     level: BundleLevel = .scrubbed, app: String? = nil, appVersion: String? = nil, model: AppModel? = nil,
     keeping: Set<String> = [], dropping: Set<String> = [], usesSameKey: Bool = false

@@ -3,26 +3,25 @@ internal import SQLiteFormat
 internal import Salvage
 internal import SystemPackage
 
-/// One passage through all page images of a store: the first takes note of every value, the second replaces them.
+/// One pass over all page images: the first notes every value, the second replaces them.
 ///
-/// Not for use from several threads at once.
+/// Not thread-safe.
 final class ScrubRun {
   let survey: StoreSurvey
   let images: PageImages
   let rules: ColumnRules
   let pseudonyms: Pseudonyms
 
-  /// Where the result goes; nil while notes are taken.
+  /// The output; nil in the first pass.
   let outputs: ScrubbedSet?
   var isReplacing: Bool { outputs != nil }
 
   var tally = ScrubTally()
 
-  /// For each image the places at which structure or numbers happen to spell a value, and which one.
+  /// The places where structure or numbers match a value by chance.
   var chances: [PageImage: [Int: UInt64]] = [:]
   var chanceCount = 0
 
-  /// Single places that were changed because an original value lay across two pseudonyms.
   var changedPlaces: Int64 = 0
 
   let pageSize: Int
@@ -30,24 +29,24 @@ final class ScrubRun {
   let geometry: PayloadGeometry
   let encoding: TextEncoding
 
-  /// Images with cells whose long values may be others'; they come last, and take what is left.
+  /// Images with disputed overflow pages; processed last, with the unclaimed bytes.
   var deferred: [PageImage] = []
   var isDeferring = true
 
-  /// How many bytes of each overflow page were claimed.
+  /// The claimed bytes by overflow page.
   var overflowEnds: [UInt16]
 
-  /// Pages of the main file whose structure is not beyond doubt, so that anything on them may be overwritten.
+  /// Pages of uncertain structure, which may be overwritten.
   private(set) var unsurePages = PageSet()
 
-  /// Where content was written that belongs to no tree, by its digest, so that copies of it stay copies.
+  /// Unowned content by digest, so that copies stay equal.
   var written: [UInt64: PageImage] = [:]
 
   private var mainDone = PageSet()
   private var logDone: [Bool]
   private var journalDone: [Bool]
 
-  // Buffers that are used again for every page.
+  // Reusable buffers.
   var mask: PageMask
   var fields = RecordFields()
   var payload: [UInt8] = []
@@ -80,20 +79,19 @@ final class ScrubRun {
     overflow = [UInt8](repeating: 0, count: survey.pageSize)
     output = [UInt8](repeating: 0, count: survey.pageSize)
     overflowEnds = [UInt16](repeating: 0, count: Int(survey.pageCount) + 1)
-    // The last row stands for values that belong to no known table.
+    // The last row is for unknown tables.
     tally.fields =
       rules.rules.map { [ScrubReport.Counts](repeating: ScrubReport.Counts(), count: $0.count) } + [
         [ScrubReport.Counts()]
       ]
   }
 
-  /// Goes through all images: live pages first, as they know best whose the overflow pages are.
+  /// Processes live pages first, as they show the owners of overflow pages.
   func run() throws(ScrubbingError) {
     if images.pageCount > 0 { try runLive(1...images.pageCount) }
     try runRest()
   }
 
-  /// Goes through the live pages of the trees, those of a range.
   func runLive(_ pages: ClosedRange<UInt32>) throws(ScrubbingError) {
     var buffer = [UInt8](repeating: 0, count: pageSize)
     for page in pages where survey.standing(of: page) == .live {
@@ -139,7 +137,7 @@ final class ScrubRun {
     }
   }
 
-  /// The kind of b-tree page that an image is, and where its header begins; nil where its first byte is that of none.
+  /// Returns the page type and header offset, if of a b-tree.
   private func treeKind(_ bytes: [UInt8], _ image: PageImage) -> (kind: PageKind, start: Int)? {
     let number = images.page(of: image)
     if number == 1, bytes[0] != 13, bytes[0] != 10 {
@@ -150,7 +148,6 @@ final class ScrubRun {
 
   // MARK: Accounts
 
-  /// Whether an image was dealt with.
   func isDone(_ image: PageImage) -> Bool {
     switch image {
     case .main(let page): mainDone.contains(page)
@@ -159,7 +156,7 @@ final class ScrubRun {
     }
   }
 
-  /// Takes over what another run did with other live pages.
+  /// Merges a run over other live pages.
   func take(_ other: ScrubRun) {
     if images.pageCount > 0 {
       for page in 1...images.pageCount where other.mainDone.contains(page) { _ = mainDone.insert(page) }
@@ -178,7 +175,6 @@ final class ScrubRun {
     }
   }
 
-  /// Takes an image off the list.
   func setDone(_ image: PageImage) {
     switch image {
     case .main(let page): _ = mainDone.insert(page)
@@ -187,9 +183,9 @@ final class ScrubRun {
     }
   }
 
-  /// Ends an image: what is unclaimed is overwritten, and the page goes out.
+  /// Overwrites unclaimed bytes, and writes an image.
   ///
-  /// - Parameter isSure: whether its structure is beyond doubt.
+  /// - Parameter isSure: whether its structure is certain.
   func finish(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
     setDone(image)
     guard let outputs else { return }
@@ -200,7 +196,7 @@ final class ScrubRun {
   }
 
   private func fillGaps(_ image: PageImage, _ page: inout [UInt8]) {
-    // Taken out of the object, which would be asked for leave at every byte.
+    // Avoids an exclusivity check per byte.
     let marks = mask.marks
     var gap: Int?
     for index in 0..<min(page.count, marks.count) {
@@ -221,7 +217,6 @@ final class ScrubRun {
 }
 
 extension PageImage {
-  /// The part of the store that it is in.
   var file: String {
     switch self {
     case .main: "main"
@@ -236,18 +231,17 @@ extension ScrubRun {
   struct Piece {
     var image: PageImage
 
-    /// Where in the payload its bytes begin.
     var start: Int
 
     var count: Int
   }
 
-  /// The most bytes of one value that are held at once; pages behind them are dealt with one by one.
+  /// The longest value in memory; later pages are processed singly.
   static let longestPayload = 16 << 20
 
-  /// Appends the rest of a payload, as far as its chain is whole and of no other payload.
+  /// Appends the overflow of a payload, while intact and unshared.
   ///
-  /// - Returns: where it is from, and whether the chain leads on behind its end, so that it may be another's.
+  /// - Returns: the pieces, and whether the chain continues and so may be another's.
   func follow(
     _ first: UInt32, from image: PageImage, length: Int
   ) throws(FileError) -> (pieces: [Piece], leadsOn: Bool) {
@@ -269,7 +263,6 @@ extension ScrubRun {
     return (pieces, next != 0 && payload.count >= length)
   }
 
-  /// Writes the pieces of a replaced payload over their pages.
   func write(_ pieces: [Piece]) throws(FileError) {
     guard let outputs, !pieces.isEmpty else { return }
     var page: [UInt8] = []
@@ -301,7 +294,6 @@ extension ScrubRun {
     }
   }
 
-  /// The record in `payload`, with what belongs to none of its fields overwritten.
   private func ownContent() -> [UInt8] {
     var content = payload
     let marks = payloadMask.marks
@@ -309,7 +301,7 @@ extension ScrubRun {
     return content
   }
 
-  /// Writes what a page has of a payload that the one who had it before did not claim.
+  /// Writes unclaimed bytes of a payload.
   private func add(
     _ piece: Piece, of content: [UInt8], to page: inout [UInt8], at offset: Int64, _ outputs: ScrubbedSet
   ) throws(FileError) {
@@ -322,9 +314,9 @@ extension ScrubRun {
     try outputs.write(piece.image, page, count: present, at: offset)
   }
 
-  /// Writes what was written for the same content elsewhere; false where there is none of it.
+  /// Writes the replacement of equal content elsewhere, if any.
   ///
-  /// - Parameter used: how many bytes of the page are claimed.
+  /// - Parameter used: the claimed bytes.
   func copyWritten(_ image: PageImage, _ bytes: [UInt8], present: Int, used: Int) throws(FileError) -> Bool {
     guard let outputs, case .main(let number) = image, Int(number) < overflowEnds.count else { return false }
     overflowEnds[Int(number)] = UInt16(clamping: used)

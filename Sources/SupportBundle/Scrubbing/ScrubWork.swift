@@ -3,7 +3,6 @@ internal import SQLiteFormat
 internal import Salvage
 internal import SystemPackage
 
-/// One scrub from the survey to the check.
 struct ScrubWork {
   let store: StoreFileSet
   let target: StoreFileSet
@@ -16,7 +15,7 @@ struct ScrubWork {
   private let log: (any ByteSource)?
   private let journal: (any ByteSource)?
 
-  /// What the pages are; nil where nothing of a database was found.
+  /// The survey; nil without database pages.
   private let survey: StoreSurvey?
 
   init(
@@ -53,9 +52,7 @@ struct ScrubWork {
     return try fileSystem.open(files.path(of: part))
   }
 
-  /// Writes the scrubbed files.
-  ///
-  /// - Parameter ranksDates: whether dates are replaced like other numbers; without that it is done where nothing else will do.
+  /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
   func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
     let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
     let pseudonyms = Pseudonyms(
@@ -129,7 +126,7 @@ struct ScrubWork {
       names: columns?.words ?? [], stuckNumbers: pseudonyms.stuckNumbers)
   }
 
-  /// Takes note of every value, and writes nothing.
+  /// Notes every value without writing.
   func scanner() throws(ScrubbingError) -> ValueScanner {
     let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
     let pseudonyms = Pseudonyms(
@@ -153,7 +150,7 @@ struct ScrubWork {
     return ValueScanner(watched: pseudonyms.watched)
   }
 
-  /// Takes note of all values, and of the words that are not the user's.
+  /// Notes all values, and words that are not user data.
   private func note(
     _ survey: StoreSurvey, _ images: PageImages, _ columns: ColumnRules, _ pseudonyms: Pseudonyms
   ) throws(ScrubbingError) {
@@ -172,12 +169,10 @@ struct ScrubWork {
     }
   }
 
-  /// Pages from which on two threads go through the pages.
+  /// The page count for two threads.
   private static let parallelPages: UInt32 = 4096
 
-  /// Goes through all pages: in a sound store through the live ones in two halves at once, as none has to do with the other.
-  ///
-  /// - Parameter second: makes what goes through the second half.
+  /// Processes all pages, in a sound store with two threads, as live pages are independent.
   private static func run(_ run: ScrubRun, second: () -> ScrubRun) throws(ScrubbingError) {
     let count = run.images.pageCount
     guard !run.survey.isDamaged, count >= Self.parallelPages else { return try run.run() }
@@ -223,7 +218,7 @@ struct ScrubWork {
     report.remarks += columns.remarks
   }
 
-  /// Overwrites values that lie across two pages, one of which may be overwritten.
+  /// Overwrites values across two pages, if one may be overwritten.
   private func separatePages(
     _ run: ScrubRun, _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms
   ) throws(FileError) {
@@ -234,7 +229,7 @@ struct ScrubWork {
       let start = images.offset(of: .main(page))
       for border in [start, start + Int64(images.pageSize)] where border >= Int64(reach) {
         var bytes = try written.bytes(at: border - Int64(reach), length: 2 * reach)
-        // Only the bytes on this page change.
+        // Change this page only.
         let own = border == start ? reach..<max(reach, bytes.count) : 0..<min(reach, bytes.count)
         var offset = 0
         var isChanged = false
@@ -252,7 +247,7 @@ struct ScrubWork {
     }
   }
 
-  // MARK: What is no page
+  // MARK: Other bytes
 
   private func writeRest(
     _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms, _ tally: inout ScrubTally
@@ -270,7 +265,7 @@ struct ScrubWork {
   ) throws(FileError) {
     let headerLength = Int64(WriteAheadLog.Header.length)
     let header = try log.bytes(at: 0, length: WriteAheadLog.Header.length)
-    // What is no header may be anything.
+    // A malformed header may hold any data.
     try outputs.write(.wal, WriteAheadLog.Header(header) == nil ? Self.filled(header) : header, at: 0)
     let highest = Int64(images.pageCount) + Int64(images.frames.count) + 65536
     var frameLength = images.pageSize + WriteAheadLog.frameHeaderLength
@@ -284,7 +279,7 @@ struct ScrubWork {
       let isPossible = Int64(head.span.uint32(at: 0) ?? .max) <= highest
       try outputs.write(.wal, isPossible ? head : Self.filled(head), at: offset)
       let end = min(log.count, offset + Int64(frameLength))
-      // Whole frames of the store's own page size are images, and written already.
+      // Whole frames are already written.
       if isOther || end < offset + Int64(frameLength) {
         let start = min(end, offset + Int64(WriteAheadLog.frameHeaderLength))
         try noise(.wal, log, start..<end, outputs, pseudonyms, &tally)
@@ -296,7 +291,7 @@ struct ScrubWork {
 
   private static func filled(_ bytes: [UInt8]) -> [UInt8] { bytes.map { $0 == 0 ? 0 : 0xff } }
 
-  /// Overwrites a range with noise; what is zero stays.
+  /// Overwrites a range with noise, except zeros.
   private func noise(
     _ part: StoreFileSet.Part, _ source: any ByteSource, _ range: Range<Int64>, _ outputs: ScrubbedSet,
     _ pseudonyms: Pseudonyms, _ tally: inout ScrubTally
@@ -315,15 +310,15 @@ struct ScrubWork {
 
   // MARK: The check
 
-  /// Where the pages are, as the store's own header may be wrong about it.
+  /// The page geometry, since the store's header may be wrong.
   private var pageHint: ResultCheck.PageHint? {
     survey.map { ResultCheck.PageHint(pageSize: $0.pageSize, base: $0.base) }
   }
 
-  /// Has the result checked by what shares nothing with this module; nil where nothing was found, else what was, in words.
+  /// Runs the independent check; returns findings in words.
   func check(_ result: inout StoreScrubber.Result) throws(ScrubbingError) -> String? {
     if result.stuckNumbers > 0 {
-      // They are compared when they are written: integers of three and four bytes are found by chance anywhere.
+      // Compared while writing: short integers match by chance anywhere.
       return "\(result.stuckNumbers) numbers are of a width of which every number is one of the store's"
     }
     let begin = ContinuousClock.now
@@ -345,7 +340,7 @@ struct ScrubWork {
     return "original values were found in \(findings.count) places of what was written, the first \(first.words)"
   }
 
-  /// Lists the files, and makes sure that the store is still what was read.
+  /// Lists the files, and verifies that the store is unchanged.
   func finish(_ result: inout StoreScrubber.Result) throws(ScrubbingError) {
     var changed = false
     do throws(FileError) {

@@ -2,54 +2,53 @@ public import Platform
 public import Salvage
 public import SystemPackage
 
-/// Makes a scrubbed copy of a store: the same pages with the same damage, and pseudonyms in the place of values.
+/// Makes a scrubbed copy of a store: the same pages and damage, with pseudonyms for values.
 ///
-/// The store is only read. Two passes go over all page images of its files: the first takes note of every value, so that no
-/// pseudonym is one and so that what is indexed can keep its order; the second writes. Then every file that was written is
-/// checked against the original by ``ResultCheck``, which shares nothing with this module. Memory grows with the number of different
-/// values, by some five bytes for each and by about as much as they have for text in indexes, and is bounded by the size of the store.
+/// The store is only read. The first pass notes every value, so that no pseudonym equals one and indexed values keep
+/// their order; the second writes. Then ``ResultCheck``, which shares no code with this module, compares each file with
+/// the original. Memory grows with the distinct values, by five bytes each plus indexed text, and is bounded by the
+/// store's size.
 public struct StoreScrubber: Sendable {
-  /// What a scrub is doing.
+  /// The phase of a scrub.
   public enum Phase: String, Sendable {
-    /// Finding out what the pages are.
     case survey
 
     case notes
 
     case writing
 
-    /// Looking for original values in what was written.
+    /// Searching the output for original values.
     case check
   }
 
-  /// What a scrub made.
+  /// The result of a scrub.
   public struct Result: Sendable {
-    /// What was replaced and what was not.
+    /// The report.
     public var report: ScrubReport
 
-    /// What looks for the store's values in other files.
+    /// The scanner for the store's values in other files.
     public var scanner: ValueScanner
 
-    /// The files that were written.
+    /// The output files.
     public var files: StoreFileSet
 
-    /// The names of the schema and the model, which are not the user's.
+    /// The names of schema and model.
     var names: [String]
 
-    /// How many numbers found no pseudonym that is none of the store's.
+    /// The numbers without a pseudonym outside the store.
     var stuckNumbers: Int64
 
-    /// What the check looked for in the files, for a search in texts.
+    /// The check's search, for texts.
     package internal(set) var search: ValueSearch?
 
-    /// How long the check of what was written took, of all attempts.
+    /// The duration of the check, over all attempts.
     public internal(set) var checkDuration = Duration.zero
 
-    /// How many bytes it looked through.
+    /// The number of checked bytes.
     public internal(set) var checkedBytes: Int64 = 0
   }
 
-  /// Called with the work done and the work in all; false ends the scrub with `cancelled`.
+  /// Receives the work done and the total; returns false to end with `cancelled`.
   public typealias Progress = @Sendable (_ phase: Phase, _ done: Int64, _ total: Int64) -> Bool
 
   let key: ScrubbingKey
@@ -57,15 +56,15 @@ public struct StoreScrubber: Sendable {
   let rules: ScrubRules
   let fileSystem: FileSystem
 
-  /// How often the scrub is done again with other pseudonyms where the check finds that two of them make a value.
+  /// The retries with other pseudonyms after a failed check.
   private static let attempts = 4
 
-  /// A scrubber.
+  /// Creates a scrubber.
   ///
   /// - Parameters:
-  ///   - key: what pseudonyms follow from; it stays with the owner.
-  ///   - model: what is known of the store; nil for what it says itself.
-  ///   - rules: which columns stay or are emptied.
+  ///   - key: the secret of the pseudonyms, which stays with the owner.
+  ///   - model: the app's model; if nil, the store's own.
+  ///   - rules: the columns to keep or overwrite.
   public init(
     key: ScrubbingKey, model: SalvageModel? = nil, rules: ScrubRules = ScrubRules(),
     fileSystem: FileSystem = FileSystem()
@@ -76,12 +75,10 @@ public struct StoreScrubber: Sendable {
     self.fileSystem = fileSystem
   }
 
-  /// Scrubs a store into a folder, under the same names; the index of its log is left out.
+  /// Scrubs a store into a folder, under the same names, without the WAL index.
   ///
-  /// - Parameters:
-  ///   - store: the store's files.
-  ///   - folder: where the result goes; no file of these names may be there.
-  /// - Throws: ``ScrubbingError``; what was written is removed then.
+  /// - Parameter folder: the output folder, which must not contain these names.
+  /// - Throws: ``ScrubbingError``, after removing the output.
   public func scrub(
     _ store: StoreFileSet, into folder: FilePath, progress: @escaping Progress = { _, _, _ in true }
   ) throws(ScrubbingError) -> Result {
@@ -117,16 +114,14 @@ public struct StoreScrubber: Sendable {
     }
   }
 
-  /// Removes what was written of a set.
   static func discard(_ target: StoreFileSet, in fileSystem: FileSystem) {
-    // The first error is the one to report.
     for part in [StoreFileSet.Part.main, .wal, .journal] { try? fileSystem.unlink(target.path(of: part)) }
     try? fileSystem.removeTree(target.path(of: .externalData))
   }
 }
 
 extension StoreScrubber {
-  /// What looks for a store's values in other files, where the store itself is not scrubbed; nothing is written.
+  /// Returns a scanner for a store's values in other files, without writing.
   ///
   /// - Throws: ``ScrubbingError``.
   public func scanner(
@@ -138,39 +133,37 @@ extension StoreScrubber {
   }
 }
 
-/// A scrub that could not be done, or that did not pass its own check.
+/// The failure of a scrub or its check.
 public typealias ScrubbingError = Failure<ScrubbingErrorKind>
 
-/// Why a scrub could not be done, or did not pass its own check.
+/// The reason for a failed scrub or check.
 public enum ScrubbingErrorKind: String, FailureKind {
-  /// The folder for the result has files of these names already.
+  /// The output folder has files of these names.
   case outputExists = "output-exists"
 
-  /// A column to be kept or dropped is none of the store's.
+  /// A column to keep or drop is missing.
   case unknownColumn = "unknown-column"
 
-  /// The check found original values in what was written.
+  /// The output contains original values.
   case valuesFound = "values-found"
 
-  /// The store changed while it was read.
   case storeChanged = "store-changed"
 
-  /// The key has not 32 bytes.
   case key = "scrubbing-key"
 
-  /// The caller's progress function asked to stop.
+  /// The progress function cancelled.
   case cancelled = "cancelled"
 
-  /// The file system refused; the code is that of the file error.
+  /// A file error, which provides the code.
   case file = "scrubbing-file"
 
-  /// The pages could not be looked at.
+  /// The pages could not be surveyed.
   case survey = "scrubbing-survey"
 
-  /// What was being done, where a failure does not say.
+  /// The operation, unless the failure names one.
   public static let usualOperation = "scrub the store"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The advice, unless the failure gives one.
   public var usualHint: String {
     switch self {
     case .outputExists: "Choose another folder for the result."
@@ -185,18 +178,16 @@ public enum ScrubbingErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the environment is at fault, and not the store.
+  /// Whether the environment caused the failure.
   public var isEnvironmental: Bool { self == .storeChanged }
 
-  /// Whether the code is that of the file system's error.
+  /// Whether the code is the file error's.
   public var standsForCause: Bool { self == .file }
 }
 
 extension ScrubbingError {
-  /// The error of a file that could not be read or written.
   init(_ error: FileError) { self.init(.file, because: error) }
 
-  /// The error of pages that could not be looked at.
   init(_ error: SalvageError) {
     if error.kind == .cancelled {
       self = .cancelled()

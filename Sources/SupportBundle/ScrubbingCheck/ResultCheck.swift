@@ -1,13 +1,13 @@
 public import Platform
 internal import SystemPackage
 
-/// Checks a scrubbed store against the original, with a reader of its own and nothing of what made it.
+/// Checks a scrubbed store against the original, sharing no code with the scrubber.
 ///
-/// Both are compared at the same places, outside of what the specification says stays; then every file of the result is searched
-/// for the original's values. The original is read twice and the result once, a large file in two halves at once.
-/// Memory is bounded: some 120 MB for the values of a store of any size.
+/// Both are compared in place, except for parts that stay by specification; then all output is searched for original
+/// values. The original is read twice and the result once, large files in two concurrent halves. Memory is bounded:
+/// about 120 MB for a store of any size.
 public struct ResultCheck: Sendable {
-  /// Called with the bytes done and the bytes in all; false ends the check.
+  /// Receives the bytes done and the total; returns false to cancel.
   public typealias Progress = @Sendable (_ done: Int64, _ total: Int64) -> Bool
 
   private let original: StoreFileSet
@@ -18,30 +18,30 @@ public struct ResultCheck: Sendable {
   private let pages: PageHint?
   private let fileSystem: FileSystem
 
-  /// Where the pages of a file are, which only a survey tells of one whose header is wrong or missing.
+  /// The place of a file's pages, from the survey, for a wrong or missing header.
   public struct PageHint: Sendable, Hashable {
-    /// The bytes of a page.
+    /// The page size in bytes.
     public var pageSize: Int
 
-    /// Where page 1 begins.
+    /// The offset of page 1.
     public var base: Int64
 
-    /// Pages of a size from a place on.
+    /// Creates a hint.
     public init(pageSize: Int, base: Int64) {
       self.pageSize = pageSize
       self.base = base
     }
   }
 
-  /// A check.
+  /// Creates a check.
   ///
   /// - Parameters:
   ///   - original: the store's files.
-  ///   - keeping: the attributes or columns that stay by the caller's wish.
-  ///   - dropping: those that are overwritten with filling.
-  ///   - names: names of the schema and the model, which are not the user's; those of the store's own schema are known besides.
-  ///   - model: the app's model as the store carries it; it stays where these bytes unpack to the archive of one.
-  ///   - pages: where the pages of the main file are; if nil, what its header and its bytes say.
+  ///   - keeping: the attributes or columns that the caller keeps.
+  ///   - dropping: those overwritten with filler.
+  ///   - names: more names of schema and model.
+  ///   - model: the app's model as stored; it stays if it unpacks to a model archive.
+  ///   - pages: the place of the main file's pages; by default from the file.
   public init(
     of original: StoreFileSet, keeping: Set<String> = [], dropping: Set<String> = [], names: [String] = [],
     model: [UInt8]? = nil, pages: PageHint? = nil, in fileSystem: FileSystem = FileSystem()
@@ -55,18 +55,17 @@ public struct ResultCheck: Sendable {
     self.fileSystem = fileSystem
   }
 
-  /// What a check found, and what looks for the same values in texts.
+  /// The result of a check, with a search for the same values in texts.
   public struct Outcome: Sendable {
-    /// Where values were found.
+    /// The places of values.
     public var findings: CheckFindings
 
-    /// What looks for values in other bytes.
     package var search: ValueSearch
   }
 
-  /// Checks a result; nil where the check was ended.
+  /// Checks a result; nil if cancelled.
   ///
-  /// - Parameter result: the files, under the names of the original.
+  /// - Parameter result: the files, named as the original.
   public func run(
     on result: StoreFileSet, progress: @escaping Progress = { _, _ in true }
   ) throws(FileError) -> Outcome? {
@@ -99,14 +98,13 @@ public struct ResultCheck: Sendable {
 }
 
 extension FileSystem {
-  /// The bytes of all regular files below a folder.
   func size(ofFilesBelow folder: FilePath) throws(FileError) -> Int64 {
     guard try status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }
     return try descendants(of: folder).files.reduce(0) { $0 + ($1.status.kind == .regular ? $1.status.size : 0) }
   }
 }
 
-/// The passage through the result: each page against the original's, and then a search in all of it.
+/// Compares each page of the result, then searches all bytes.
 struct ResultPass {
   private(set) var findings = CheckFindings()
 
@@ -116,11 +114,10 @@ struct ResultPass {
   private let progress: CheckProgress
   private var page = CheckedPage()
 
-  /// Pages that were compared and wait for the search, without what stays; behind the last bytes of those before.
+  /// Compared bytes to search, without kept parts.
   private var waiting: [UInt8] = []
   private var carried = 0
 
-  /// A packed stream that goes on in the next piece.
   private var stream: Inflating?
 
   private static let pieceLength = 1 << 20
@@ -135,7 +132,6 @@ struct ResultPass {
       hasOwnRowids: store.hasOwnRowids, model: store.model, isName: store.isName)
   }
 
-  /// Goes through stretches of files; false where it was ended.
   mutating func run(
     _ stretches: [Stretch], _ result: StoreFileSet, in fileSystem: FileSystem
   ) throws(FileError) -> Bool {
@@ -187,7 +183,7 @@ struct ResultPass {
     return true
   }
 
-  /// Compares an image, and takes what stays out of that of the result.
+  /// Compares an image, and removes kept parts.
   private mutating func compare(
     _ image: CheckedStore.Image, _ before: [UInt8], _ after: inout [UInt8], _ name: PathText
   ) {
@@ -207,7 +203,7 @@ struct ResultPass {
         isSame = comparison.isSameStretch(before.span, after.span, from: 4, isText: use == .text)
       }
     } else if page.kind == 0 {
-      // The database's header says nothing of values, whatever is left of the page behind it.
+      // The database header holds no values.
       let loose = (image.page == 1 && before.starts(with: "SQLite format 3\0".utf8) ? 100 : 0)..<format.pageSize
       isSame =
         comparison.looseFinding(
@@ -239,7 +235,7 @@ struct ResultPass {
     }
   }
 
-  // MARK: What is no page
+  // MARK: Other bytes
 
   private mutating func compareRest(
     _ part: CheckedStore.Part, _ written: any ByteSource, from start: Int64, to end: Int64, _ name: PathText
@@ -262,7 +258,7 @@ struct ResultPass {
 
   // MARK: The search
 
-  /// The pages whose bytes wait, to tell of a finding.
+  /// The waiting pages, for findings.
   private var waitingImages: [(start: Int, image: CheckedStore.Image?, offset: Int64)] = []
 
   private mutating func searchWaiting(
@@ -289,12 +285,11 @@ struct ResultPass {
     waitingImages = []
   }
 
-  /// Searches the files of large values; false where it was ended.
   mutating func searchFiles(below folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
     guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return true }
     for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
       let written = try fileSystem.open(file.path)
-      // The name of the file may be a value.
+      // A file name may be a value.
       let name = PathText(FilePath(folder.lastComponent?.string ?? ""))
       stream = nil
       waiting = []
@@ -317,32 +312,32 @@ struct ResultPass {
   }
 }
 
-/// What the check found: where values of the original still are, and never which.
+/// The places of remaining original values, never the values.
 public struct CheckFindings: Sendable, Hashable {
-  /// How a value was found.
+  /// The way a value was found.
   public enum Kind: String, Sendable, Hashable, Codable {
-    /// At the same place as in the original.
+    /// At its place in the original.
     case samePlace
 
-    /// Anywhere, as it is or in another form.
+    /// Elsewhere, in any form.
     case elsewhere
   }
 
-  /// A place where a value was found.
+  /// The place of a value.
   public struct Place: Sendable, Hashable {
-    /// How.
+    /// The kind of finding.
     public var kind: Kind
 
-    /// The file, by its name; of a file of a large value the folder's.
+    /// The file name; for external values, the folder's.
     public var file: PathText
 
-    /// The page, counted from one; nil where it is none.
+    /// The page number from one, if any.
     public var page: Int?
 
-    /// The table or the index that the page belongs to; nil where nothing leads to it.
+    /// The table or index that owns the page, if any.
     public var table: String?
 
-    /// The offset of the page, or of the value where that is known.
+    /// The offset of the value if known, otherwise of the page.
     public var offset: Int64
 
     /// The place in words.
@@ -353,19 +348,19 @@ public struct CheckFindings: Sendable, Hashable {
     }
   }
 
-  /// How many pages and pieces of files hold a value.
+  /// The number of pages and file pieces with a value.
   public internal(set) var count = 0
 
-  /// The first of the places; 100 at most.
+  /// The first 100 places.
   public internal(set) var places: [Place] = []
 
-  /// How many bytes were compared and searched.
+  /// The number of compared and searched bytes.
   public internal(set) var bytes: Int64 = 0
 
-  /// One of how many pieces of values was looked for; 1 where all were.
+  /// The sampling of pieces: one in this many was sought.
   public internal(set) var sampling = 1
 
-  /// Whether nothing was found.
+  /// Whether the check found no value.
   public var isEmpty: Bool { count == 0 }
 
   mutating func add(_ place: Place) {
@@ -373,7 +368,6 @@ public struct CheckFindings: Sendable, Hashable {
     if places.count < 100 { places.append(place) }
   }
 
-  /// Takes what was found elsewhere; a place that both have counts once.
   mutating func take(_ other: CheckFindings) {
     let known = Set(places)
     let added = other.places.filter { !known.contains($0) }

@@ -1,12 +1,11 @@
 internal import Platform
 internal import SystemPackage
 
-/// Reads the values of the original, for a search.
+/// Reads the original's values for a search.
 struct ValueReading: Sendable {
-  /// The store, with what the chains of overflow pages say of their pages.
   private(set) var store: CheckedStore
 
-  /// How many rows there are on all pages of tables.
+  /// The rows on all table pages.
   private(set) var rows: Int64 = 0
 
   private var fingerprints: ValueFingerprints
@@ -14,11 +13,10 @@ struct ValueReading: Sendable {
   private let comparison: PageComparison?
   private var page = CheckedPage()
 
-  /// Texts that stay; what is found in them is not looked for.
+  /// Kept texts, excluded from the search.
   private var kept: [UInt8] = []
   private static let mostKept = 8 << 20
 
-  /// A reading that begins, one of some that share the room for values.
   private init(_ store: CheckedStore, total: Int64, readers: Int, _ progress: CheckProgress) {
     self.store = store
     fingerprints = ValueFingerprints(bytes: total, readers: readers)
@@ -29,7 +27,7 @@ struct ValueReading: Sendable {
     }
   }
 
-  /// Reads all values of a store; nil where it was ended.
+  /// Reads all values; nil if cancelled.
   static func all(
     of store: CheckedStore, external: FilePath, total: Int64, _ progress: CheckProgress, in fileSystem: FileSystem
   ) throws(FileError) -> ValueReading? {
@@ -39,7 +37,7 @@ struct ValueReading: Sendable {
       for stretch in stretches where try !reading.read(stretch) { return nil }
       return reading
     }
-    // They are given up one by one, so that no table is copied.
+    // Release them singly, without copies.
     guard var all = lists.isEmpty ? ValueReading(store, total: total, readers: 1, progress) : readings.removeFirst()
     else { return nil }
     while !readings.isEmpty {
@@ -57,7 +55,7 @@ struct ValueReading: Sendable {
     kept += other.kept
   }
 
-  /// What looks for the values that were read, but for those that also are in what stays.
+  /// Returns a search without values in kept content.
   func search(size: Int64) -> ValueSearch {
     var (wanted, texts) = (fingerprints, kept)
     for name in store.names {
@@ -104,7 +102,7 @@ struct ValueReading: Sendable {
           take(field, rule, bytes.span, format)
         }
       }
-      // The pages behind the model's row are known by what is on them, wherever they are.
+      // The model's overflow pages are recognized by content.
       guard record.overflow > 1, !comparison.isModel(record, page, bytes.span) else { continue }
       if !isKept, try takeMetadata(record, bytes, format) { continue }
       try follow(record, isKept: isKept, tree, format)
@@ -121,7 +119,7 @@ struct ValueReading: Sendable {
     kept.append(0)
   }
 
-  /// Takes an app's values out of Core Data's metadata; the rest stays.
+  /// Adds an app's values in metadata; the rest stays.
   private mutating func take(_ values: [Range<Int>], of field: CheckedPage.Field, _ bytes: [UInt8]) {
     var rest = bytes
     for range in values {
@@ -152,7 +150,7 @@ struct ValueReading: Sendable {
     }
   }
 
-  /// Takes an app's values out of Core Data's metadata that goes on over other pages; false where a record has none.
+  /// Adds an app's values in metadata with overflow, if any.
   private mutating func takeMetadata(
     _ record: CheckedPage.Record, _ bytes: [UInt8], _ format: PageFormat
   ) throws(FileError) -> Bool {
@@ -180,10 +178,9 @@ struct ValueReading: Sendable {
     return true
   }
 
-  /// The longest property list that is read over several pages.
+  /// The longest metadata read across pages.
   private static let longestMetadata = 1 << 20
 
-  /// Follows the rest of a payload over its pages.
   private mutating func follow(
     _ record: CheckedPage.Record, isKept: Bool, _ tree: CheckedTree?, _ format: PageFormat
   ) throws(FileError) {
@@ -230,7 +227,7 @@ struct ValueReading: Sendable {
         digest.add(bytes)
         offset += Int64(bytes.count)
       }
-      // Who has the file could find out by its sum that it was there.
+      // A reader with a copy of the file could find out by its checksum that it was in the store.
       if offset > 0, let sum = [UInt8](hexadecimal: digest.hexadecimal) {
         fingerprints.insert(blob: sum.span, 0..<sum.count)
       }
@@ -238,23 +235,21 @@ struct ValueReading: Sendable {
   }
 }
 
-/// Images of one file that a thread goes through.
+/// The images of a file for one thread.
 struct Stretch: Sendable {
-  /// The images of a file from which on two threads go through them.
+  /// The image count for two threads.
   private static let leastImages = 4096
 
-  /// The file, by its place in the store's parts.
   var part: Int
 
-  /// The images, by their places in the file.
   var images: Range<Int>
 
-  /// Whether what follows the last image belongs to it.
+  /// Whether it includes the bytes after the last image.
   var hasRest: Bool
 
-  /// All images of a store: in one list, or where a file has a great many of them half of these in each of two.
+  /// Returns all images, with large files split in two.
   ///
-  /// - Parameter overlap: how many images of the first half are in the second half too.
+  /// - Parameter overlap: the images repeated in the second half.
   static func lists(of store: CheckedStore, overlap: Int) -> [[Stretch]] {
     var lists: [[Stretch]] = [[], []]
     for (place, part) in store.parts.enumerated() {
@@ -270,7 +265,6 @@ struct Stretch: Sendable {
   }
 }
 
-/// How far the check is, told by any of its threads.
 final class CheckProgress: Sendable {
   private let done = Mutex<Int64>(0)
   private let total: Int64
@@ -281,7 +275,7 @@ final class CheckProgress: Sendable {
     self.tell = tell
   }
 
-  /// Adds bytes; false where the check is to end.
+  /// Adds bytes; false if cancelled.
   func add(_ bytes: Int64) -> Bool {
     let sum = done.withLock { done in
       done += bytes

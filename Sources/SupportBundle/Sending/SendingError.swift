@@ -1,74 +1,66 @@
 public import Platform
 internal import SystemPackage
 
-/// A bundle that could not be sent, or a request of the outbox that cannot be met.
-///
-/// No token and no address with one is in the detail.
+/// A failed sending or outbox request, without tokens in the detail.
 public typealias SendingError = Failure<SendingErrorKind>
 
-/// Why a bundle could not be sent, or a request of the outbox cannot be met.
+/// The reason for a failed sending or outbox request.
 public enum SendingErrorKind: String, FailureKind {
-  /// The address, the token or another thing that was asked for makes no sense.
+  /// The address, token or another argument is invalid.
   case request = "send-request"
 
-  /// The file is no bundle.
   case notABundle = "bundle-unreadable"
 
-  /// The bundle is not the file any more that it was when it was shown.
+  /// The bundle changed after the preview.
   case changed = "bundle-changed"
 
-  /// The receiver refused, and would again.
+  /// The receiver rejected it permanently.
   case refused = "send-refused"
 
-  /// The receiver does not know the token, or wants one.
+  /// The token is missing or unknown.
   case unauthorized = "send-unauthorized"
 
-  /// The receiver takes no bundle of that size.
   case tooLarge = "send-too-large"
 
-  /// The receiver sends to another place.
+  /// The receiver redirects elsewhere.
   case redirected = "send-redirected"
 
-  /// The receiver's certificate is not to be trusted, or no secure connection came about.
+  /// The certificate is untrusted, or TLS failed.
   case untrusted = "send-untrusted"
 
-  /// What the receiver said makes no sense.
+  /// The receiver's answer is invalid.
   case answer = "send-answer"
 
-  /// The receiver's receipt is about something else than what was sent.
+  /// The receipt is for other content.
   case receipt = "send-receipt"
 
-  /// The receiver could not be reached, or has no time now.
+  /// The receiver is unreachable or busy.
   case unreachable = "send-unreachable"
 
-  /// The receiver has no room for it now.
+  /// The receiver has no space now.
   case quota = "send-quota"
 
-  /// The outbox has no room for it.
   case outboxFull = "outbox-full"
 
-  /// The outbox has no such entry.
   case notFound = "not-in-outbox"
 
-  /// An entry of the outbox cannot be read.
   case entryUnreadable = "outbox-entry-unreadable"
 
   /// Another process is sending the entry.
   case busy = "outbox-entry-busy"
 
-  /// The entry was sent, or cancelled, and nothing more can be done with it.
+  /// The entry was sent or cancelled.
   case over = "outbox-entry-over"
 
-  /// The caller asked to stop.
   case cancelled
 
-  /// The file system refused; the code is that of the file error.
+  /// A file error, which provides the code.
   case file = "send-file"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation.
   public static let usualOperation = "send the bundle"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default advice.
   public var usualHint: String {
     switch self {
     case .request: "Correct that, then try again."
@@ -93,15 +85,14 @@ public enum SendingErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the environment is at fault: a line, a receiver that has no time, another process.
+  /// Whether the environment is the cause: network, busy receiver, another process.
   public var isEnvironmental: Bool { [.unreachable, .quota, .busy].contains(self) }
 
-  /// Whether the code is that of the cause, where there is one.
+  /// Whether the cause provides the code.
   public var standsForCause: Bool { self == .file || self == .notABundle }
 }
 
 extension SendingError {
-  /// Any error of the floors below, told as one of this module.
   static func told(_ error: any Error, operation: String, path: FilePath?) -> SendingError {
     if let error = error as? SendingError { return error }
     guard let error = error as? any ReportableError else {
@@ -112,7 +103,6 @@ extension SendingError {
     return SendingError(error is SupportBundleError ? .notABundle : .file, because: error)
   }
 
-  /// The caller asked to stop.
   static func cancelled(_ path: FilePath?) -> SendingError {
     SendingError(.cancelled, path: path, detail: "it was stopped; what has arrived is not sent again")
   }

@@ -1,22 +1,22 @@
 public import Platform
 public import SystemPackage
 
-/// Writes a bundle: a BagIt bag, in a tar archive, packed with gzip, encrypted where recipients are given.
+/// Writes a bundle: a BagIt bag in a gzipped tar archive, optionally encrypted.
 ///
-/// The file is its owner's alone, and gets its name when all of it is on the disk.
+/// The file is readable only by its owner, and gets its name once entirely on disk.
 public struct BundleWriter: Sendable {
-  /// What a bundle is about; it becomes part of its name.
+  /// The subject of a bundle, part of its name.
   public struct Subject: Sendable, Hashable {
-    /// The app, such as `com.example.Garage`; nil where it is not known.
+    /// The app, such as `com.example.Garage`, if known.
     public var app: String?
 
-    /// The store's name without its extension.
+    /// The store's name without extension.
     public var store: String
 
-    /// When the bundle is made.
+    /// The creation time.
     public var date: Timestamp
 
-    /// A subject.
+    /// Creates a subject.
     public init(app: String?, store: String, date: Timestamp) {
       self.app = app
       self.store = store
@@ -24,7 +24,7 @@ public struct BundleWriter: Sendable {
     }
   }
 
-  /// Called with the bytes done and those in all; false ends the writing.
+  /// Receives the bytes done and the total; returns false to cancel.
   public typealias Progress = @Sendable (_ done: Int64, _ total: Int64) -> Bool
 
   private static let operation = "write the bundle"
@@ -34,11 +34,11 @@ public struct BundleWriter: Sendable {
   private let recipients: [AgeRecipient]
   private let isArmored: Bool
 
-  /// A writer.
+  /// Creates a writer.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open the bundle; not encrypted if empty.
-  ///   - isArmored: whether an encrypted bundle is written as text.
+  ///   - recipients: the keys to encrypt to; not encrypted if empty.
+  ///   - isArmored: whether an encrypted bundle is text.
   public init(
     to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, surroundings: Surroundings = .machine
   ) {
@@ -47,9 +47,9 @@ public struct BundleWriter: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Writes a bundle into a folder, under a name that says what it is about.
+  /// Writes a bundle into a folder, named after its subject.
   ///
-  /// - Throws: ``SupportBundleError``; nothing is left then.
+  /// - Throws: ``SupportBundleError``, leaving no file.
   public func write(
     _ items: [BundleItem], level: BundleLevel, subject: Subject, into folder: FilePath,
     progress: Progress = { _, _ in true }
@@ -63,9 +63,9 @@ public struct BundleWriter: Sendable {
     }
   }
 
-  /// Writes a bundle under a name of the caller's; nothing may have it.
+  /// Writes a bundle under a free name.
   ///
-  /// - Throws: ``SupportBundleError``; nothing is left then.
+  /// - Throws: ``SupportBundleError``, leaving no file.
   public func write(
     _ items: [BundleItem], level: BundleLevel, subject: Subject, to path: FilePath,
     progress: Progress = { _, _ in true }
@@ -82,7 +82,7 @@ public struct BundleWriter: Sendable {
 
   private struct Bag {
     var name: String
-    /// In the order in which they are packed: the tag files, then the content.
+    /// The tag files and the content, in order.
     var items: [BundleItem]
     var sums: [String]
     var date: Timestamp
@@ -138,15 +138,15 @@ public struct BundleWriter: Sendable {
     return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
   }
 
-  /// How hard a bundle of so many bytes is packed: large ones less, as that takes longer than it saves on the line.
+  /// Returns a lower level for large bundles, where packing takes longer than it saves in transfer.
   package static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
 
-  /// How the names of all bundles about a subject begin.
+  /// Returns the common name prefix of a subject.
   package static func prefix(of subject: Subject) -> String {
     [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
   }
 
-  /// What of a name can be part of a file's name everywhere.
+  /// Keeps characters that are portable in file names.
   private static func plain(_ text: String) -> String {
     let name = String(
       text.unicodeScalars.prefix(60).map { scalar in
@@ -190,13 +190,13 @@ public struct BundleWriter: Sendable {
           BundleSummary.Item(name: item.name, bytes: item.size, sha256: sum)
         })
     } catch {
-      // The first error is the one that counts; what is left has a hidden name and goes with the next try.
+      // Keep the first error; hidden remains are removed next time.
       try? fileSystem.unlink(unfinished)
       throw error
     }
   }
 
-  /// The bytes of an item in pieces; a file must be as long as was said.
+  /// Reads an item in pieces; a file must have its given length.
   private func read(_ item: BundleItem, visit: ([UInt8]) throws -> Void) throws {
     switch item.content {
     case .bytes(let bytes): if !bytes.isEmpty { try visit(bytes) }
@@ -215,7 +215,6 @@ public struct BundleWriter: Sendable {
     }
   }
 
-  /// Packs, encrypts, writes and sums up what it is given.
   private struct Output: ~Copyable {
     private var gzip: GzipWriter
     private var sealer: AgeSealer?
@@ -252,66 +251,66 @@ public struct BundleWriter: Sendable {
   }
 }
 
-/// A bundle that was written: what is sent is this file and no other.
+/// A written bundle; only this file is sent.
 public struct BundleSummary: Sendable, Hashable, Codable {
-  /// Where it is.
+  /// The path.
   public var path: PathText
 
-  /// Its size in bytes.
+  /// The size in bytes.
   public var bytes: Int64
 
-  /// The SHA-256 of the whole file in hexadecimal digits.
+  /// The hexadecimal SHA-256 of the file.
   public var sha256: String
 
   /// How much of the store is in it.
   public var level: BundleLevel
 
-  /// To whom it is encrypted, as they publish their keys; empty where it is not.
+  /// The public keys of the recipients; empty if not encrypted.
   public var recipients: [String]
 
-  /// The files within, their sizes before packing.
+  /// The files within.
   public var items: [Item]
 
-  /// A file within.
+  /// A file in a bundle.
   public struct Item: Sendable, Hashable, Codable {
-    /// Its path in the bag.
+    /// The path in the bag.
     public var name: String
 
-    /// Its size in bytes.
+    /// The size in bytes, unpacked.
     public var bytes: Int64
 
-    /// Its SHA-256 in hexadecimal digits.
+    /// The hexadecimal SHA-256.
     public var sha256: String
   }
 }
 
-/// One file of a bundle.
+/// A file for a bundle.
 public struct BundleItem: Sendable {
-  /// Where its bytes are.
+  /// The source of its bytes.
   public enum Content: Sendable {
     case bytes([UInt8])
 
-    /// In a file that does not change meanwhile.
+    /// A file that stays unchanged.
     case file(FilePath, size: Int64)
   }
 
-  /// Its path below `data/`, with slashes.
+  /// The path below `data/`, with slashes.
   public var name: String
 
-  /// Its bytes.
+  /// The source of its bytes.
   public var content: Content
 
-  /// What it is, for the user who is to agree to it.
+  /// The description for consent.
   public var words: String
 
-  /// A file of a bundle.
+  /// Creates a file for a bundle.
   public init(_ name: String, _ content: Content, words: String) {
     self.name = name
     self.content = content
     self.words = words
   }
 
-  /// Its size in bytes.
+  /// The size in bytes.
   public var size: Int64 {
     switch content {
     case .bytes(let bytes): Int64(bytes.count)

@@ -2,39 +2,32 @@ internal import Lazaret
 internal import Platform
 internal import SystemPackage
 
-/// Looks for values of the store, for the names of its large values and for the sums of its files in the texts of a bundle.
+/// Searches the texts of a bundle for values of the store, names of its external values and checksums of its files.
 ///
-/// A value that is found is no leak where it is a name of the schema or the model, the name of a member of JSON, part of a sum
-/// or a time, or where the same line was made of a scrubbed copy of the store: the text would be the same without the record.
-/// The same is true of a name that is found. A sum that is found always is a leak.
+/// Values and names are no leak if they are names of the schema or model, JSON members, parts of checksums or times, or
+/// if a scrubbed copy gives the same line. A checksum is always a leak.
 package struct ExportCheck {
-  /// What looks for values; nil where the store has none that can be read.
   private let scanner: ValueScanner?
 
-  /// What looks for values as the check of a scrubbed store does; nil where there is none.
   private let search: ValueSearch?
 
-  /// What tells that a file was among the store's.
   private let marks: FileMarks
 
   private let names: Set<String>
 
-  /// The lines of texts that no value can be in, by the name of the text.
+  /// The lines without values, by text.
   private var known: [String: Set<[UInt8]>] = [:]
 
-  /// A place where a value was found.
   package struct Leak {
-    /// The text.
     package var name: String
 
-    /// The offset of the first byte.
     package var offset: Int64
   }
 
   private static let piece = 2048
   private static let overlap = 128
 
-  /// - Parameter names: texts with the names of the schema and the model.
+  /// - Parameter names: texts with the names of schema and model.
   package init(
     _ scanner: ValueScanner?, search: ValueSearch? = nil, marks: FileMarks = FileMarks(names: [], sums: []),
     names texts: [String]
@@ -50,13 +43,12 @@ package struct ExportCheck {
     self.names = names
   }
 
-  /// Takes note of a text in which there is no value: lines of a text of the same name that are the same are no leaks.
+  /// Registers a text without values; lines equal to its own are no leaks.
   package mutating func know(_ bytes: [UInt8], named name: String) {
     for line in bytes.split(separator: 0x0a) { known[name, default: []].insert(Self.bare(line, name)) }
   }
 
-  /// A line without what differs from one time to the next: the time at the beginning of a line of a log, the comma at the
-  /// end of one of JSON.
+  /// Strips a log line's time and a JSON line's comma.
   private static func bare(_ line: ArraySlice<UInt8>, _ name: String) -> [UInt8] {
     var line = line
     if name == "log.txt", let space = line.firstIndex(of: 0x20) { line = line[space...] }
@@ -64,9 +56,9 @@ package struct ExportCheck {
     return Array(line)
   }
 
-  /// What is found in a text that must not be there: how many values, names and sums, and the first.
+  /// Returns the number of leaks and the first.
   ///
-  /// - Parameter isOthers: whether the text is made of nothing that is a record's, so that only names and sums are looked for.
+  /// - Parameter isOthers: whether to search only names and checksums.
   package func leaks(in bytes: [UInt8], named name: String, isOthers: Bool = false) -> (count: Int, first: Leak)? {
     var (count, first) = (0, Leak?.none)
     var seen = Set<Int64>()
@@ -77,7 +69,6 @@ package struct ExportCheck {
       count += 1
       if first == nil { first = Leak(name: name, offset: offset) }
     }
-    // One look is enough where nothing at all is found.
     guard let scanner, !isOthers, !scanner.scan(bytes, named: FilePath(name)).isEmpty else {
       return first.map { (count, $0) }
     }
@@ -95,7 +86,7 @@ package struct ExportCheck {
     return first.map { (count, $0) }
   }
 
-  /// The places of what a search finds that are nothing of our own, in each line the first.
+  /// Returns the first finding of each line.
   private func places(of search: ValueSearch, in bytes: [UInt8], isOwn: (Range<Int>) -> Bool) -> [Int64] {
     var search = search
     guard search.first(in: bytes) != nil else { return [] }
@@ -108,7 +99,7 @@ package struct ExportCheck {
     return places
   }
 
-  /// Every place where a value is, in parts small enough that none is left unlisted.
+  /// Finds all places, in pieces small enough for a complete list.
   private func places(
     _ scanner: ValueScanner, _ bytes: [UInt8], _ range: Range<Int>
   ) -> [(offset: Int64, length: Int)] {
@@ -121,9 +112,8 @@ package struct ExportCheck {
     return findings.places.map { (Int64(range.lowerBound) + $0.offset, $0.length) }
   }
 
-  // MARK: What is our own
+  // MARK: Own text
 
-  /// Whether all that a place touches is the schema's, or was there without the store's values.
   private func isOwn(_ bytes: [UInt8], _ range: Range<Int>, _ name: String) -> Bool {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start > 0, Self.isWord(bytes[start - 1]), Self.isWord(bytes[start]) { start -= 1 }
@@ -132,7 +122,7 @@ package struct ExportCheck {
     if text.allSatisfy(Self.isWord), isSum(text) { return true }
     if isTime(bytes, start..<end) || isKnownLine(bytes, range, name) { return true }
     if name.hasSuffix(".json"), isMemberName(bytes, range) { return true }
-    // What is left are words with something between them; digits and bytes beyond ASCII are no words.
+    // Digits and non-ASCII bytes are not names.
     guard text.allSatisfy({ $0 < 0x80 }) else { return false }
     let words = Self.words(text)
     let hasDigits = text.contains { (0x30...0x39).contains($0) }
@@ -143,7 +133,6 @@ package struct ExportCheck {
     return !words.isEmpty && words.allSatisfy(names.contains)
   }
 
-  /// Whether every line that a place touches was made without the store's values too.
   private func isKnownLine(_ bytes: [UInt8], _ range: Range<Int>, _ name: String) -> Bool {
     guard let known = known[name] else { return false }
     var (start, end) = (range.lowerBound, range.upperBound)
@@ -152,8 +141,7 @@ package struct ExportCheck {
     return bytes[start..<end].split(separator: 0x0a).allSatisfy { known.contains(Self.bare($0, name)) }
   }
 
-  /// Whether a place is within the name of a member of an object: between two quotation marks before a colon, at the
-  /// beginning of a line.
+  /// Whether a place is in a quoted JSON member name at the beginning of a line.
   private func isMemberName(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
     var start = range.lowerBound
     while start > 0, Self.isWord(bytes[start - 1]) { start -= 1 }
@@ -170,12 +158,11 @@ package struct ExportCheck {
     return before == 0 || [0x0a, 0x7b, 0x2c].contains(bytes[before - 1])
   }
 
-  /// Whether it is a SHA-256, a version hash or the like.
   private func isSum(_ text: ArraySlice<UInt8>) -> Bool {
     text.count == 64 && text.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
-  /// Whether it is part of a time in RFC 3339, or of the name of a quarantined store or of a backup.
+  /// Whether a place is part of a time, or of the name of a quarantined store or backup.
   private func isTime(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
     func isPart(_ byte: UInt8) -> Bool {
       (0x30...0x39).contains(byte) || [0x2d, 0x3a, 0x2e, 0x54, 0x5a].contains(byte)
@@ -184,7 +171,7 @@ package struct ExportCheck {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start > 0, isPart(bytes[start - 1]), range.lowerBound - start < 40 { start -= 1 }
     while end < bytes.count, isPart(bytes[end]), end - range.upperBound < 40 { end += 1 }
-    // The name of a backup has a mark and a hyphen before its time.
+    // A backup's name has a mark and a hyphen before the time.
     while start < range.lowerBound, bytes[start] == 0x2d { start += 1 }
     let text = String(decoding: bytes[start..<end], as: UTF8.self)
     return Timestamp(text) != nil || Timestamp(String(text.prefix(19))) != nil || Timestamp(text + "T00:00:00Z") != nil
@@ -200,23 +187,19 @@ package struct ExportCheck {
   }
 }
 
-/// What tells that a certain file was among a store's: the names of its large values, and the SHA-256 of each file.
+/// The names of a store's external values and the SHA-256 of each file.
 ///
-/// Neither is a value of a record, but who has a document could find out by either that it was there.
+/// A reader with a copy of a file could find out by these that it was in the store.
 package struct FileMarks: Sendable {
-  /// What looks for the names.
   var names: ValueSearch
 
-  /// What looks for the sums.
   var sums: ValueSearch
 
-  /// The marks of files by their names and sums.
   package init(names: Set<String>, sums: Set<[UInt8]>) {
     self.names = ValueSearch(names: names)
     self.sums = ValueSearch(sums: sums)
   }
 
-  /// The marks of a store, by its files as they are and as its receipt has them.
   init(
     _ evidence: ExportEvidence, _ receipt: Receipt?, in fileSystem: FileSystem, isCancelled: () -> Bool
   ) throws {
@@ -245,7 +228,7 @@ package struct FileMarks: Sendable {
     for result in [receipt?.salvage?.result].compactMap(\.self) + (receipt?.salvage?.others ?? []) {
       add(sum: result.sha256)
     }
-    // The folder that Core Data itself makes has a name in every store.
+    // Core Data's folder has this name in every store.
     names.remove("_EXTERNAL_DATA")
     self.init(names: names, sums: sums)
   }

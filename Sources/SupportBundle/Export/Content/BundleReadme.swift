@@ -1,6 +1,5 @@
-/// The words that go with every bundle: `data/README.txt`.
+/// The explanation in every bundle: `data/README.txt`.
 enum BundleReadme {
-  /// The text for a level.
   static func text(_ level: BundleLevel, name: String, storePath: String?, staying: String) -> [UInt8] {
     let store = storePath ?? ""
     let content =

@@ -2,16 +2,14 @@ internal import Platform
 internal import Salvage
 internal import SystemPackage
 
-/// The pages of the level `damaged-pages`: those that are damaged, orphans, in no table or unreadable, and the schema's, each
-/// image of them, one behind the other in `pages/pages.bin`, and what they are in `pages/index.json`.
+/// The pages of the level `damaged-pages`: damaged, orphan, unowned, unreadable and schema pages, concatenated in
+/// `pages/pages.bin` and listed in `pages/index.json`.
 struct DamagedPages {
-  /// A range of bytes of one of the store's files.
   private struct Piece {
     var part: StoreFileSet.Part
-    /// Where it begins in that file.
     var offset: Int64
     var length: Int64
-    /// The first page; 0 for what is no page.
+    /// The first page; 0 for other bytes.
     var page: UInt32
     var count: UInt32
     var state: String
@@ -23,16 +21,13 @@ struct DamagedPages {
   private let owners: [PageStates.Owner]
   private let pageSize: Int
 
-  /// The size of `pages/pages.bin` in bytes.
   var size: Int64 { pieces.reduce(0) { $0 + $1.length } }
 
   private static let frameHeader: Int64 = 24
 
-  /// Finds the pages out.
+  /// Selects the pages.
   ///
-  /// - Parameters:
-  ///   - states: the state of each page; nil where no page of a database was found, so that all bytes are damaged.
-  ///   - pages: the pages themselves.
+  /// - Parameter states: the page states; if nil, all bytes count as damaged.
   init(_ states: PageStates?, _ pages: EvidencePages?, of evidence: ExportEvidence) throws {
     func size(of part: StoreFileSet.Part) -> Int64 {
       evidence.members.first { $0.part == part && $0.status.kind == .regular }?.status.size ?? 0
@@ -101,7 +96,6 @@ struct DamagedPages {
     return images
   }
 
-  /// What is where: `pages/index.json`.
   var index: [UInt8] {
     var text = Array("{\"formatVersion\":1,\"pageSize\":\(pageSize),\"file\":\"pages.bin\",\"pieces\":[".utf8)
     var place: Int64 = 0
@@ -122,7 +116,6 @@ struct DamagedPages {
     return text + "\n]}\n".utf8
   }
 
-  /// Writes `pages/pages.bin`.
   func write(
     to path: FilePath, from files: StoreFileSet, in fileSystem: FileSystem, isCancelled: () -> Bool
   ) throws {

@@ -6,13 +6,12 @@ internal import SQLiteFormat
 import Salvage
 internal import SystemPackage
 
-/// The files that every bundle has, whatever its level.
+/// The files common to bundles of every level.
 struct ExportTexts {
   private let shared: [BundleItem]
   private let facts: [BundleLevel: BundleItem]
   private let readme: (BundleLevel, _ staying: String) -> BundleItem
 
-  /// What each level says of the receipt of a quarantined store.
   private let receipts: [BundleLevel: [BundleItem]]
 
   init(
@@ -72,9 +71,7 @@ struct ExportTexts {
     }
   }
 
-  /// The files for a level.
-  ///
-  /// - Parameter staying: what stays of a scrubbed store as it is.
+  /// - Parameter staying: the description of unreplaced values.
   func items(_ level: BundleLevel, staying: String = "") -> [BundleItem] {
     shared + (receipts[level] ?? []) + [facts[level]].compactMap(\.self) + [readme(level, staying)]
   }
@@ -110,12 +107,12 @@ struct ExportTexts {
     for run in pages?.runs ?? [] where run.state == .damaged || run.state == .unreadable {
       if let owner = run.owner, let pages { damaged.insert(pages.owners[owner].table) }
     }
-    // Of a page that is gone only what it held tells whose it was.
+    // Only the content of a lost page shows its owner.
     for entity in analysis.report?.entities ?? [] where entity.hasLosses { damaged.insert(entity.table) }
     let versions = SoftwareVersions(examination, app: work.options.appVersion ?? receipt?.versions.app)
     return BundleFacts(
       level: level, date: date, app: work.options.app, store: work.source.name,
-      // Its name tells when it was quarantined, which is about as old as the newest date of the store.
+      // The name contains the quarantine time, which is close to the store's newest date.
       quarantineID: level == .scrubbed ? receipt?.lineage?.generation : work.source.quarantineID,
       verdict: examination.verdict.rawValue,
       reason: receipt?.reason.code ?? examination.reason.code, cause: analysis.report?.causes.first?.code.rawValue,
@@ -128,7 +125,7 @@ struct ExportTexts {
 }
 
 extension Receipt {
-  /// The receipt without what a user wrote by hand as a reason, which can be anything.
+  /// The receipt without the user's own words.
   fileprivate var withoutOwnersWords: Receipt {
     guard reason.code == "by-request" else { return self }
     var receipt = self
@@ -143,17 +140,13 @@ extension Receipt {
   }
 }
 
-/// The statements of a store's schema as far as they can be read: `data/schema.sql`.
+/// The readable statements of a store's schema: `data/schema.sql`.
 struct SchemaListing {
-  /// The statements with remarks, as a file.
   let text: [UInt8]
 
-  /// Whether anything could be read.
   let isReadable: Bool
 
-  /// Reads the schema through our own page reader.
-  ///
-  /// - Throws: what the file system says; what is wrong with the store is in the text.
+  /// Reads the schema with our own page reader; the text notes faults.
   init(of files: StoreFileSet, in fileSystem: FileSystem) throws {
     var lines = ["-- The statements of the store's schema, as far as they could be read. It holds no records."]
     var count = 0
@@ -168,7 +161,7 @@ struct SchemaListing {
             "-- \(entry.kind.rawValue) \(printable(entry.name)) has no statement; its root is page \(entry.rootPage)")
           continue
         }
-        // A page of records in the place of the schema's would be the user's text.
+        // A misplaced record page would contain user text.
         guard Self.isStatement(sql) else {
           lines.append("-- an entry that is no statement was left out")
           continue
@@ -201,7 +194,7 @@ struct SchemaListing {
   }
 }
 
-/// What every page is: `data/page-map.json`, run by run with state, table, and the kind of page that its first byte says.
+/// The page map, `data/page-map.json`: runs with state, table and page type.
 struct PageMapFile {
   let text: [UInt8]
 
@@ -213,9 +206,6 @@ struct PageMapFile {
     var type: String
   }
 
-  /// - Parameters:
-  ///   - states: the states of the pages.
-  ///   - pages: the pages themselves; nil where there are none to be had.
   init(_ states: PageStates, pages: EvidencePages?, isCancelled: () -> Bool) throws {
     var runs: [Run] = []
     for run in states.runs {

@@ -2,9 +2,8 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// The models that belong to a store, compiled and as JSON: `data/model/…`.
+/// The models of a store, compiled and as JSON: `data/model/…`.
 enum ModelFiles {
-  /// The files; what cannot be written is told in the log.
   static func items(given: AppModel?, found examination: Examination, _ log: inout OpeningLog) -> [BundleItem] {
     var items: [BundleItem] = []
     switch given {
@@ -43,13 +42,13 @@ enum ModelFiles {
       let bytes = try JSON.bytes(of: bundle.payload(), to: "export the model")
       items.append(BundleItem("\(folder)/model.json", .bytes(bytes), words: words))
     } catch {
-      // Only a default value that is no number could get here.
+      // Only default values that are not finite numbers lead here.
       log.add("info", "model", "the model has values that JSON has no word for")
     }
     return items
   }
 
-  /// What of a name can be part of a file's name everywhere.
+  /// Keeps characters that are portable in file names.
   static func plain(_ text: String) -> String {
     let name = String(
       text.unicodeScalars.prefix(60).map { scalar in

@@ -4,26 +4,22 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// The log of looking at the store and of opening a copy of it, `data/log.txt`.
-///
-/// It holds no value of any record.
+/// The log of examining and opening the store, `data/log.txt`, without record values.
 struct OpeningLog {
   private let now: @Sendable () -> Timestamp
   private(set) var lines: [String] = []
 
-  /// The largest store of which a copy is opened.
+  /// The largest store to open, in bytes.
   static let limit: Int64 = 256 << 20
 
   init(now: @escaping @Sendable () -> Timestamp) { self.now = now }
 
-  /// The log as a file.
   var text: [UInt8] { Array((lines.joined(separator: "\n") + "\n").utf8) }
 
   mutating func add(_ level: String, _ label: String, _ message: String) {
     lines.append("\(now().rfc3339) \(level) \(label): \(printable(message))")
   }
 
-  /// Tells an examination, step by step.
   mutating func add(_ examination: Examination) {
     let health = examination.health
     for file in health.files {
@@ -50,9 +46,7 @@ struct OpeningLog {
 
   // MARK: Opening
 
-  /// Opens a private copy by SQLite, and has SQLite check it without running what its schema declares.
-  ///
-  /// - Parameter copy: files that may be changed.
+  /// Opens a private copy with SQLite and checks it, without running code in its schema.
   mutating func open(_ copy: StoreFileSet) {
     do {
       let queue = try EvidenceConnection.open(copy.main, .copy, label: "Lazaret.StoreExport")
@@ -78,7 +72,7 @@ struct OpeningLog {
     }
   }
 
-  /// One or more lines of `integrity_check`; those that are none of its known forms may hold anything.
+  /// Logs `integrity_check`, withholding unknown lines, which may contain user data.
   private mutating func addCheck(_ text: String) {
     for line in text.split(separator: "\n") {
       let words = Self.isKnown(line) ? RowNumbers.removed(fromCheck: line) : "another complaint"
@@ -101,7 +95,7 @@ struct OpeningLog {
 
   private static func word(_ text: String) -> String { String(text.filter { $0.isASCII && $0.isLetter }.prefix(20)) }
 
-  /// What SQLite says; the part that quotes the store's own text is left out.
+  /// Returns SQLite's message without quoted text.
   private static func words(of error: DatabaseError) -> String {
     let message = error.message ?? ""
     if message.hasPrefix("malformed database schema") { return "malformed database schema" }

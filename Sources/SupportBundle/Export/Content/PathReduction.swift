@@ -2,17 +2,13 @@ internal import Foundation
 internal import Platform
 internal import SystemPackage
 
-/// Takes the folders out of paths in JSON, since their names tell of the user: of each path the last component stays.
-///
-/// Where a bundle tells only months, it leaves no more than these of dates, too.
+/// Reduces paths in JSON to their last component, as folder names reveal the user, and optionally dates to months.
 struct PathReduction {
-  /// Whether of dates and times only the month stays.
   private let tellsOnlyMonths: Bool
 
-  /// Folders that may be named within sentences, the longest first.
+  /// Folders to remove within sentences, longest first.
   private let folders: [String]
 
-  /// A reduction that knows some folders and files; every other absolute path is told by its looks.
   init(knowing paths: [FilePath], tellingOnlyMonths tellsOnlyMonths: Bool) {
     self.tellsOnlyMonths = tellsOnlyMonths
     var known = Set<String>()
@@ -26,9 +22,7 @@ struct PathReduction {
     folders = known.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
   }
 
-  /// A value as JSON text with paths reduced, and the numbers of rows and some keys left out, wherever they are.
-  ///
-  /// - Throws: what writing and reading the JSON throws.
+  /// Returns JSON with reduced paths, without row numbers and the given keys.
   func json(_ value: some Encodable, without keys: Set<String> = []) throws -> [UInt8] {
     let bytes = try JSON.bytes(of: value, .line, to: "export the store")
     let value = reduced(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed), keys)
@@ -42,14 +36,13 @@ struct PathReduction {
     case let text as String: return RowNumbers.removed(from: reduced(text))
     case let list as [Any]: return list.map { reduced($0, keys) }
     case let object as [String: Any]:
-      // A path whose bytes are not UTF-8.
+      // The path is not UTF-8.
       if object.count == 2, let text = object["text"] as? String, object["bytes"] is String { return reduced(text) }
       return object.filter { !keys.contains($0.key) }.mapValues { reduced($0, keys) }
     default: return value
     }
   }
 
-  /// Text with the folders of its paths left out.
   func reduced(_ text: String) -> String {
     let text = withoutKnownFolders(text)
     return tellsOnlyMonths ? Timestamp.inMonths(text) : text
@@ -65,7 +58,7 @@ struct PathReduction {
     return Self.withoutFolders(result)
   }
 
-  /// Takes `/a/b/` out of `"/a/b/c"`; addresses such as `https://host` stay.
+  /// Removes `/a/b/` from `"/a/b/c"`; addresses such as `https://host` stay.
   private static func withoutFolders(_ text: String) -> String {
     var result = ""
     var rest = text[...]
@@ -79,7 +72,7 @@ struct PathReduction {
         continue
       }
       let end = rest[slash...].firstIndex {
-        // Between quotation marks a path goes on over spaces.
+        // A quoted path may contain spaces.
         if before == "\"" { return $0 == "\"" }
         return
           $0 == "\"" || $0 == " " || $0 == "\n" || $0 == "'" || $0 == ")" || $0 == "”"
@@ -92,15 +85,15 @@ struct PathReduction {
   }
 }
 
-/// Takes the numbers of rows out of texts, as they are values of the user's where an app chooses its keys.
+/// Removes row numbers, since an app's own keys can be user data.
 enum RowNumbers {
-  /// A text with N for every number that is said to be a row's.
+  /// Replaces every row number by N.
   static func removed(from text: String) -> String {
     guard text.utf8.contains(where: { (0x30...0x39).contains($0) }) else { return text }
     return text.replacing(/(?i)\b(rows?|rowids?|keys?) -?[0-9]+(?:[-–][0-9]+)?/) { "\($0.1) N" }
   }
 
-  /// A line of `integrity_check`, with N also for every other number of more digits than pages have.
+  /// Also replaces numbers longer than page numbers in `integrity_check` lines.
   static func removed(fromCheck line: some StringProtocol) -> String {
     removed(from: String(line)).replacing(/-?[0-9]{7,}/, with: "N")
   }

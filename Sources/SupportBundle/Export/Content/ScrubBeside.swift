@@ -1,16 +1,13 @@
 internal import Foundation
 internal import Platform
 
-/// A scrub on a thread of its own, while the damage of the same store is analysed, which takes one processor.
-///
-/// It ends with this value: what is not waited for is stopped.
+/// A scrub concurrent with the single-threaded damage analysis, stopped on release.
 final class ScrubBeside: Sendable {
   private let state = State()
 
-  /// The folder that the thread writes to; it stays until the thread has ended, and not longer for its sake.
   private let folder: ExportFolder
 
-  /// Begins it; nil where there is nothing to scrub, or no room for the scrub and the analysis at once.
+  /// Starts a scrub; nil without a store or space for both.
   static func begin(
     _ work: ExportWork, _ evidence: ExportEvidence, in folder: ExportFolder
   ) throws(FileError) -> ScrubBeside? {
@@ -38,9 +35,7 @@ final class ScrubBeside: Sendable {
 
   deinit { state.stop() }
 
-  /// Waits for it; from now on it tells of its progress.
-  ///
-  /// - Throws: what the scrub threw.
+  /// Waits for the result, reporting progress from now on.
   func value() throws -> ScrubbedStore { try state.wait().get() }
 
   private final class State: Sendable {
@@ -68,7 +63,7 @@ final class ScrubBeside: Sendable {
       }
     }
 
-    /// Has the thread end, and waits for that, so that nothing is written any more.
+    /// Stops the thread and waits for its end.
     func stop() { _ = wait(.stopped) }
   }
 }

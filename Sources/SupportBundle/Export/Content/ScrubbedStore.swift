@@ -3,22 +3,19 @@ public import Platform
 internal import Salvage
 internal import SystemPackage
 
-/// The level `scrubbed`: the store with its values replaced, but for those that the scrub report lists as staying.
+/// The level `scrubbed`: the store with replaced values.
 struct ScrubbedStore: Sendable {
   let items: [BundleItem]
 
   let report: ScrubReport
 
-  /// What looks for the store's values in other files.
   let scanner: ValueScanner
 
-  /// What looks for the store's values as the check of the files did.
+  /// The search that checked the files.
   let search: ValueSearch?
 
-  /// How long the check of the files took, in seconds.
   let checkSeconds: Double
 
-  /// Where they are before they are packed.
   let files: StoreFileSet
 
   init(_ work: ExportWork, _ evidence: ExportEvidence, in folder: FilePath) throws {
@@ -48,7 +45,7 @@ struct ScrubbedStore: Sendable {
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
       "values replaced")
-    // The name of a quarantined store has the second of its quarantine.
+    // A quarantined store's name contains its time.
     var told = result.report
     if let stem = evidence.files.main.stem, let bundled = FilePath(work.bundledName).stem {
       for index in told.files.indices {
@@ -87,7 +84,6 @@ struct ScrubbedStore: Sendable {
 }
 
 extension ScrubbedStore {
-  /// What looks for the values of a store that is not scrubbed.
   static func scanner(_ work: ExportWork, _ evidence: ExportEvidence) throws -> ValueScanner? {
     do throws(ScrubbingError) {
       return try scrubber(work, key: .random()).scanner(of: evidence.files) {
@@ -100,13 +96,9 @@ extension ScrubbedStore {
   }
 }
 
-/// The files of a store as they lie in a bundle: `store/App.sqlite` and its companions, under a name that ends in `.sqlite`.
+/// The files of a store in a bundle: `store/App.sqlite` and companions.
 enum StoreItems {
-  /// The files.
-  ///
-  /// - Parameters:
-  ///   - name: the name of the main file in the bundle.
-  ///   - manner: how they are there, such as `byte for byte`.
+  /// - Parameter manner: the fidelity, such as `byte for byte`.
   static func items(of evidence: ExportEvidence, named name: String, _ manner: String) -> [BundleItem] {
     var items: [BundleItem] = []
     for member in evidence.members where member.status.kind == .regular {
@@ -116,7 +108,7 @@ enum StoreItems {
         case .wal: ("-wal", "its write-ahead log")
         case .sharedMemory: ("-shm", "the index of the log")
         case .journal: ("-journal", "its rollback journal")
-        // Where a folder should be there is a file; it is none of the store's.
+        // A file cannot be the store's folder.
         case .externalData: ("-external-data", "a file in the place of the folder with large values")
         }
       items.append(
@@ -135,11 +127,10 @@ enum StoreItems {
   }
 }
 
-/// The scrubbing key of a home: `Keys/scrubbing.key`, its owner's alone, made when it is first needed.
+/// The scrubbing key of a home: `Keys/scrubbing.key`, readable only by its owner.
 ///
-/// Two scrubbed bundles of one owner have the same pseudonyms by it. It never goes into a bundle.
+/// It gives all scrubbed bundles of the owner the same pseudonyms, and never goes into a bundle.
 struct ScrubbingKeyFile {
-  /// Where it is, within a home.
   static let place: FilePath = "Keys/scrubbing.key"
 
   private let path: FilePath
@@ -150,9 +141,9 @@ struct ScrubbingKeyFile {
     self.fileSystem = fileSystem
   }
 
-  /// The key.
+  /// Returns the key, creating it if needed.
   ///
-  /// - Throws: `bundle-request` where the file is none; what the file system says.
+  /// - Throws: `bundle-request` if malformed; file errors.
   func key() throws -> ScrubbingKey {
     if let key = try read() { return key }
     try fileSystem.makeDirectory(path.folder, permissions: .ownerReadWriteExecute)
@@ -162,7 +153,6 @@ struct ScrubbingKeyFile {
     do throws(FileError) {
       try fileSystem.writeAtomically(Array(text.utf8), to: path, replacing: false, permissions: .ownerReadWrite)
     } catch {
-      // Another export has made one in this moment.
       guard error.kind == .alreadyExists, let key = try read() else { throw error }
       return key
     }
@@ -181,20 +171,19 @@ struct ScrubbingKeyFile {
   }
 }
 
-/// The secret that pseudonyms follow from.
+/// The secret from which pseudonyms are derived.
 ///
-/// The same key gives the same pseudonyms, so that two scrubbed copies of a store can be compared; its holder can test
-/// guesses, so that it stays with the owner of the store and never goes into a bundle.
+/// The same key gives the same pseudonyms, so scrubbed copies of a store can be compared. Its holder can test guesses,
+/// so it stays with the store's owner and never goes into a bundle.
 public struct ScrubbingKey: Sendable {
-  /// The number of bytes of a key.
+  /// The length of a key in bytes.
   public static let length = 32
 
-  /// The bytes of the key.
   let bytes: [UInt8]
 
-  /// A key of 32 bytes.
+  /// Creates a key of 32 bytes.
   ///
-  /// - Throws: `scrubbing-key` where there are more or fewer.
+  /// - Throws: `scrubbing-key` for any other length.
   public init(_ bytes: [UInt8]) throws(ScrubbingError) {
     guard bytes.count == Self.length else {
       throw ScrubbingError(
@@ -206,18 +195,18 @@ public struct ScrubbingKey: Sendable {
 
   private init(random bytes: [UInt8]) { self.bytes = bytes }
 
-  /// A new key of random bytes, from the system's generator unless told otherwise.
+  /// Returns a random key from the system's generator.
   public static func random() -> ScrubbingKey {
     var generator = SystemRandomNumberGenerator()
     return random(using: &generator)
   }
 
-  /// A new key of random bytes.
+  /// Returns a random key from a generator.
   public static func random(using generator: inout some RandomNumberGenerator) -> ScrubbingKey {
     ScrubbingKey(random: (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) })
   }
 
-  /// A keyed function for one purpose (the expanding half of HKDF with SHA-256, RFC 5869).
+  /// Derives a keyed function (HKDF-Expand with SHA-256, RFC 5869).
   func function(for purpose: String, attempt: Int) -> KeyedFunction {
     let info = Array("lazaret scrubbing 1 \(purpose) \(attempt)".utf8) + [1]
     let material = HMAC<SHA256>.authenticationCode(for: info, using: SymmetricKey(data: bytes))

@@ -2,25 +2,22 @@ internal import Lazaret
 internal import Platform
 internal import SystemPackage
 
-/// What a bundle says of the receipt of a quarantined store where it has not the store's own files.
+/// The receipt of a quarantined store in bundles without its files.
 ///
-/// It lists what may leave the machine, so that whatever a receipt holds besides stays: numbers, codes of this software, names of
-/// the schema and of the model, versions and times. No name of a file, no path, no sum and no sentence is among them.
+/// An allowlist: numbers, our codes, names of schema and model, versions and times, without file names, paths,
+/// checksums and sentences.
 struct SharedReceipt: Encodable {
-  /// The files of one part of the set.
   struct Part: Encodable {
     var part: StoreFileSet.Part
     var files: Int
     var bytes: Int64
   }
 
-  /// Something that happened, by its kind alone.
   struct Moment: Encodable {
     var date: String?
     var kind: String
   }
 
-  /// A bundle that was made.
   struct Export: Encodable {
     var date: String?
     var level: String?
@@ -28,14 +25,13 @@ struct SharedReceipt: Encodable {
     var encrypted: Bool
   }
 
-  /// What a migration left out.
   struct Loss: Encodable {
     var entity: String
     var property: String?
     var count: Int64?
   }
 
-  /// How many records of an entity came out of a salvage.
+  /// The recovered records of an entity.
   struct Account: Encodable {
     var name: String
     var table: String
@@ -62,7 +58,6 @@ struct SharedReceipt: Encodable {
     }
   }
 
-  /// What came out of a salvage.
   struct Result: Encodable {
     var date: String?
     var bytes: Int64
@@ -81,7 +76,6 @@ struct SharedReceipt: Encodable {
     var library: String?
   }
 
-  /// What has become of the salvage.
   struct Salvage: Encodable {
     var state: Receipt.Salvage.State
     var date: String?
@@ -92,7 +86,6 @@ struct SharedReceipt: Encodable {
     var installed: String?
   }
 
-  /// The model that the store was written with.
   struct Model: Encodable {
     var version: String?
     var checksum: String?
@@ -145,7 +138,7 @@ struct SharedReceipt: Encodable {
     deliveries = (receipt.deliveries ?? []).compactMap { Self.time($0.date) }
   }
 
-  /// A sum; a receipt is not to be trusted, so that one beyond the largest number is that number.
+  /// Saturates, since receipts are untrusted.
   private static func sum(_ numbers: [Int64]) -> Int64 {
     numbers.reduce(0) { sum, number in
       let (total, isTooLarge) = sum.addingReportingOverflow(max(0, number))
@@ -153,7 +146,6 @@ struct SharedReceipt: Encodable {
     }
   }
 
-  /// A time as this software writes it; nil for anything else.
   private static func time(_ text: String) -> String? { Timestamp(text)?.rfc3339 }
 
   private static func salvage(_ salvage: Receipt.Salvage) -> Salvage {
@@ -177,7 +169,7 @@ struct SharedReceipt: Encodable {
 }
 
 extension Receipt {
-  /// The receipt with nothing of the user's in its free texts, as a measure of what a text that is made of it says without them.
+  /// The receipt without free texts, to find the lines that do not depend on them.
   var withoutTexts: Receipt {
     let blank = PathText(FilePath(""))
     var receipt = self

@@ -11,9 +11,7 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// What the software ran on, `data/system.json`.
-///
-/// No name of a user, a machine or a folder is in it.
+/// The system, `data/system.json`, without names of users, machines or folders.
 struct SystemFacts: Encodable {
   var formatVersion = 1
   var operatingSystem: String
@@ -22,14 +20,12 @@ struct SystemFacts: Encodable {
   var processors: Int
   var memoryBytes: UInt64
 
-  /// The bytes that were free where the store was; nil where that could not be told.
   var freeBytes: Int64?
 
   var sqlite: String
   var library: String
   var appVersion: String?
 
-  /// The facts of this machine.
   init(store folder: FilePath, appVersion: String?, in fileSystem: FileSystem) {
     let process = ProcessInfo.processInfo
     operatingSystem = LibraryVersion.operatingSystem
@@ -43,14 +39,12 @@ struct SystemFacts: Encodable {
     #endif
     processors = process.processorCount
     memoryBytes = process.physicalMemory
-    // It is a fact among others, and what cannot be told is left out.
     freeBytes = try? fileSystem.freeSpace(at: folder)
     sqlite = SQLiteLibrary.version
     library = LibraryVersion.current
     self.appVersion = appVersion
   }
 
-  /// The release of the kernel, as `uname -r` prints it.
   private static var kernelRelease: String {
     var name = utsname()
     guard unsafe uname(&name) == 0 else { return "unknown" }

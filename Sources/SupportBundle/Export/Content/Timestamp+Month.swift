@@ -1,8 +1,9 @@
 internal import Platform
 
 extension Timestamp {
-  /// A text in which every date and time of digits is that of the first moment of its month, in as many characters: those of RFC
-  /// 3339, those for people, and those in the names of quarantined stores and backups.
+  /// Replaces dates and times by the start of the month, in the same length.
+  ///
+  /// Covers RFC 3339, the readable form, and names of quarantined stores and backups.
   static func inMonths(_ text: String) -> String {
     var bytes = Array(text.utf8)
     var index = 0
@@ -26,7 +27,7 @@ extension Timestamp {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether bytes look like a form, in which 0 stands for any digit.
+  /// Whether bytes match a form, with 0 for any digit.
   private static func isLike(_ form: String, _ bytes: [UInt8], at start: Int) -> Bool {
     let form = form.utf8
     return start + form.count <= bytes.count

@@ -4,26 +4,22 @@ internal import Platform
 internal import Salvage
 internal import SystemPackage
 
-/// Everything that is found out about a store before anything is written.
+/// The findings about a store.
 struct ExportAnalysis {
   var examination: Examination
 
-  /// What can be recovered of it; nil where no page of a database was found.
   var report: SalvageReport?
 
-  /// Why there is no report, in words.
   var failure: String?
 
-  /// The report came from an earlier salvage.
   var isReportKept = false
 
-  /// The pages; nil where there are none.
   var pages: EvidencePages?
 
-  /// Looks at the store.
+  /// Analyses the store, including its faults.
   ///
-  /// - Parameter usesReport: whether the report of an earlier salvage will do.
-  /// - Throws: `cancelled`, or what the surroundings say; what is wrong with the store is told in the result.
+  /// - Parameter usesReport: whether an earlier salvage's report may be used.
+  /// - Throws: `cancelled`, or environmental errors.
   static func make(
     _ evidence: ExportEvidence, of source: ExportSource, _ options: ExportOptions, home: FilePath,
     in folder: ExportFolder, _ surroundings: Surroundings, usesReport: Bool = true, _ progress: @escaping ExportProgress
@@ -49,7 +45,7 @@ struct ExportAnalysis {
         analysis.isReportKept = true
       } catch {
         if error.isEnvironmental { throw error }
-        // One that cannot be read is made again.
+        // An unreadable report is made again.
       }
     }
     let rows = folder.path.appending("rows.sqlite")
@@ -86,14 +82,12 @@ struct ExportAnalysis {
         at: evidence.files.main, into: rows, model: options.model.map(SalvageModel.init), options: salvaging
       ).report
     } catch  where error.kind == .unfitModel {
-      // A model that has nothing of the store says nothing of its damage; the store itself does.
+      // An unrelated model reveals no damage.
       return try salvager.look(at: evidence.files.main, into: rows, options: salvaging).report
     }
   }
 
-  /// The report as it goes into a bundle.
-  ///
-  /// Where an app chooses its own keys these can be values of its user's, so that lost ones are only counted.
+  /// Returns the report for a bundle, without an app's own keys, which can be user data.
   func salvage(_ reduction: PathReduction) throws -> [UInt8] {
     guard let report else {
       let words = failure ?? "nothing could be read"

@@ -1,29 +1,24 @@
 internal import Platform
 internal import SystemPackage
 
-/// The files that an export reads: those of a quarantined store themselves, or a copy of a store that may be in use.
+/// The files to read: a quarantined store, or a copy of a live one.
 struct ExportEvidence: Sendable {
   let files: StoreFileSet
 
-  /// The parts that are there.
   let members: [StoreFileSet.Member]
 
-  /// The files of large values, with their paths below the store's folder.
+  /// The external values, with paths below the store's folder.
   let external: [(name: String, path: FilePath, size: Int64)]
 
-  /// What could not be taken along, in words.
   let remarks: [String]
 
-  /// The bytes of all parts but large values.
+  /// The bytes without external values.
   var bytes: Int64 { members.reduce(0) { $0 + ($1.status.kind == .regular ? $1.status.size : 0) } }
 
-  /// The bytes of all parts.
   var allBytes: Int64 { bytes + external.reduce(0) { $0 + $1.size } }
 
-  /// Whether the main file is there.
   var hasMain: Bool { members.contains { $0.part == .main && $0.status.kind == .regular } }
 
-  /// How often a store that changes meanwhile is copied again.
   private static let attempts = 6
 
   private init(
@@ -36,19 +31,17 @@ struct ExportEvidence: Sendable {
     self.remarks = remarks
   }
 
-  /// The files of a store that no process writes to.
   init(resting files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     let (external, remarks) = try Self.external(of: files, in: fileSystem)
     self.init(
       files: files, members: try files.members(in: fileSystem), external: external, remarks: remarks)
   }
 
-  /// Copies a store that may be in use, as of one moment.
+  /// Copies a store in one consistent state.
   ///
-  /// A reader's share of SQLite's lock is held meanwhile, nothing is written to or made beside the store, and locks that
-  /// this process has on it stay.
+  /// Holds SQLite's shared lock, writes nothing to or beside the store, and keeps this process's own locks.
   ///
-  /// - Throws: `file-not-found`; `no-space`; `locked` or `changed-meanwhile` where a writer never rests.
+  /// - Throws: `file-not-found`; `no-space`; `locked` or `changed-meanwhile` if a writer never pauses.
   init(
     copying path: FilePath, into folder: ExportFolder, fileSystem: FileSystem, progress: ExportProgress
   ) throws {
@@ -77,7 +70,6 @@ struct ExportEvidence: Sendable {
         return
       } catch let error as FileError {
         try fileSystem.removeTree(target)
-        // A file that was there a moment ago, or one that was written to: worth another look.
         guard error.kind == .changed || error.kind == .notFound, attempt < Self.attempts else { throw error }
         LogReadLock.rest()
       }
@@ -106,7 +98,7 @@ struct ExportEvidence: Sendable {
     }
   }
 
-  /// The files of large values; links and what has no name that a bundle can have are left out and told.
+  /// Lists external values, reporting omitted links and unportable names.
   private static func external(
     of files: StoreFileSet, in fileSystem: FileSystem
   ) throws(FileError) -> (files: [(name: String, path: FilePath, size: Int64)], remarks: [String]) {
@@ -130,7 +122,6 @@ struct ExportEvidence: Sendable {
     return (found.sorted { $0.name < $1.name }, remarks)
   }
 
-  /// Whether a name is one that every unpacker takes.
   private static func isPlain(_ name: String) -> Bool {
     name.utf8.count < 200
       && name.unicodeScalars.allSatisfy { scalar in

@@ -2,24 +2,21 @@ internal import Foundation
 package import Platform
 package import SystemPackage
 
-/// The private folder of one export, removed with this value: in `.lazaret-exporting` of the home, where its bundle is to be,
-/// or in the system's temporary folder.
+/// The private folder of one export, removed with this value.
+///
+/// It is in `.lazaret-exporting` of the home, next to the bundle, or in the system's temporary folder.
 package final class ExportFolder: Sendable {
-  /// The name of the folder that holds those of all running exports.
   package static let name: FilePath.Component = ".lazaret-exporting"
 
-  /// Where the folder is made.
   package enum Place: Sendable, Hashable {
     case home
 
-    /// In a folder that is there, or where nothing can be made in it in the system's temporary folder.
+    /// In an existing folder, or in the temporary one if not writable.
     case beside(FilePath)
 
-    /// In the system's temporary folder.
     case temporary
   }
 
-  /// The folder.
   package var path: FilePath { folder.path }
 
   private let folder: PrivateFolder
@@ -27,7 +24,7 @@ package final class ExportFolder: Sendable {
 
   private static let operation = "make room for the export"
 
-  /// Makes the folder, and removes what killed exports left.
+  /// Creates the folder, removing remains of killed exports.
   package init(_ place: Place = .home, home: FilePath, surroundings: Surroundings) throws(FileError) {
     fileSystem = surroundings.fileSystem
     let root = home.appending(Self.name)
@@ -51,17 +48,15 @@ package final class ExportFolder: Sendable {
     }
   }
 
-  /// Notes where the bundle is about to be written, so that it is removed should this process be killed.
+  /// Records the bundle's place, to remove its remains after a kill.
   package func noteBundle(in folder: FilePath, prefix: String) throws {
     try self.folder.noteUnfinished(prefix, in: folder)
   }
 
-  /// Makes sure that there is room.
   package func requireRoom(_ bytes: Int64) throws(FileError) {
     try Self.requireRoom(bytes, at: path, fileSystem)
   }
 
-  /// Makes sure that there is room in a folder.
   package static func requireRoom(_ bytes: Int64, at folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
     let free = try fileSystem.freeSpace(at: folder)
     guard free >= bytes else {

@@ -1,8 +1,7 @@
 internal import Platform
 internal import SystemPackage
 
-/// The values that a store keeps in files of their own, which become noise of the same length under the pseudonyms of their
-/// names; folders below get pseudonyms too, but for the one that Core Data makes.
+/// Scrubs external values: noise of the same length, and pseudonyms for names, except Core Data's folder.
 struct ExternalValues {
   private let source: FilePath
   private let target: FilePath
@@ -24,7 +23,6 @@ struct ExternalValues {
     return try fileSystem.descendants(of: source)
   }
 
-  /// Takes note of the values.
   mutating func note(_ pseudonyms: Pseudonyms) throws(FileError) {
     for file in try files()?.files ?? [] where file.status.kind == .regular {
       count += 1
@@ -43,12 +41,10 @@ struct ExternalValues {
     }
   }
 
-  /// The names of the result by those of the store, each another one.
   private struct Names {
     private var known: [FilePath.Component: FilePath.Component] = [ownFolder: ownFolder]
     private var taken: Set<FilePath.Component> = [ownFolder]
 
-    /// The path of a file or folder in the result.
     mutating func path(_ path: [FilePath.Component], _ pseudonyms: Pseudonyms) -> [FilePath.Component] {
       path.map { component in
         if let name = known[component] { return name }
@@ -64,7 +60,7 @@ struct ExternalValues {
       }
     }
 
-    /// Another identifier where it is one, as references in records have it.
+    /// Identifiers get the same pseudonym as in records.
     private static func name(_ name: String, _ pseudonyms: Pseudonyms) -> String {
       var bytes = Array(name.utf8)
       if BlobForm.isIdentifierText(bytes.span, 0..<bytes.count) {
@@ -76,7 +72,7 @@ struct ExternalValues {
     }
   }
 
-  /// Writes the files of the result; links are left out.
+  /// Writes the output files, omitting links.
   func write(_ pseudonyms: Pseudonyms) throws(FileError) {
     guard let found = try files() else { return }
     var names = Names()

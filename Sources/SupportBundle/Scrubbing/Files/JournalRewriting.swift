@@ -1,14 +1,12 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Gives the records of a scrubbed journal checksums that are right where those of the original were.
+/// Gives records of a scrubbed journal a valid checksum where the original was valid.
 ///
-/// A record's checksum is a sum of bytes of its page, so what the bytes differ by is what the checksum differs by, whatever
-/// number it began with.
+/// A checksum sums page bytes, so it changes by their difference, whatever its initial value.
 struct JournalRewriting {
   let images: PageImages
 
-  /// Writes everything of the journal that is no page.
   func run(_ set: ScrubbedSet) throws(FileError) {
     guard let journal = images.journal else { return }
     let scrubbed = try set.open(.journal)
@@ -42,7 +40,7 @@ struct JournalRewriting {
     }
   }
 
-  /// How many bytes of a sector's beginning are a header: of one that is not on the disk the magic bytes and the count are zero.
+  /// Returns the header length of a sector; an unsynced one has zero magic and count.
   private func kept(_ bytes: Span<UInt8>) -> Int {
     guard bytes.count >= RollbackJournal.Header.length else { return 0 }
     let hasMagic = RollbackJournal.magic.indices.allSatisfy { bytes[$0] == RollbackJournal.magic[$0] }

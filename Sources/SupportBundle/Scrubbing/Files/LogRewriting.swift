@@ -1,16 +1,13 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Gives the frames of a scrubbed log checksums that are right where those of the original were, and wrong where they
-/// were not.
+/// Gives frames of a scrubbed WAL valid checksums where the original's were valid.
 ///
-/// Each frame's checksum goes on from that of the frame before, so each is judged by the one stored before it, as salvage
-/// judges it too.
+/// Checksums are cumulative: each frame is judged by the previous one's stored checksum, as in salvage.
 struct LogRewriting {
   let original: any ByteSource
   let frameLength: Int
 
-  /// Rewrites the headers of all frames.
   func run(_ set: ScrubbedSet) throws(FileError) {
     let head = try original.bytes(at: 0, length: WriteAheadLog.Header.length)
     let scrubbed = try set.open(.wal)
@@ -34,7 +31,6 @@ struct LogRewriting {
         try scrubbed.read(at: offset, length: frameLength, into: &new) == frameLength
       else { return }
       let stored = Self.stored(old.span)
-      // A checksum that is wrong stays as it is.
       var result = stored
       if let known = before, let knownNew = beforeNew,
         Self.checksum(known, adding: old.span, isBigEndian) == stored
@@ -51,7 +47,7 @@ struct LogRewriting {
     }
   }
 
-  /// The byte order by which most of the first frames follow from each other.
+  /// Returns the byte order that validates most of the first frames.
   private func guessedOrder(_ count: Int) throws(FileError) -> Bool {
     var votes = [0, 0]
     for index in 0..<min(64, max(0, count - 1)) {

@@ -2,16 +2,14 @@ internal import Platform
 internal import SQLiteFormat
 internal import Salvage
 
-/// Where all page images of a store are, in all of its files, and in what order they replaced each other.
+/// The places and order of all page images in a store's files.
 struct PageImages {
   struct Place {
-    /// The page that it is an image of.
     var page: UInt32
 
-    /// Where the image begins in its file.
     var offset: Int64
 
-    /// For frames, the last frame of the transaction.
+    /// The last frame of the transaction.
     var lastOfTransaction: Int
   }
 
@@ -22,13 +20,11 @@ struct PageImages {
   let base: Int64
   let pageCount: UInt32
 
-  /// The frames of the log; none where it is of another page size.
+  /// The WAL's frames; empty if its page size differs.
   private(set) var frames: [Place] = []
 
-  /// The records of the journal.
   private(set) var records: [Place] = []
 
-  /// The sector size of the journal.
   private(set) var sectorSize = 512
 
   private var framesByPage: [UInt32: [Int]] = [:]
@@ -91,7 +87,7 @@ struct PageImages {
     }
   }
 
-  /// The records behind each header, as far as their page numbers are possible.
+  /// Returns records with plausible page numbers.
   private func journalRecords(_ journal: any ByteSource, sector: Int) throws(FileError) -> [Place] {
     var places: [Place] = []
     let length = Int64(pageSize + 8)
@@ -115,7 +111,6 @@ struct PageImages {
     return places
   }
 
-  /// The number of the page of an image.
   func page(of image: PageImage) -> UInt32 {
     switch image {
     case .main(let page): page
@@ -124,7 +119,7 @@ struct PageImages {
     }
   }
 
-  /// Reads an image and returns how many bytes of it there were; the others are zeros.
+  /// Reads an image, padded with zeros, and returns the length read.
   func read(_ image: PageImage, into buffer: inout [UInt8]) throws(FileError) -> Int {
     let (source, offset): ((any ByteSource)?, Int64)
     switch image {
@@ -140,7 +135,6 @@ struct PageImages {
     return got
   }
 
-  /// Where an image is in its file.
   func offset(of image: PageImage) -> Int64 {
     switch image {
     case .main(let page): base + Int64(page - 1) * Int64(pageSize)
@@ -149,7 +143,7 @@ struct PageImages {
     }
   }
 
-  /// The image of a page that another image leads to: of the same time, as far as that can be told.
+  /// Returns the image that another one refers to, of the same time if known.
   func image(of page: UInt32, from image: PageImage) -> PageImage? {
     switch image {
     case .main: break

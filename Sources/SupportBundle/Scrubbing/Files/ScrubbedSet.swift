@@ -1,7 +1,7 @@
 internal import Platform
 internal import SystemPackage
 
-/// The files of the result: as many bytes as the store's, and where nothing was written, zeros.
+/// The output files, zero where unwritten.
 final class ScrubbedSet {
   let files: StoreFileSet
   private let fileSystem: FileSystem
@@ -9,7 +9,6 @@ final class ScrubbedSet {
   private let log: ScrubbedFile?
   private let journal: ScrubbedFile?
 
-  /// Makes the files beside each other.
   init(
     _ files: StoreFileSet, main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?,
     in fileSystem: FileSystem
@@ -33,7 +32,6 @@ final class ScrubbedSet {
     }
   }
 
-  /// Reads back what was written of a page image, and returns how many bytes of it there are.
   func read(_ image: PageImage, at offset: Int64, into buffer: inout [UInt8]) throws(FileError) -> Int {
     let part: StoreFileSet.Part =
       switch image {
@@ -44,7 +42,6 @@ final class ScrubbedSet {
     return try open(part).read(at: offset, length: buffer.count, into: &buffer)
   }
 
-  /// Writes bytes into a part.
   func write(_ part: StoreFileSet.Part, _ bytes: [UInt8], at offset: Int64) throws(FileError) {
     switch part {
     case .main: try main.write(bytes, count: bytes.count, at: offset)
@@ -54,10 +51,8 @@ final class ScrubbedSet {
     }
   }
 
-  /// Opens a part that was written.
   func open(_ part: StoreFileSet.Part) throws(FileError) -> ReadableFile { try fileSystem.open(files.path(of: part)) }
 
-  /// Pushes everything to the disk.
   func finish() throws(FileError) {
     try main.finish()
     try log?.finish()
@@ -65,20 +60,17 @@ final class ScrubbedSet {
   }
 }
 
-/// A file of the result, written in any order.
 final class ScrubbedFile {
   private let file: WritableFile
 
   let path: FilePath
 
-  /// Makes the file, of a size, zeros everywhere.
   init(_ path: FilePath, size: Int64, in fileSystem: FileSystem) throws(FileError) {
     self.path = path
     file = try fileSystem.create(path, permissions: .ownerReadWrite)
     try file.truncate(to: size)
   }
 
-  /// Writes the first bytes of a buffer.
   func write(_ bytes: [UInt8], count: Int, at offset: Int64) throws(FileError) {
     if count == bytes.count {
       try file.write(bytes, at: offset)
@@ -87,6 +79,5 @@ final class ScrubbedFile {
     }
   }
 
-  /// Pushes it to the disk.
   func finish() throws(FileError) { try file.synchronize() }
 }

@@ -1,4 +1,4 @@
-/// SipHash-2-4: a pseudorandom function for short inputs under a key of 128 bits (Aumasson and Bernstein, 2012).
+/// SipHash-2-4: a pseudorandom function with a 128-bit key (Aumasson and Bernstein, 2012).
 struct KeyedFunction: Sendable {
   private let key0: UInt64
   private let key1: UInt64
@@ -8,7 +8,7 @@ struct KeyedFunction: Sendable {
     self.key1 = key1
   }
 
-  /// The function of a range of bytes and a number that tells uses apart.
+  /// Hashes bytes; the tweak separates uses.
   @inline(__always)
   func callAsFunction(_ bytes: Span<UInt8>, _ range: Range<Int>, tweak: UInt64) -> UInt64 {
     var state = State(key0, key1)
@@ -34,7 +34,6 @@ struct KeyedFunction: Sendable {
     return state.finish()
   }
 
-  /// The function of two numbers.
   @inline(__always)
   func callAsFunction(_ first: UInt64, _ second: UInt64) -> UInt64 {
     var state = State(key0, key1)

@@ -1,33 +1,32 @@
-/// What each byte of a page is, so that structure wins over values and nothing is written twice.
+/// The role of each byte of a page: structure overrides values, and no byte is written twice.
 struct PageMask {
   static let free: UInt8 = 0
 
-  /// It is structure, or stays for other reasons.
+  /// Structure, or kept for other reasons.
   static let kept: UInt8 = 1
 
-  /// It is part of a value that can be changed once more.
+  /// A value that may be changed again.
   static let value: UInt8 = 2
 
-  /// It is a character of text that can be changed once more, or the lower half of one.
+  /// A character that may be changed again, or its lower half.
   static let text: UInt8 = 3
 
-  /// It is a value that stays by a rule.
+  /// A value that stays by a rule.
   static let stays: UInt8 = 4
 
-  /// It is part of text or of a blob that must stay as it was made, because it keeps an order.
+  /// Ordered text or blob, which must not change again.
   static let fixed: UInt8 = 5
 
-  /// It is the upper half of a character.
+  /// The upper half of a character.
   static let rest: UInt8 = 6
 
-  /// It is part of a number, which must stay as it was made.
+  /// A number, which must not change again.
   static let number: UInt8 = 7
 
   private(set) var marks: [UInt8]
 
   init(count: Int) { marks = [UInt8](repeating: PageMask.free, count: count) }
 
-  /// Forgets everything, for so many bytes.
   mutating func clear(count: Int? = nil) {
     let count = count ?? marks.count
     marks.removeAll(keepingCapacity: true)
@@ -40,7 +39,7 @@ struct PageMask {
     set { marks[index] = newValue }
   }
 
-  /// Marks a range, as far as it is there; structure is never unmarked.
+  /// Marks a range; structure is never unmarked.
   @inline(__always)
   mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
     var index = max(0, range.lowerBound)
@@ -52,7 +51,7 @@ struct PageMask {
     }
   }
 
-  /// Marks a range of UTF-16 of which the lower bytes may be changed.
+  /// Marks UTF-16 with changeable lower bytes.
   mutating func markWide(_ range: Range<Int>, isBigEndian: Bool) {
     var index = max(0, range.lowerBound)
     let high = min(marks.count, range.upperBound)
@@ -64,7 +63,7 @@ struct PageMask {
     }
   }
 
-  /// Takes over marks from another one, where the bytes are unclaimed.
+  /// Copies marks to unclaimed bytes.
   mutating func mark(from other: PageMask, _ range: Range<Int>, at place: Int) {
     let others = other.marks.span
     var marks = marks.mutableSpan

@@ -1,13 +1,12 @@
 internal import SQLiteFormat
 
-/// The fields of one record: its serial types, and where their bytes are.
+/// The serial types and ranges of a record's fields.
 struct RecordFields {
   private(set) var codes: [Int64] = []
 
-  /// Where each field's bytes begin.
   private(set) var starts: [Int] = []
 
-  /// Where each field's serial type begins.
+  /// The offset of each serial type.
   private(set) var heads: [Int] = []
 
   private(set) var headerEnd = 0
@@ -15,12 +14,11 @@ struct RecordFields {
   /// Whether header and length agree.
   private(set) var isWellFormed = false
 
-  /// Reads a record's header; false where it is none.
+  /// Reads a record's header; false if malformed.
   ///
   /// - Parameters:
-  ///   - start: where the record begins.
-  ///   - end: where its bytes that are at hand end.
-  ///   - length: the bytes of the whole record.
+  ///   - end: the end of the available bytes.
+  ///   - length: the length of the whole record.
   mutating func read(_ bytes: Span<UInt8>, at start: Int, before end: Int, length: Int) -> Bool {
     codes.removeAll(keepingCapacity: true)
     starts.removeAll(keepingCapacity: true)
@@ -45,7 +43,7 @@ struct RecordFields {
     return true
   }
 
-  /// The bytes of a field that are at hand; nil where a number is not whole.
+  /// Returns a field's available bytes; nil for a partial number.
   @inline(__always)
   func range(_ field: Int, before end: Int) -> Range<Int>? {
     let start = starts[field]

@@ -3,7 +3,7 @@ internal import SQLiteFormat
 import Salvage
 
 extension ScrubRun {
-  /// Deals with a page that is no page of a tree, or not any more.
+  /// Processes a page that is not, or no longer, of a b-tree.
   func otherPage(_ image: PageImage, _ bytes: [UInt8], present: Int) throws(FileError) {
     mask.clear()
     var page: [UInt8] = []
@@ -43,10 +43,10 @@ extension ScrubRun {
     output = page
   }
 
-  /// Marks the entries of a pointer map, or of a list of free pages, that are numbers of pages: what damage put there may be anything.
+  /// Keeps plausible page numbers; damage may have put any data there.
   private func keepNumbers(_ bytes: Span<UInt8>, from start: Int, count: Int, isPointerMap: Bool) {
     let length = isPointerMap ? 5 : 4
-    // The file may have been cut off, or grow in the log.
+    // The file may be truncated, or larger in the WAL.
     let highest = max(1 << 16, 16 * UInt64(images.pageCount))
     for index in 0..<count {
       let offset = start + length * index
@@ -66,19 +66,19 @@ extension ScrubRun {
     return true
   }
 
-  /// Deals with the rows that are found on a page by their content alone; false where there are none.
+  /// Processes rows found by content; false if there are none.
   @discardableResult
   private func remainsAnywhere(_ bytes: [UInt8], _ page: inout [UInt8], of number: UInt32, from: Int) -> Bool {
     guard from < usableSize, let found = survey.remains(bytes.span, in: from..<usableSize, page: number)
     else { return false }
-    // The first bytes may be what is left of a page's header.
+    // Possible remains of a page header.
     mask.mark(0..<8, PageMask.kept)
     for remain in found.remains { treat(remain, bytes, &page, tree: found.tree) }
     if isReplacing { tally.pages.rewritten += 1 }
     return true
   }
 
-  /// Replaces what may be a piece of a long value: text word by word, anything else by noise.
+  /// Replaces possible overflow content: text by words, other bytes with noise.
   private func unknownContent(_ image: PageImage, _ page: inout [UInt8], from: Int) {
     guard isReplacing else { return }
     var end = usableSize
@@ -104,13 +104,13 @@ extension ScrubRun {
     tally.gap(image.file, images.offset(of: image) + Int64(rest), end - rest)
   }
 
-  /// Where the text ends that begins in a range, possibly within a character.
+  /// Returns the end of text at the start of a range.
   private func textLength(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
     var index = range.lowerBound
     while index < range.upperBound {
       let character = TextCoding.read(bytes, at: index, before: range.upperBound, encoding)
       guard let scalar = character.scalar else {
-        // A character may be cut off at the beginning or the end of the page.
+        // Page boundaries may split a character.
         if index - range.lowerBound < 4 || range.upperBound - index < 4 {
           index += character.length
           continue
@@ -125,21 +125,16 @@ extension ScrubRun {
 }
 
 extension ScrubRun {
-  /// How often one page is changed at most; what is still found in it then, the check finds.
+  /// The check finds values beyond this limit.
   private static let changeLimit = 65536
 
-  /// How many places are noted at which structure or numbers spell a value.
   private static let chanceLimit = 1 << 20
 
-  /// Changes what was written where an original value is in it: a pseudonym that happens to be one, two that make one
-  /// together, or what seemed to be structure.
+  /// Changes written bytes that contain an original value: within or across pseudonyms, or in apparent structure.
   ///
-  /// What is changed, and to what, follows from the bytes that were found, so that equal text stays equal.
+  /// Changes depend only on these bytes, so equal texts stay equal.
   ///
-  /// - Parameters:
-  ///   - marks: what each byte of the page is.
-  ///   - image: the image that it is; what is there by chance is noted for it anew.
-  ///   - isSure: whether the page's structure is beyond doubt, so that a value in it is there by chance.
+  /// - Parameter isSure: whether the structure is certain, so that a match in it is chance.
   func separate(_ page: inout [UInt8], _ marks: PageMask, of image: PageImage, isSure: Bool) {
     if let before = chances.removeValue(forKey: image) { chanceCount -= before.count }
     var offset = 0
@@ -166,7 +161,7 @@ extension ScrubRun {
     }
   }
 
-  /// Changes one of some bytes, characters of text first; false where all of them must stay.
+  /// Changes one byte, preferably of text; false if all must stay.
   private func change(_ page: inout [UInt8], _ marks: PageMask, _ hit: Range<Int>, round: Int) -> Bool {
     var sum = round
     for place in hit { sum &+= Int(page[place]) &* (1 &+ place &- hit.lowerBound) }
@@ -181,8 +176,7 @@ extension ScrubRun {
     return false
   }
 
-  /// Replaces a character by another of its kind, and after a while by one of another kind; false where it is one that
-  /// stays.
+  /// Replaces a character by one of its kind, after some rounds of another; false if it stays.
   private func changeCharacter(_ page: inout [UInt8], _ place: Int, step: Int, round: Int) -> Bool {
     let byte = page[place]
     var isWide = false
@@ -207,7 +201,7 @@ extension ScrubRun {
     return true
   }
 
-  /// Says what a value is that nothing of can be changed; whether it was overwritten after all.
+  /// Classifies a match without changeable bytes; true if overwritten.
   private func settle(
     _ page: inout [UInt8], _ marks: PageMask, _ hit: WatchedValues.Hit, of image: PageImage, isSure: Bool
   ) -> Bool {
@@ -223,7 +217,7 @@ extension ScrubRun {
       return false
     }
     guard isSure else {
-      // What looks like structure may be anything on such a page.
+      // Apparent structure may be user data here.
       var isChanged = false
       for place in hit.range where page[place] != 0xff {
         page[place] = 0xff
@@ -232,9 +226,9 @@ extension ScrubRun {
       if isChanged { changedPlaces += 1 }
       return isChanged
     }
-    // A value within an ordered pseudonym is left for the check to find.
+    // The check reports it.
     guard !isOrdered else { return false }
-    // Where there are too many, the check finds them.
+    // The check finds the rest.
     if chanceCount < Self.chanceLimit {
       chances[image, default: [:]][hit.range.lowerBound] = hit.key
       chanceCount += 1
@@ -243,14 +237,11 @@ extension ScrubRun {
   }
 }
 
-/// An image of a page in one of a store's files.
+/// A page image in one of the files.
 enum PageImage: Hashable, Sendable {
-  /// The page in the main file.
   case main(UInt32)
 
-  /// A frame of the log, from 0.
   case log(Int)
 
-  /// A record of the journal, from 0.
   case journal(Int)
 }

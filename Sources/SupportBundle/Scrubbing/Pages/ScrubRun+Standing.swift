@@ -3,13 +3,12 @@ internal import SQLiteFormat
 internal import Salvage
 
 extension ScrubRun {
-  /// The page whose content an image has: its own, and where the first page of the file is a copy of another one, that one.
+  /// Returns the page of an image's content; page 1 may be a copy of another.
   func contentPage(of image: PageImage) -> UInt32 {
     if case .main(1) = image, let twin = survey.twinOfFirstPage { return twin }
     return images.page(of: image)
   }
 
-  /// What leads to the rows of a page's image.
   func standing(of image: PageImage, tree: Int?) -> RowStanding {
     guard let tree else { return .left }
     let number = contentPage(of: image)
@@ -20,14 +19,14 @@ extension ScrubRun {
       case .log: .wal
       case .journal: .journal
       }
-    // A model that could be read as one is the app's, and no value.
+    // The cached model belongs to the app.
     if survey.modelPage == number, survey.trees[tree].name == "Z_MODELCACHE" { return .reached }
     if survey.isReached(number, part, at: images.offset(of: image)) { return .reached }
     if case .main = image { return survey.standing(of: number) == .live ? .numbered : .left }
     return .numbered
   }
 
-  /// The tree whose root leads to a page of a sound store, whatever its few rows look like.
+  /// Returns the tree whose root reaches a page of a sound store.
   func reachedTree(_ image: PageImage) -> Int? {
     let number = contentPage(of: image)
     guard !survey.isDamaged, let tree = survey.owner(ofPage: number), standing(of: image, tree: tree) == .reached else {
@@ -38,10 +37,10 @@ extension ScrubRun {
 
   // MARK: Rows of the schema
 
-  /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on
-  /// the schema's pages.
+  /// Returns the tree with the rules for `payload`: schema rows are recognized by content, others on schema pages are
+  /// replaced.
   ///
-  /// - Parameter isRoot: whether it is on page 1, whose rows are the schema's also where a statement of theirs is damaged.
+  /// - Parameter isRoot: whether it is on page 1, where damaged statements also stay.
   func rowTree(_ tree: Int?, _ standing: RowStanding, isRoot: Bool = false) -> Int? {
     let other = tree == 0 ? nil : tree
     guard fields.codes.count == 5, let kind = text(0, limit: 8) else { return other }
@@ -53,11 +52,11 @@ extension ScrubRun {
     }
     guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return other }
     if isOwn, !survey.isDamaged, standing == .reached { return 0 }
-    // Where damage was, rows of any table can look like this, and lie where the schema seems to lead; but for page 1.
+    // After damage, other tables' rows can look like this, except on page 1.
     return isOwn && (isRoot || !survey.isDamaged) && isStatement() || isEntry() ? 0 : other
   }
 
-  /// Whether the record in `payload` is a row of the schema by all that its statement says.
+  /// Whether the statement proves `payload` a schema row.
   private func isStatement() -> Bool {
     guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
       return false
@@ -65,7 +64,7 @@ extension ScrubRun {
     return SchemaStatement.makes(name, sql)
   }
 
-  /// Whether the record in `payload` is one that the schema has, wherever it is.
+  /// Whether `payload` equals a schema entry.
   private func isEntry() -> Bool {
     guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
       return false
@@ -76,7 +75,6 @@ extension ScrubRun {
   private static let longestName = 1024
   private static let longestStatement = 1 << 20
 
-  /// The first characters of a field that is text.
   private func text(_ field: Int, limit: Int, of record: [UInt8]? = nil) -> String? {
     let content = record ?? payload
     guard fields.codes[field] >= 13, fields.codes[field] & 1 == 1,
@@ -90,7 +88,7 @@ extension ScrubRun {
 
   // MARK: Numbers of rows
 
-  /// Notes or replaces the number of a row, or of the last row below a child.
+  /// Notes or replaces a rowid or interior key.
   func rowid(_ number: Int64, _ range: Range<Int>, _ page: inout [UInt8], tree: Int?, _ standing: RowStanding) {
     guard NumberRegion.isLong(number), let rule = rule(forRow: number, tree, standing) else { return }
     guard isReplacing else {
@@ -105,12 +103,12 @@ extension ScrubRun {
     Self.write(varint: pseudonym, &page, range)
   }
 
-  /// What happens to the number of a row; nil where it stays.
+  /// Returns a rowid's rule; nil if it stays.
   private func rule(forRow number: Int64, _ tree: Int?, _ standing: RowStanding) -> FieldRule? {
     guard let tree else { return FieldRule(kind: .key) }
     let rule = rules.rowids[tree]
     switch rule.kind {
-    // A module counts its rows: a number far beyond that is of a page that took the place of the table's.
+    // Modules count rows: a far larger rowid is from a misplaced page.
     case .own where rule.domain >= 0 && number.magnitude > 2 * UInt64(survey.pageCount) * UInt64(pageSize):
       return FieldRule(kind: .key, isOrdered: true, domain: rule.domain)
     case .own, .keep: return standing == .left ? FieldRule(kind: .replace) : nil
@@ -118,7 +116,7 @@ extension ScrubRun {
     }
   }
 
-  /// Notes or replaces what is left of the number of a row that nothing leads to.
+  /// Notes or replaces an unreferenced row's rowid.
   func remainingRowid(_ remain: StoreSurvey.Remain, _ page: inout [UInt8], tree: Int) {
     guard remain.hasRowid, remain.payload <= page.count else { return }
     var offset = remain.range.lowerBound
@@ -126,13 +124,13 @@ extension ScrubRun {
     if Varint.read(page.span, at: &offset, before: end) == Int64(remain.length) {
       let start = offset
       if let number = Varint.read(page.span, at: &offset, before: end), offset == end {
-        // What overlaps with a cell is that one's.
+        // Shared bytes belong to the cell.
         let isFree = (start..<end).allSatisfy { mask[$0] == PageMask.free }
         if isFree || !isReplacing { rowid(number, start..<end, &page, tree: tree, .left) }
         return
       }
     }
-    // A free block's header lies over its beginning; what is left of it are the lower bits.
+    // A freeblock header covers all but the low bits.
     let start = remain.range.lowerBound + 4
     guard isReplacing, start < end else { return }
     var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(page.span, start..<end, tweak: 12))
@@ -141,8 +139,9 @@ extension ScrubRun {
     }
   }
 
-  /// The bytes before the record of a row that nothing leads to that are structure: the beginning of its cell, or the header of a
-  /// free block that lies over it; what is neither may be anything.
+  /// Returns the structure before an unreferenced record: cell header or freeblock header.
+  ///
+  /// Other bytes may be user data.
   func remainingStructure(_ remain: StoreSurvey.Remain, _ bytes: Span<UInt8>) -> Range<Int> {
     let low = remain.range.lowerBound
     let all = low..<max(low, remain.payload)
@@ -158,8 +157,7 @@ extension ScrubRun {
     return all
   }
 
-  /// Writes an integer over another one, whatever its length: a damaged one may be longer than it needs to be, and then groups of
-  /// zeros lead; of an integer that is longer than the place its lowest bits are written, as the other one must not stay.
+  /// Overwrites a varint at its length: padded, or truncated so that the old one does not stay.
   private static func write(varint number: Int64, _ page: inout [UInt8], _ range: Range<Int>) {
     var rest = UInt64(bitPattern: number)
     for index in range.reversed() {
@@ -173,8 +171,7 @@ extension ScrubRun {
     }
   }
 
-  /// What happens to the largest row number of a table in the record of `sqlite_sequence` that `content` is: what happens to
-  /// that table's.
+  /// Returns the rule of the table that a `sqlite_sequence` record names.
   func sequenceRule(_ content: [UInt8]) -> FieldRule? {
     guard fields.codes.count == 2, fields.codes[1] <= 9, let name = text(0, limit: Self.longestName, of: content),
       let tree = survey.trees.firstIndex(where: { !$0.isIndex && $0.name == name })
@@ -183,9 +180,9 @@ extension ScrubRun {
   }
 }
 
-/// Tells rows of the schema from rows of other tables that look like them.
+/// Distinguishes schema rows from similar ones.
 enum SchemaStatement {
-  /// Whether a statement makes what has this name.
+  /// Whether a statement creates an object of this name.
   static func makes(_ name: String, _ sql: String) -> Bool {
     if let definition = TableDefinition(sql: sql) { return definition.name == name }
     if let definition = IndexDefinition(sql: sql) { return definition.name == name }
@@ -195,7 +192,7 @@ enum SchemaStatement {
 }
 
 extension SchemaEntry {
-  /// Whether all that it says is in its statement, so that it is no row of another table.
+  /// Whether the statement proves the entry.
   var isTelling: Bool {
     guard let sql else { return kind == .index && name.hasPrefix("sqlite_autoindex_") }
     return SchemaStatement.makes(name, sql)

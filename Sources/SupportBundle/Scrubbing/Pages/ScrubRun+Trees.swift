@@ -14,7 +14,6 @@ extension ScrubRun {
     var rowidRange: Range<Int>
   }
 
-  /// Deals with a page of a tree, whichever it is.
   func treePage(
     _ image: PageImage, _ bytes: [UInt8], present: Int, kind: PageKind, start: Int
   ) throws(FileError) {
@@ -25,7 +24,7 @@ extension ScrubRun {
     let number = contentPage(of: image)
     let tree = reachedTree(image) ?? survey.owner(of: bytes.span, page: number, kind: kind, start: start)
     if start > 0 {
-      // The twenty bytes that SQLite has reserved are nobody's, and can be anything.
+      // SQLite's twenty reserved bytes can hold any data.
       mask.mark(0..<min(72, start), PageMask.kept)
       mask.mark(min(92, start)..<start, PageMask.kept)
     }
@@ -50,7 +49,7 @@ extension ScrubRun {
       }
     }
     if kind.isTable || tree.map({ !survey.trees[$0].isIndex }) == true {
-      // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
+      // A former leaf still has old rows, and page 1 those of the schema.
       covered.sort { $0.lowerBound < $1.lowerBound }
       remains(bytes, &page, covered, tree: tree, start: start, standing)
     }
@@ -61,12 +60,12 @@ extension ScrubRun {
     output = page
   }
 
-  /// Marks the structure of all cells before any value is written, so that none is written over it where cells overlap.
+  /// Marks the structure of all cells first, since cells can overlap.
   private func cells(_ bytes: Span<UInt8>, at pointers: Int, count: Int, kind: PageKind) -> [Cell] {
     var found: [(head: Range<Int>, cell: Cell?)] = []
     found.reserveCapacity(count)
     for index in 0..<count {
-      // As SQLite reads it, which takes no more bits than a page has places.
+      // SQLite masks the offset likewise.
       guard let offset = bytes.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
         let cell = cell(bytes, at: offset, before: pointers + 2 * count, kind: kind)
       else { continue }
@@ -87,8 +86,7 @@ extension ScrubRun {
     return cells
   }
 
-  /// The cells without a record of which the bytes before it are a value: they begin within the record of another cell, or are
-  /// more than a length and a number commonly have.
+  /// Returns malformed cells whose leading bytes may be a value: inside another record, or overlong.
   private func strays(_ found: [(head: Range<Int>, cell: Cell?)], _ bytes: Span<UInt8>) -> Set<Int> {
     let order = found.indices.sorted { found[$0].head.lowerBound < found[$1].head.lowerBound }
     var strays: Set<Int> = []
@@ -104,15 +102,14 @@ extension ScrubRun {
     return strays
   }
 
-  /// The most bytes that are kept before what is no record.
+  /// The most bytes kept before a malformed record.
   private static let longestHead = 6
 
-  /// Whether the payload of a cell begins as a record does.
   private func isRecord(_ cell: Cell, _ bytes: Span<UInt8>) -> Bool {
     fields.read(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) && fields.isWellFormed
   }
 
-  /// Deals with the cells of a table's inner page, which have the numbers of rows; gives their places.
+  /// Processes an interior table page, and returns the cells' ranges.
   private func innerCells(
     _ bytes: [UInt8], _ page: inout [UInt8], at pointers: Int, count: Int, tree: Int?, _ standing: RowStanding
   ) -> [Range<Int>] {
@@ -130,7 +127,7 @@ extension ScrubRun {
     return places
   }
 
-  /// Marks the header, the pointers and the chain of free blocks; returns how many cells there can be.
+  /// Marks header, cell pointers and freeblocks, and returns the possible cells.
   private func markStructure(_ bytes: Span<UInt8>, kind: PageKind, start: Int) -> Int {
     let pointers = start + kind.headerLength
     mask.mark(start..<pointers, PageMask.kept)
@@ -151,7 +148,7 @@ extension ScrubRun {
     return count
   }
 
-  /// Whether what should be pointers is text: few of them lead anywhere, and nearly all bytes are characters.
+  /// Whether the cell pointers are text: few valid, mostly printable.
   private func isText(_ bytes: Span<UInt8>, pointers: Int, count: Int) -> Bool {
     guard count >= 2 else { return false }
     var inRange = 0
@@ -164,7 +161,7 @@ extension ScrubRun {
     return inRange * 2 < count && characters * 10 >= 2 * count * 7
   }
 
-  /// The cell that a pointer leads to, and its bytes before the record; nil where there is none.
+  /// Reads a cell and the range before its record.
   private func cell(
     _ bytes: Span<UInt8>, at start: Int, before pointersEnd: Int, kind: PageKind
   ) -> (head: Range<Int>, cell: Cell?)? {
@@ -198,7 +195,7 @@ extension ScrubRun {
     )
   }
 
-  /// Deals with the record of a cell; false where it is none.
+  /// Processes a cell's record; false if malformed.
   private func cellContent(
     _ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], _ cell: Cell, tree: Int?, kind: PageKind,
     _ standing: RowStanding
@@ -213,14 +210,14 @@ extension ScrubRun {
     var leadsOn = false
     if cell.overflow != 0 { (pieces, leadsOn) = try follow(cell.overflow, from: image, length: cell.length) }
     var isApart = false
-    // Rows whose the pages surely are go first.
+    // Rows that certainly own their overflow pages go first.
     if !pieces.isEmpty, isDeferring, case .main(let number) = image,
       leadsOn || survey.isApart(page: number, payload: cell.payload)
     {
       isApart = true
       if deferred.last != image { deferred.append(image) }
     }
-    // Fields are counted from the beginning of the record from here on.
+    // Offsets are now relative to the record.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
     let rowTree = rowTree(tree, standing, isRoot: contentPage(of: image) == 1)
@@ -235,11 +232,11 @@ extension ScrubRun {
     return true
   }
 
-  /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
+  /// Notes or replaces the fields in `payload`, and marks their bytes.
   ///
-  /// - Parameter localEnd: where its bytes on the page of its cell end; a signature behind that is bytes as any others.
+  /// - Parameter localEnd: the end of the local bytes; later signatures are not kept.
   func treatFields(before end: Int, localEnd: Int = .max, tree: Int?, _ standing: RowStanding) {
-    // Taken out of the object, which would be asked for leave at every field.
+    // Avoids an exclusivity check per field.
     var (content, mask) = (payload, payloadMask)
     (payload, payloadMask) = ([], PageMask(count: 0))
     defer { (payload, payloadMask) = (content, mask) }
@@ -254,7 +251,7 @@ extension ScrubRun {
       if let sequence, field == 1 {
         rule = sequence
       } else if isSequence, sequence == nil {
-        // What names no table is of a page that took the place of the table's.
+        // A record without a table is from a misplaced page.
         rule = FieldRule()
       } else if let tree, field < rules.rules[tree].count {
         rule = rules.rules[tree][field].rule(for: standing)
@@ -262,7 +259,6 @@ extension ScrubRun {
         rule = FieldRule()
       }
       guard let range = fields.range(field, before: end) else {
-        // A number that is cut off says nothing any more.
         let start = fields.starts[field]
         if start < end {
           for index in start..<end where isReplacing { content[index] = content[index] == 0 ? 0 : 0xff }
@@ -275,7 +271,7 @@ extension ScrubRun {
         continue
       }
       if code == 9, rule.kind == .drop, !rule.isOrdered, fields.heads[field] < end {
-        // 0 and 1 have no bytes but their serial type.
+        // 0 and 1 are stored only as serial types.
         content[fields.heads[field]] = 8
         mask[fields.heads[field]] = PageMask.number
         if isDeferring { tally.count(.dropped, tree, field) }
@@ -303,7 +299,7 @@ extension ScrubRun {
     }
   }
 
-  /// Deals with rows that no pointer leads to: deleted ones, and those of a page whose pointers are lost.
+  /// Processes unreferenced rows.
   private func remains(
     _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int,
     _ standing: RowStanding
@@ -314,7 +310,7 @@ extension ScrubRun {
       let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize, page: 0)?.tree
     else { return }
     func take(_ remain: StoreSurvey.Remain) {
-      // It may reach into what overwrote it; then only the unclaimed bytes are its.
+      // It owns only the unclaimed bytes.
       guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
       treat(remain, bytes, &page, tree: tree, isOfSchema: standing != .left, isRoot: start > 0)
       taken.append(remain.range)
@@ -326,7 +322,7 @@ extension ScrubRun {
     }
   }
 
-  /// Ranges between others that hold anything but zeros.
+  /// Returns nonzero gaps between ranges.
   static func gaps(_ bytes: Span<UInt8>, between covered: [Range<Int>], before end: Int) -> [Range<Int>] {
     var gaps: [Range<Int>] = []
     var offset = 0
@@ -344,10 +340,8 @@ extension ScrubRun {
     return gaps
   }
 
-  /// Deals with a row that was found without a pointer to it.
-  ///
   /// - Parameters:
-  ///   - isOfSchema: whether it is on a page of the schema.
+  ///   - isOfSchema: whether it is on a schema page.
   ///   - isRoot: whether that is page 1.
   func treat(
     _ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int, isOfSchema: Bool = false,
@@ -368,15 +362,16 @@ extension ScrubRun {
     let low = max(remain.payload, remain.range.lowerBound)
     for index in low..<max(low, end) where index < page.count && before[index] == PageMask.free {
       let own = index - remain.payload
-      // Of the header only dropped flags change.
+      // Only dropped flags change in the header.
       if own >= fields.headerEnd || payloadMask[own] == PageMask.number { page[index] = payload[own] }
     }
   }
 
-  /// Puts the values of the record in `payload` into its place on the page, where the byte is unclaimed: cells of
-  /// damaged pages can overlap, and one that is too long holds others' values as they were.
+  /// Copies values to unclaimed bytes only.
+  ///
+  /// Damaged cells can overlap, and overlong ones contain others' original values.
   private func copyValues(to page: inout [UInt8], _ range: Range<Int>, at place: Int) {
-    // Taken out of the object, which would be asked for leave at every byte.
+    // Avoids an exclusivity check per byte.
     let (marks, own, content) = (mask.marks, payloadMask.marks, payload)
     for index in range where marks[place &+ index] == PageMask.free && own[index] >= PageMask.value {
       page[place &+ index] = content[index]
@@ -385,7 +380,7 @@ extension ScrubRun {
 }
 
 extension [UInt8] {
-  /// Takes over bytes of the same number without new memory.
+  /// Replaces the content without allocating.
   mutating func withReplacedContent(_ bytes: [UInt8]) {
     removeAll(keepingCapacity: true)
     append(contentsOf: bytes)

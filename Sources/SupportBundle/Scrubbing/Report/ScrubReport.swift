@@ -1,24 +1,25 @@
 public import Platform
 
-/// What a scrub did: what was replaced and where, what stayed and why, and what could not be understood.
+/// The result of a scrub: what was replaced, kept with which reason, and unreadable.
 ///
-/// No value of any record is in it.
+/// It holds no record values.
 public struct ScrubReport: Sendable, Hashable, Codable {
-  /// How many values had each outcome.
+  /// Numbers of values by outcome.
   public struct Counts: Sendable, Hashable, Codable {
-    /// Pseudonyms were put in their place.
+    /// Values replaced by pseudonyms.
     public var replaced: Int64 = 0
 
-    /// Dates that were shifted.
+    /// Shifted dates.
     public var shifted: Int64 = 0
 
-    /// Values that stayed: keys and flags of up to six digits, columns of few different numbers, bookkeeping, exempted columns.
+    /// Kept values: keys and flags of up to six digits, columns of few different numbers, bookkeeping, exempted
+    /// columns.
     public var kept: Int64 = 0
 
-    /// Values that were overwritten with filling.
+    /// Values overwritten with filler.
     public var dropped: Int64 = 0
 
-    /// None of any.
+    /// Creates zero counts.
     public init() {}
 
     mutating func add(_ outcome: Pseudonyms.Outcome) {
@@ -41,60 +42,60 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     var isEmpty: Bool { replaced + shifted + kept + dropped == 0 }
   }
 
-  /// The values of one column, on pages in use, in deleted rows and in indexes.
+  /// The values of one column in live records, deleted records and indexes.
   public struct Column: Sendable, Hashable, Codable {
-    /// The table, or the index.
+    /// The table or index.
     public var table: String
 
-    /// `Entity.attribute` where there is a model, else the column.
+    /// `Entity.attribute` with a model, otherwise the column.
     public var name: String
 
-    /// Whether an index has the column, so that the order of its values stayed and the first characters may be guessed.
+    /// Whether the column is indexed, so that its order stayed and first characters may be guessed.
     public var isOrdered: Bool
 
-    /// What became of its values.
+    /// The counts by outcome.
     public var counts: Counts
   }
 
-  /// A column of the app's that stays as it is.
+  /// A kept column of the app.
   public struct Staying: Sendable, Hashable, Codable {
-    /// Why it stays.
+    /// The reason for keeping a column.
     public enum Reason: String, Sendable, Hashable, Codable {
-      /// It was asked for.
+      /// The caller asked for it.
       case kept
 
-      /// A condition or an expression of the schema names it.
+      /// A condition or expression of the schema names it.
       case condition
 
-      /// It has flags, or nothing but 0 and 1.
+      /// It holds flags, or only 0 and 1.
       case flag
 
-      /// It is a key by its name.
+      /// Its name marks it as a key.
       case key
     }
 
-    /// `Entity.attribute` where there is a model, else `table.column`.
+    /// `Entity.attribute` with a model, otherwise `table.column`.
     public var name: String
 
-    /// Why its values stay.
+    /// The reason.
     public var reason: Reason
   }
 
-  /// Page images, in all files, by what became of them.
+  /// Page images of all files by outcome.
   public struct Pages: Sendable, Hashable, Codable {
-    /// Pages of tables and indexes that were rewritten value by value.
+    /// B-tree pages rewritten value by value.
     public var rewritten: Int64 = 0
 
-    /// Overflow pages that were rewritten with their row.
+    /// Overflow pages rewritten with their row.
     public var overflow: Int64 = 0
 
-    /// Pages with pieces of text that nothing leads to.
+    /// Pages with unreferenced pieces of text.
     public var pieces: Int64 = 0
 
-    /// Pages that hold no values: pointer maps, lists of free pages, zeros.
+    /// Pages without values: pointer maps, freelist trunks, zeros.
     public var structural: Int64 = 0
 
-    /// Pages that hold noise now, because they could not be read.
+    /// Unreadable pages, now noise.
     public var noise: Int64 = 0
 
     mutating func add(_ other: Pages) {
@@ -106,106 +107,105 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     }
   }
 
-  /// Bytes that could not be understood and were overwritten.
+  /// Overwritten bytes of unknown meaning.
   public struct Gap: Sendable, Hashable, Codable {
     /// The part of the store.
     public var file: String
 
-    /// Where they begin.
+    /// The offset.
     public var offset: Int64
 
-    /// How many there are.
+    /// The length.
     public var length: Int
   }
 
-  /// A file of the result.
+  /// An output file.
   public struct File: Sendable, Hashable, Codable {
-    /// Its path below the folder of the result.
+    /// The path below the output folder.
     public var name: PathText
 
-    /// Its bytes.
+    /// The size in bytes.
     public var size: Int64
   }
 
-  /// The version of this report's form.
+  /// The version of this format.
   public var formatVersion = 1
 
-  /// The files that were written.
+  /// The output files.
   public var files: [File] = []
 
-  /// The columns that had any values.
+  /// The columns with values.
   public var columns: [Column] = []
 
-  /// The columns of which the integers of up to six digits, or all values, stay, without primary keys and references.
+  /// The columns that keep integers of up to six digits or all values, without primary keys and references.
   public var staying: [Staying] = []
 
-  /// How many columns the app's own tables have.
+  /// The number of columns in the app's tables.
   public var columnCount = 0
 
-  /// Values on pages that belong to no known table.
+  /// Values on pages of no known table.
   public var elsewhere = Counts()
 
   /// Page images by outcome.
   public var pages = Pages()
 
-  /// What was not understood; of more than 10,000 the first.
+  /// The first 10,000 gaps.
   public var gaps: [Gap] = []
 
-  /// How many such ranges there are in all.
+  /// The number of all gaps.
   public var gapCount = 0
 
-  /// How many bytes they have.
+  /// The bytes of all gaps.
   public var gapBytes: Int64 = 0
 
-  /// The attributes that stayed by exemption.
+  /// The exempted attributes.
   public var keeping: [String] = []
 
-  /// The attributes that were overwritten with filling.
+  /// The attributes overwritten with filler.
   public var dropping: [String] = []
 
-  /// The different values that the check looked for.
+  /// The number of distinct values that the check searched for.
   public var watchedValues = 0
 
-  /// Those that may be found after all, for one of the two reasons below.
+  /// The number of values that may remain, because of kept or chance matches.
   public var exemptValues = 0
 
-  /// Places where a value is also a word of the schema, of the model, of Core Data's own, or of a column that stays.
+  /// Matches with words of the schema, the model, Core Data or a kept column.
   public var keptMatches: Int64 = 0
 
-  /// Places where bytes of structure or of numbers happen to spell a value.
+  /// Matches with structure or numbers by chance.
   public var chanceMatches: Int64 = 0
 
-  /// Values that found no room in the check.
+  /// Values that exceeded the check's capacity.
   public var unwatchedValues: Int64 = 0
 
-  /// Values of indexed columns that found no room, so that their order was not kept.
+  /// Indexed values that exceeded the capacity, so that their order was lost.
   public var unorderedValues: Int64 = 0
 
-  /// Values of indexed columns for which no pseudonym in their order is free of original values.
+  /// Indexed values without an ordered pseudonym free of original values.
   ///
-  /// There is one only where the check found nothing all the same. Among them are the largest reals, which stay, and numbers whose
-  /// pseudonym is another number of the store's.
+  /// Their number is nonzero only if the check found none of them. They include the largest reals, which stay, and
+  /// numbers with another number of the store as pseudonym.
   public var tightValues: Int64 = 0
 
-  /// Single places that were changed because an original value happened to be in one pseudonym or across two.
+  /// Places changed because an original value appeared within or across pseudonyms.
   public var changedPlaces: Int64 = 0
 
-  /// Whether all dates were shifted, by one time and a jitter.
+  /// Whether all dates were shifted, by one duration and a jitter.
   public var datesShifted = false
 
-  /// Whether that time is no whole number of days.
+  /// Whether the shift is not in whole days.
   public var dateShiftHasSeconds = false
 
-  /// Whether no time was found by which all dates could be shifted, so that they were replaced like other numbers, in their
-  /// order.
+  /// Whether no shift fitted all dates, so that they were replaced like other numbers, in order.
   public var datesRanked = false
 
-  /// What else is to be said.
+  /// Further remarks.
   public var remarks: [String] = []
 }
 
 extension ScrubReport {
-  /// The columns that stay, in one line, without what comes behind it: "Stay as they are: patient.salary, .hiv (2 of 9 columns)".
+  /// The kept columns in one line: "Stay as they are: patient.salary, .hiv (2 of 9 columns)".
   public var stayingWords: String {
     guard !staying.isEmpty else { return "No column of \(columnCount) stays as it is" }
     var (names, owner) = ([String](), "")
@@ -222,7 +222,7 @@ extension ScrubReport {
 
   private static let mostNames = 30
 
-  /// The values that stay in every column, as a sentence.
+  /// The values kept in every column, as a sentence.
   public var alwaysStaying: String {
     "Primary keys and references of up to six digits stay too, so that records stay linked, and so do the numbers 0 and 1."
   }

@@ -1,18 +1,14 @@
-/// Counts of what became of values and pages, while a scrub goes on.
+/// The counts of a running scrub.
 struct ScrubTally {
-  /// For each tree and field, how many values had each outcome.
   var fields: [[ScrubReport.Counts]] = []
 
-  /// Pages by what became of them.
   var pages = ScrubReport.Pages()
 
   var gaps: [ScrubReport.Gap] = []
 
-  /// How many there are in all, and their bytes.
   var gapCount = 0
   var gapBytes: Int64 = 0
 
-  /// Values that were found in what stays by a rule.
   var keptMatches: Int64 = 0
 
   static let gapLimit = 10_000
@@ -23,7 +19,6 @@ struct ScrubTally {
     if gaps.count < Self.gapLimit { gaps.append(ScrubReport.Gap(file: file, offset: offset, length: length)) }
   }
 
-  /// Adds the counts of other pages.
   mutating func add(_ other: ScrubTally) {
     for (tree, counts) in other.fields.enumerated() where tree < fields.count {
       for (field, count) in counts.enumerated() where field < fields[tree].count { fields[tree][field].add(count) }

@@ -4,14 +4,13 @@ internal import SQLiteFormat
 internal import Salvage
 
 extension ColumnRules {
-  /// A column, or the numbers of a tree's rows.
   private struct Place: Hashable {
     var tree: Int
-    /// The field of its records; -1 for the row numbers.
+    /// The field; -1 for rowids.
     var field: Int
   }
 
-  /// Puts columns that refer to each other into groups, each of which replaces an integer alike.
+  /// Groups columns that refer to each other, to replace equal integers alike.
   mutating func groupColumns(_ survey: StoreSurvey, _ wanted: ScrubRules) {
     var conditions: [String: TableConditions] = [:]
     var indexWords: [String: Set<String>] = [:]
@@ -28,7 +27,7 @@ extension ColumnRules {
     joinReferences(survey, conditions)
   }
 
-  /// Makes a group of its own for each column and for each tree's row numbers.
+  /// Creates a group for each column and each tree's rowids.
   private mutating func makeDomains(
     _ survey: StoreSurvey, _ wanted: ScrubRules, _ conditions: [String: TableConditions],
     _ indexWords: [String: Set<String>]
@@ -37,7 +36,6 @@ extension ColumnRules {
       survey.entries.filter { $0.tableDefinition?.isVirtual == true }.map { $0.name.uppercased() })
     for (place, tree) in survey.trees.enumerated() {
       guard !tree.isIndex, let definition = tree.definition else {
-        // The rows of the schema are numbered by SQLite.
         rowids.append(FieldRule(kind: .own))
         continue
       }
@@ -50,7 +48,7 @@ extension ColumnRules {
           words.contains(column.name.lowercased())
           ? .condition : Self.isFlag(column, tree.name, survey.layout) ? .flag : nil
         domain.isLink = column.isPrimaryKey || conditions[name]?.targets[column.name.lowercased()] != nil
-        // Those of dates that are stored in few bytes are replaced in their order.
+        // Dates in few bytes are replaced in order.
         domain.isOrdered = rules[place][field].kind == .date
         if rules[place][field].kind == .replace, Self.isKey(column) {
           rules[place][field].kind = .key
@@ -63,7 +61,7 @@ extension ColumnRules {
     }
   }
 
-  /// What happens to the numbers of a table's rows: those of Core Data's tables and of SQLite's are the software's own.
+  /// Returns the rule for rowids; Core Data and SQLite assign their own.
   private mutating func rowids(
     of definition: TableDefinition, _ survey: StoreSurvey, _ virtual: Set<String>, _ wanted: ScrubRules
   ) -> FieldRule {
@@ -83,23 +81,23 @@ extension ColumnRules {
     return FieldRule(kind: .key, isOrdered: true, domain: domains.count - 1)
   }
 
-  /// Whether a table holds the structure of a virtual one, whose module numbers its rows.
+  /// Whether a table is a virtual table's shadow, numbered by the module.
   private static func isShadow(_ name: String, _ virtual: Set<String>) -> Bool {
     ["DATA", "SEGDIR", "SEGMENTS", "STAT", "NODE", "CONFIG"].contains {
       name.hasSuffix("_\($0)") && virtual.contains(String(name.dropLast($0.count + 1)))
     }
   }
 
-  /// Whether the numbers of a table's rows are codes of a virtual table's module, and no count.
+  /// Whether rowids are a module's codes, not counts.
   private static func isCoded(_ name: String, _ virtual: Set<String>) -> Bool {
     name.hasSuffix("_DATA") && virtual.contains(String(name.dropLast("_DATA".count)))
   }
 
-  /// Whether a column of integers is a key that the app chooses, or leads to one, by its declaration or its name.
+  /// Whether declaration or name marks an app-chosen key or reference.
   private static func isKey(_ column: ColumnDefinition) -> Bool {
     guard column.affinity == .integer else { return false }
     let name = column.name
-    // `userID` is one, `PAID` is not.
+    // `userID` is a key, `PAID` is not.
     return column.isPrimaryKey || name.lowercased() == "id" || name.lowercased().hasSuffix("_id")
       || (name.hasSuffix("Id") || name.hasSuffix("ID")) && name.dropLast(2).last?.isLowercase == true
   }
@@ -114,7 +112,7 @@ extension ColumnRules {
     return column.declaredType.uppercased().hasPrefix("BOOL")
   }
 
-  /// Joins the groups of columns that refer to others with the groups of those.
+  /// Joins the groups of references and their targets.
   private mutating func joinReferences(_ survey: StoreSurvey, _ conditions: [String: TableConditions]) {
     var joined = Array(domains.indices)
     for (place, tree) in survey.trees.enumerated() {
@@ -130,7 +128,6 @@ extension ColumnRules {
           let (first, second) = (Self.root(own.domain, joined), Self.root(rule.domain, joined))
           joined[max(first, second)] = min(first, second)
         } else if [.own, .keep].contains(rule.kind) {
-          // What it refers to stays.
           if isAlias { rowids[place] = FieldRule(kind: rule.kind) }
           if let child, !isAlias {
             rules[place][child].kind = rule.kind == .keep ? .keep : .key
@@ -142,7 +139,6 @@ extension ColumnRules {
     takeOver(joined)
   }
 
-  /// The first of the groups that a group was joined with.
   private static func root(_ domain: Int, _ joined: [Int]) -> Int {
     var domain = domain
     while joined[domain] != domain { domain = joined[domain] }
@@ -160,10 +156,10 @@ extension ColumnRules {
     for tree in rules.indices {
       for field in rules[tree].indices where rules[tree][field].domain >= 0 {
         let domain = root(rules[tree][field].domain)
-        // What refers to others is ordered as they are.
+        // References follow their target's order.
         if domain != rules[tree][field].domain || isShared(domain, joined) { rules[tree][field].isOrdered = true }
         rules[tree][field].domain = domain
-        // Where one of them leads to rows all are keys: either all of them stay or none.
+        // If one refers to rows, all are keys: all stay, or none.
         if domains[domain].isKey, rules[tree][field].kind == .replace { rules[tree][field].kind = .key }
       }
       if rowids[tree].domain >= 0 { rowids[tree].domain = root(rowids[tree].domain) }
@@ -189,7 +185,7 @@ extension ColumnRules {
 }
 
 extension ColumnRules {
-  /// The columns of the app's own tables that stay, and how many columns these tables have.
+  /// Returns the kept columns of the app's tables, and the column count.
   func staying(_ survey: StoreSurvey, _ domains: NumberDomains) -> (staying: [ScrubReport.Staying], count: Int) {
     var (staying, count) = ([ScrubReport.Staying](), 0)
     for (place, tree) in survey.trees.enumerated() {
@@ -223,15 +219,15 @@ extension ColumnRules {
   }
 }
 
-/// What the caller decides about a scrub: which columns stay, and which are emptied.
+/// The caller's choice of columns to keep or overwrite.
 public struct ScrubRules: Sendable, Hashable {
-  /// Attributes whose values stay, as `Entity.attribute`, or `table.column` where there is no model.
+  /// The attributes to keep: `Entity.attribute`, or `table.column` without a model.
   public var keeping: Set<String>
 
-  /// Attributes whose values are all overwritten with the same filling, named alike.
+  /// The attributes to overwrite with one filler, named alike.
   public var dropping: Set<String>
 
-  /// Rules; all values are replaced unless told otherwise.
+  /// Creates rules; by default all values are replaced.
   public init(keeping: Set<String> = [], dropping: Set<String> = []) {
     self.keeping = keeping
     self.dropping = dropping

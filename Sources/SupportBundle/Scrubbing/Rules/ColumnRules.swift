@@ -4,32 +4,26 @@ internal import Platform
 internal import SQLiteFormat
 internal import Salvage
 
-/// What happens to each field of each table's and index's records, in the order in which they are stored.
+/// The rules for all fields of tables and indexes, in storage order.
 struct ColumnRules {
-  /// For each tree of the survey, the rules of its fields.
   var rules: [[FieldRule]] = []
 
-  /// For each tree, the names of its fields as the report gives them: attributes where there is a model, else columns.
+  /// The field names in the report: attributes with a model, otherwise columns.
   private(set) var names: [[String]] = []
 
-  /// For each tree, what happens to the numbers of its rows.
   var rowids: [FieldRule] = []
 
-  /// The groups of columns that share the pseudonyms of their integers.
   var domains: [NumberDomains.Domain] = []
 
-  /// The place of `sqlite_sequence`; nil where there is none.
   private(set) var sequence: Int?
 
-  /// The names of the schema and of the model, which are not the user's.
+  /// The names of schema and model.
   private(set) var words: [String] = []
 
-  /// Indexes of which something is to be said: those of expressions, and those with a condition.
+  /// Remarks on partial and expression indexes.
   private(set) var remarks: [String] = []
 
-  /// Makes the rules.
-  ///
-  /// - Throws: `unknown-column` where the caller's rules name something that is not there.
+  /// - Throws: `unknown-column` if the caller names a missing column.
   init(_ survey: StoreSurvey, _ wanted: ScrubRules) throws(ScrubbingError) {
     var used: Set<String> = []
     var known: Set<String> = []
@@ -92,7 +86,7 @@ struct ColumnRules {
     return words + Array((survey.metadata?.versionHashes ?? [:]).keys)
   }
 
-  /// Marks the columns that indexes have, and makes the rules of the indexes' own fields.
+  /// Marks indexed columns, and derives index fields' rules.
   private mutating func orderColumns(_ survey: StoreSurvey) {
     for (place, tree) in survey.trees.enumerated() {
       if let definition = tree.definition, definition.isWithoutRowid {
@@ -144,7 +138,7 @@ struct ColumnRules {
     return rule
   }
 
-  /// The field of a record that holds a column; nil for the alias of the rowid, which records do not hold.
+  /// Returns the field of a column; nil for the rowid alias, which records omit.
   private static func field(_ name: String, _ definition: TableDefinition) -> Int? {
     guard let column = definition.column(named: name), column != definition.rowidAlias else { return nil }
     return definition.storedColumns.firstIndex(of: column)
@@ -156,12 +150,11 @@ struct ColumnRules {
     if domain >= 0 { domains[domain].isOrdered = true }
   }
 
-  /// The attribute that a column holds, as `Entity.attribute`.
   private static func attribute(_ column: String, _ table: String, _ layout: StoreLayout?) -> String? {
     layout?.table(named: table)?.column(named: column)?.role.property?.description
   }
 
-  /// The same attribute, by the names of the entities that inherit it.
+  /// Returns the attribute's names in inheriting entities.
   private static func inherited(_ column: String, _ table: String, _ layout: StoreLayout?) -> [String] {
     guard let layout, let key = layout.table(named: table)?.column(named: column)?.role.property else { return [] }
     return layout.entities.filter { layout.lineage(of: $0.name).contains(key.entityName) }
@@ -190,7 +183,7 @@ struct ColumnRules {
     }
     if isInteger, table.hasPrefix("Z_") || table.hasPrefix("ANSCK") { return .key }
     if definition.column(named: "Z_ENT") != nil, isInteger {
-      // Without a model: what Core Data names itself.
+      // Without a model, use Core Data's names.
       let second = name.dropFirst().first
       if ["Z_PK", "Z_ENT", "Z_OPT"].contains(name) || name.hasPrefix("Z_FOK") || second?.isNumber == true {
         return .key
@@ -200,45 +193,41 @@ struct ColumnRules {
   }
 }
 
-/// What happens to a column's values.
 struct FieldRule: Sendable, Hashable {
   enum Kind: Sendable, Hashable {
     case replace
 
-    /// Values stay: the caller exempted them.
     case keep
 
-    /// Values stay on pages that the root of this very table leads to: bookkeeping of Core Data or of SQLite.
+    /// Bookkeeping of Core Data or SQLite, kept on pages reached from its root.
     case own
 
-    /// What seems to be bookkeeping, elsewhere: words of the schema and numbers of up to six digits stay.
+    /// Apparent bookkeeping elsewhere: schema words and short numbers stay.
     case word
 
-    /// Integers lead to rows: those of up to six digits stay, others where the software numbered the rows and not the app.
+    /// References: short integers stay; others only if software assigned them.
     case key
 
-    /// Numbers are dates and are shifted; anything else becomes a pseudonym.
+    /// Dates shift; other values get pseudonyms.
     case date
 
-    /// Values are overwritten with the same filling everywhere.
     case drop
 
-    /// The property list of Core Data's metadata, of which only what apps put in is replaced.
+    /// Core Data's metadata plist; only apps' entries are replaced.
     case metadata
   }
 
   var kind = Kind.replace
 
-  /// Whether an index has the column, so that its values keep their order.
+  /// Whether the column is indexed, so that order stays.
   var isOrdered = false
 
-  /// The numbers that it shares its pseudonyms with: a place in ``NumberDomains``, or -1 for none.
+  /// The group in ``NumberDomains``, or -1.
   var domain = -1
 
-  /// Whether it is a copy of a column's values in an index, which says nothing of how many there are.
+  /// Whether it is an index's copy, which does not count.
   var isCopy = false
 
-  /// The rule for a row, by what leads to it.
   func rule(for standing: RowStanding) -> FieldRule {
     guard standing != .reached else { return self }
     var rule = self
@@ -252,14 +241,14 @@ struct FieldRule: Sendable, Hashable {
   }
 }
 
-/// What leads to a row, by which it is decided whether anything in it stays.
+/// How a row is reached, which decides what stays.
 enum RowStanding: Sendable, Hashable {
-  /// The root of its table, and a pointer of its page.
+  /// From its table's root, by a cell pointer.
   case reached
 
-  /// A pointer of an older image of a page of its table, or of one that was only found to belong to it.
+  /// By a cell pointer of an older image, or of a page only attributed to its table.
   case numbered
 
-  /// Nothing: it is on a free page, or between the rows of a page, and its table is a guess.
+  /// Unreferenced, with a guessed table.
   case left
 }

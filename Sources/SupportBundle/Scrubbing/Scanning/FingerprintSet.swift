@@ -1,49 +1,44 @@
-/// A set of 64-bit fingerprints in little memory.
+/// A compact set of 64-bit fingerprints.
 ///
-/// What comes in is held as it is in a flat table, until that is full. Then it goes into runs: fingerprints whose first 16 bits
-/// are the same are one run, in order, of which the next 32 bits are held each. Two fingerprints are told apart by 48 bits then:
-/// where thirty million are held, one lookup in nine million finds what is none of them. With a table of a sixteenth of the
-/// runs that takes five bytes a fingerprint, and no more than a small part of the runs is made anew at a time.
+/// A full hash table is merged into runs: sorted fingerprints with the same first 16 bits, stored as the next 32. False
+/// positives need equal 48 bits: with thirty million members, one lookup in nine million. With a table of a sixteenth
+/// of the runs, a member takes five bytes; merging rebuilds a small part at a time.
 package struct FingerprintSet: Sendable {
-  /// A stretch of the runs: 256 of them, one after the other.
+  /// 256 consecutive runs.
   private struct Stretch: Sendable {
-    /// The second halves of the fingerprints, run by run.
     var rests: [UInt32] = []
 
-    /// Where each run begins, and the end of the last.
+    /// The start of each run, and the last end.
     var starts = [UInt32](repeating: 0, count: FingerprintSet.runsOfStretch + 1)
   }
 
-  /// What is not in runs yet; a place without a fingerprint is 0.
+  /// The hash table; 0 is empty.
   private var slots = [UInt64](repeating: 0, count: 1 << 12)
   private var waiting = 0
 
   private var stretches: [Stretch] = []
   private var settled = 0
 
-  /// What makes it unknown in which run a fingerprint is that is not keyed itself.
+  /// Hides the runs of unkeyed fingerprints.
   private let salt: UInt64
 
-  /// The fingerprints that are held as they are at least before they go into runs.
+  /// The fewest members before merging.
   private static let leastOfRuns = 196_608
 
   private static let runsOfStretch = 256
   private static let stretchCount = 256
 
-  /// An empty set.
   package init(salt: UInt64 = 0) { self.salt = salt }
 
-  /// The number of fingerprints in it.
   package var count: Int { settled + waiting }
 
-  /// The bytes that it takes.
   package var memory: Int {
     slots.capacity * 8 + stretches.reduce(0) { $0 + 4 * ($1.rests.capacity + $1.starts.capacity) }
   }
 
   // MARK: Places
 
-  /// The place of a fingerprint in the table, or of the gap where it would be.
+  /// Returns the slot of a fingerprint, or an empty one.
   @inline(__always)
   private func place(_ fingerprint: UInt64) -> Int {
     let mask = slots.count &- 1
@@ -52,7 +47,7 @@ package struct FingerprintSet: Sendable {
     return index
   }
 
-  /// A fingerprint's run, in the first 16 bits, and what is held of it there, in the next 32.
+  /// Returns the run (16 bits) and the stored part (32 bits).
   @inline(__always)
   private func mixed(_ fingerprint: UInt64) -> UInt64 {
     var bits = fingerprint ^ salt
@@ -70,9 +65,7 @@ package struct FingerprintSet: Sendable {
   @inline(__always)
   private static func stretch(_ mixed: UInt64) -> Int { Int(truncatingIfNeeded: mixed &>> 56) }
 
-  /// Whether what is held of a fingerprint is in a run.
-  ///
-  /// They are spread evenly, so that the search begins about where it ends.
+  /// Searches a run, near the expected place of uniform values.
   private static func contains(_ rest: UInt32, _ rests: [UInt32], from start: Int, to end: Int) -> Bool {
     var index = start &+ Int(truncatingIfNeeded: (UInt64(rest) &* UInt64(end &- start)) &>> 32)
     while index > start, rests[index &- 1] >= rest { index &-= 1 }
@@ -89,7 +82,6 @@ package struct FingerprintSet: Sendable {
 
   // MARK: Members
 
-  /// Whether a fingerprint is in it.
   @inline(__always)
   package func contains(_ fingerprint: UInt64) -> Bool {
     let fingerprint = fingerprint == 0 ? 1 : fingerprint
@@ -97,7 +89,7 @@ package struct FingerprintSet: Sendable {
     return settled > 0 && isSettled(fingerprint)
   }
 
-  /// Puts a fingerprint in; whether it was new.
+  /// Inserts a fingerprint; true if new.
   @discardableResult
   package mutating func insert(_ fingerprint: UInt64) -> Bool {
     let fingerprint = fingerprint == 0 ? 1 : fingerprint
@@ -116,7 +108,7 @@ package struct FingerprintSet: Sendable {
     for fingerprint in old where fingerprint != 0 { slots[place(fingerprint)] = fingerprint }
   }
 
-  /// Puts all into runs where there are enough for that, once nothing more comes.
+  /// Merges after the last insertion.
   package mutating func seal() {
     if settled > 0 || waiting > Self.leastOfRuns / 4 {
       settle()
@@ -124,7 +116,6 @@ package struct FingerprintSet: Sendable {
     }
   }
 
-  /// Puts what is in the table into the runs.
   private mutating func settle() {
     guard waiting > 0 else { return }
     var added: [UInt64] = []
@@ -138,7 +129,7 @@ package struct FingerprintSet: Sendable {
     _ = merge(added[...], upTo: .max)
   }
 
-  /// Merges what is in order into the runs; gives how many found no room.
+  /// Merges sorted values; returns those beyond the limit.
   private mutating func merge(_ added: ArraySlice<UInt64>, upTo limit: Int) -> Int {
     if stretches.isEmpty { stretches = [Stretch](repeating: Stretch(), count: Self.stretchCount) }
     var left = 0
@@ -185,14 +176,13 @@ package struct FingerprintSet: Sendable {
     return left
   }
 
-  /// Takes in what is in another set of the same salt, which is empty then, until there are so many; gives how many found no
-  /// room.
+  /// Moves the members of a set with the same salt; returns those beyond the limit.
   @discardableResult
   package mutating func take(_ other: inout FingerprintSet, upTo limit: Int = .max) -> Int64 {
     var left: Int64 = 0
     if other.settled > 0 {
       settle()
-      // Stretch by stretch, and each is given up when it was taken in, so that no more memory is needed than for both.
+      // Freeing merged stretches avoids a third copy.
       for number in other.stretches.indices {
         var taken = Stretch()
         swap(&taken, &other.stretches[number])
@@ -207,7 +197,7 @@ package struct FingerprintSet: Sendable {
     return left
   }
 
-  /// What is in a stretch, as it went into it.
+  /// Restores the values of a stretch.
   private static func mixed(_ stretch: Stretch, _ number: Int) -> [UInt64] {
     var bits: [UInt64] = []
     bits.reserveCapacity(stretch.rests.count)

@@ -1,12 +1,9 @@
-/// The digits of base64 (RFC 4648, section 4) and of hexadecimal numbers, as numbers.
+/// Decodes base64 (RFC 4648, section 4) and hexadecimal digits.
 enum PackedDigits {
-  /// What stands for a character that is no digit.
   static let none: UInt8 = 0xff
 
-  /// What fills up the last digits of base64.
   static let padding = UInt8(ascii: "=")
 
-  /// For each byte the number that it stands for in base64.
   static let base64: [UInt8] = table { byte in
     switch byte {
     case 0x41...0x5a: byte - 0x41
@@ -18,7 +15,6 @@ enum PackedDigits {
     }
   }
 
-  /// For each byte the number that it stands for as a hexadecimal digit of either case.
   static let hexadecimal: [UInt8] = table { byte in
     switch byte {
     case 0x30...0x39: byte - 0x30
@@ -28,28 +24,24 @@ enum PackedDigits {
     }
   }
 
-  /// What characters that are no digits have in ``kinds``.
   static let otherMark: UInt8 = 0x80
 
-  /// What hexadecimal digits have in ``kinds``.
   static let hexadecimalMark: UInt8 = 0x40
 
-  /// For each byte, in the lower six bits, the number that it stands for in base64, and the mark of what it is.
+  /// By byte: the base64 value in six bits, and the mark.
   static let kinds: [UInt8] = (0...255).map {
     base64[$0] == none ? otherMark : hexadecimal[$0] == none ? base64[$0] : base64[$0] | hexadecimalMark
   }
 
   private static func table(_ number: (UInt8) -> UInt8) -> [UInt8] { (0...255).map { number(UInt8($0)) } }
 
-  /// Four of the six bytes that eight digits of base64 stand for, the first one lowest.
-  ///
-  /// - Parameter bits: the 48 bits of the digits, those of the last one lowest.
+  /// Returns four of the six bytes of base64 digits, the first lowest.
   @inline(__always)
   static func start(_ bits: UInt64, skipping skipped: Int) -> UInt64 {
     UInt64(UInt32(truncatingIfNeeded: bits &>> UInt64(16 &- 8 &* skipped)).byteSwapped)
   }
 
-  /// The 48 bits that eight digits of base64 stand for, those of the last one lowest.
+  /// Returns the 48 bits of eight base64 digits, the last lowest.
   @inline(__always)
   static func base64(_ bytes: Span<UInt8>, at start: Int) -> UInt64 {
     let kinds = kinds.span
@@ -58,18 +50,16 @@ enum PackedDigits {
     return word
   }
 
-  /// The four bytes that eight hexadecimal digits stand for, the first one lowest.
+  /// Returns the four bytes of eight hexadecimal digits, the first lowest.
   static func hexadecimalStart(_ bytes: Span<UInt8>, at start: Int) -> UInt64 {
     var word: UInt32 = 0
     for index in start..<(start + 8) { word = word << 4 | UInt32(hexadecimal[Int(bytes[index])]) }
     return UInt64(word.byteSwapped)
   }
 
-  /// Decodes digits, up to the first character that is none; gives the number of bytes.
+  /// Decodes digits, and returns the number of bytes.
   ///
-  /// - Parameters:
-  ///   - bits: the bits of a digit: 6 for base64, 4 for hexadecimal.
-  ///   - count: how many bytes are wanted at most; there is room for as many.
+  /// - Parameter bits: the bits per digit: 6 for base64, 4 for hexadecimal.
   static func decode(
     _ bytes: Span<UInt8>, from start: Int, before end: Int, bits: Int, count: Int, into result: inout MutableSpan<UInt8>
   ) -> Int {

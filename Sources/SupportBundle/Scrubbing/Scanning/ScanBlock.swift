@@ -1,18 +1,16 @@
-/// Sifts a stretch of bytes for places at which a value may begin.
+/// Filters the places where a value may begin.
 ///
-/// Each filter is asked about all places that the one before let through, and nothing is decided between two questions: the
-/// answers then come from memory many at a time, where one after the other takes ten times as long.
+/// Each filter handles all remaining places without branches, so that memory accesses overlap: ten times faster than
+/// one place at a time.
 struct ScanBlock {
-  /// The most places that are sifted at once.
   static let length = 1024
 
-  /// Fewer places are better looked at one by one.
+  /// Below this, single checks are faster.
   static let worthwhile = 96
 
-  /// The places that are left, in order.
   private(set) var places: [UInt32] = []
 
-  // For each place that is left after the first filters: the place, and the eight bytes from there.
+  // Each remaining place, and the eight bytes there.
   private var plain: [UInt32] = []
   private var words: [UInt64] = []
 
@@ -21,7 +19,6 @@ struct ScanBlock {
   private var short: [UInt32] = []
   private var left: [UInt32] = []
 
-  // Which bytes are digits of base64, and which hexadecimal ones, as bits.
   private var digits: [UInt64] = []
   private var hexadecimalDigits: [UInt64] = []
   private var padding: [UInt64] = []
@@ -39,10 +36,10 @@ struct ScanBlock {
     padding = digits
   }
 
-  /// Finds the places of a range, of no more than ``length`` bytes, at which a value may begin that ends before `end`.
+  /// Finds the places where a value ending before `end` may begin.
   mutating func sift(_ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues) {
     prepare()
-    // The last places, behind which there are no eight bytes, are all left.
+    // Places near the end all pass.
     let whole = range.lowerBound..<max(range.lowerBound, min(range.upperBound, end &- 7))
     let counts = Self.first(bytes, whole, values, &plain, &words, &wide)
     var count = Self.plainOnes(counts.plain, plain, words, values, &long, &short, &left)
@@ -54,7 +51,7 @@ struct ScanBlock {
     for place in whole.upperBound..<range.upperBound { places.append(UInt32(truncatingIfNeeded: place)) }
   }
 
-  // Buffers are handed over one by one in what follows: as parts of a whole they would be looked up anew for every byte.
+  // Buffers are passed singly: as members they would be looked up for every byte.
 
   private static func first(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ values: WatchedValues, _ plainBuffer: inout [UInt32],
@@ -66,7 +63,7 @@ struct ScanBlock {
     var words = wordBuffer.mutableSpan
     var wide = wideBuffer.mutableSpan
     var (plainCount, wideCount) = (0, 0)
-    // The eight bytes from `index` on, the first one lowest.
+    // The eight bytes, the first lowest.
     var word = WatchedValues.word(bytes, range.lowerBound, 7) &<< 8
     for index in range {
       word = word &>> 8 | UInt64(bytes[index &+ 7]) &<< 56
@@ -80,7 +77,6 @@ struct ScanBlock {
     return (plainCount, wideCount)
   }
 
-  /// Asks the large filter of values as they are.
   private static func plainOnes(
     _ count: Int, _ plainBuffer: [UInt32], _ wordBuffer: [UInt64], _ values: WatchedValues,
     _ longBuffer: inout [UInt32], _ shortBuffer: inout [UInt32], _ leftBuffer: inout [UInt32]
@@ -118,7 +114,6 @@ struct ScanBlock {
     return leftCount
   }
 
-  /// Asks the filter of text in UTF-16.
   private mutating func wideOnes(_ count: Int, _ bytes: Span<UInt8>, _ values: WatchedValues, _ start: Int) -> Int {
     var leftCount = start
     for number in 0..<count {
@@ -132,7 +127,7 @@ struct ScanBlock {
     return leftCount
   }
 
-  /// Finds eight digits in a row, and asks whether any of the bytes that they stand for is a value's first.
+  /// Finds eight digits in a row that may encode a value.
   private mutating func packedOnes(
     _ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues, _ start: Int
   ) -> Int {
@@ -156,7 +151,7 @@ struct ScanBlock {
     }
     var leftCount = start
     for number in 0..<count {
-      // Eight digits of which the last one or two are missing end with padding.
+      // One or two may be padding.
       var padded = padding[number] &>> 7 | padding[number &+ 1] &<< 57
       while padded != 0 {
         let place = range.lowerBound &+ number &<< 6 &+ padded.trailingZeroBitCount
@@ -188,7 +183,7 @@ struct ScanBlock {
     return leftCount
   }
 
-  /// The bits at which eight in a row begin, which may go on in the next word.
+  /// Returns the bits where eight in a row begin.
   @inline(__always)
   private static func runs(_ word: UInt64, _ next: UInt64) -> UInt64 {
     let two = word & (word &>> 1 | next &<< 63)
@@ -199,21 +194,19 @@ struct ScanBlock {
   }
 }
 
-/// A Bloom filter of the first four bytes of values, those of ASCII characters apart: text is then not mistaken for the many
-/// numbers and identifiers that begin with any bytes.
+/// A Bloom filter of values' first four bytes, separate for ASCII text, so that text does not match the many numbers
+/// and identifiers.
 ///
-/// It is small enough to stay near the processor, as it is asked about every byte.
+/// It fits in the processor cache, as every byte is tested.
 struct StartFilter: Sendable {
   private static let textBits: UInt64 = 16
   private static let otherBits: UInt64 = 17
 
-  /// The words of the part for text, then those of the other one.
+  /// The words for text, then the others.
   private(set) var words = [UInt64](repeating: 0, count: 1 << textBits + 1 << otherBits)
 
-  /// The bytes that it takes.
   var memory: Int { words.count * 8 }
 
-  /// The word and the bits of it for four bytes, given as a number.
   @inline(__always)
   private static func place(_ start: UInt64) -> (word: Int, pattern: UInt64) {
     let hash = (start ^ start &>> 29) &* 0x9e37_79b9_7f4a_7c15
@@ -222,44 +215,37 @@ struct StartFilter: Sendable {
     return (Int(truncatingIfNeeded: word), 1 &<< (hash & 63) | 1 &<< (hash &>> 6 & 63))
   }
 
-  /// Puts in the first four bytes of a value.
   mutating func insert(_ start: UInt64) {
     let place = Self.place(start)
     words[place.word] |= place.pattern
   }
 
-  /// Whether a value may begin with four bytes; false is certain.
+  /// Whether a value may begin so; false is certain.
   @inline(__always)
   func mayContain(_ start: UInt64) -> Bool { Self.mayContain(start, words.span) != 0 }
 
-  /// 1 where a value of the filter of these words may begin with four bytes, else 0.
   @inline(__always)
   static func mayContain(_ start: UInt64, _ words: Span<UInt64>) -> Int {
     let place = place(start)
     return words[place.word] & place.pattern == place.pattern ? 1 : 0
   }
 
-  /// Puts in what is in another filter.
   mutating func add(_ other: StartFilter) {
     for index in words.indices { words[index] |= other.words[index] }
   }
 }
 
-/// A Bloom filter of 64-bit words: two bits of one word for each member, so that one look at memory tells of nearly
-/// everything that is no member.
+/// A Bloom filter with two bits in one word per member: one memory access excludes most keys.
 struct BlockFilter: Sendable {
   private(set) var words: [UInt64]
   let shift: UInt64
 
-  /// A filter.
-  ///
   /// - Parameter bits: the number of words as a power of two.
   init(bits: Int) {
     words = [UInt64](repeating: 0, count: 1 << bits)
     shift = UInt64(64 - bits)
   }
 
-  /// The bytes that it takes.
   var memory: Int { words.count * 8 }
 
   @inline(__always)
@@ -273,11 +259,11 @@ struct BlockFilter: Sendable {
     words[Int(truncatingIfNeeded: hash &>> shift)] |= Self.pattern(hash)
   }
 
-  /// Whether a key may be in it; false is certain.
+  /// Whether a key may be a member; false is certain.
   @inline(__always)
   func mayContain(_ key: UInt64) -> Bool { Self.mayContain(key, words.span, shift) != 0 }
 
-  /// 1 where a key may be in the filter of these words, else 0: a number, so that nothing has to be guessed in a loop.
+  /// Returns 1 or 0, for loops without branches.
   @inline(__always)
   static func mayContain(_ key: UInt64, _ words: Span<UInt64>, _ shift: UInt64) -> Int {
     let hash = mixed(key)
@@ -285,7 +271,6 @@ struct BlockFilter: Sendable {
     return words[Int(truncatingIfNeeded: hash &>> shift)] & pattern == pattern ? 1 : 0
   }
 
-  /// Puts in what is in another filter of the same size.
   mutating func add(_ other: BlockFilter) {
     for index in words.indices where index < other.words.count { words[index] |= other.words[index] }
   }

@@ -2,43 +2,43 @@ internal import Dispatch
 public import Platform
 public import SystemPackage
 
-/// Looks for a store's original values in files: as they are, in UTF-16 of either order, in base64 and in hexadecimal digits,
-/// and all of that in what a gzip file unpacks to.
+/// Searches files for a store's original values: plain, in UTF-16 of either order, base64 and hexadecimal, also within
+/// gzip files.
 ///
-/// It holds fingerprints of the values under a secret key; what it finds it gives by place and count alone. Numbers are
-/// looked for as decimal digits, and in the form that SQLite's records give them where that has six bytes or more: three or
-/// four bytes are found by chance in any file, so that those are compared field by field while a store is written.
+/// It holds keyed fingerprints and reports only places and counts. Numbers are sought as decimal digits, and in record
+/// form if that has six bytes or more: three or four bytes match by chance in any file, so they are compared field by
+/// field during writing.
 public struct ValueScanner: Sendable {
-  /// A place where an original value was found.
+  /// The place of an original value.
   public struct Place: Sendable, Hashable, Codable {
     /// The file.
     public var file: PathText
 
-    /// The offset of its first byte: in the file, or in what it unpacks to.
+    /// The offset in the file or its unpacked content.
     public var offset: Int64
 
-    /// The bytes of it that were compared.
+    /// The length of the compared bytes.
     public var length: Int
   }
 
-  /// What was found.
+  /// The result of a scan.
   public struct Findings: Sendable, Hashable, Codable {
-    /// How many places there are in all.
+    /// The number of places.
     public var count = 0
 
-    /// The first hundred.
+    /// The first hundred places.
     public var places: [Place] = []
 
-    /// The bytes that were looked through, unpacked ones included.
+    /// The scanned bytes, including unpacked ones.
     public var bytes: Int64 = 0
 
-    /// Nothing yet.
+    /// Creates an empty result.
     public init() {}
 
-    /// Whether nothing was found.
+    /// Whether the scan found no value.
     public var isEmpty: Bool { count == 0 }
 
-    /// Adds what was found elsewhere.
+    /// Adds other findings.
     public mutating func add(_ other: Findings) {
       count += other.count
       bytes += other.bytes
@@ -50,14 +50,14 @@ public struct ValueScanner: Sendable {
 
   private static let pieceLength = 1 << 18
 
-  /// Looks through a file.
+  /// Scans a file.
   ///
-  /// - Throws: `ScrubbingError` where it cannot be read.
+  /// - Throws: `ScrubbingError` if unreadable.
   public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(ScrubbingError) -> Findings {
     try scan(path, in: fileSystem, allowing: [:])
   }
 
-  /// Looks through a file in which some values may be found at some places.
+  /// Scans a file, allowing some values at some places.
   func scan(
     _ path: FilePath, in fileSystem: FileSystem, allowing places: [Int64: UInt64]
   ) throws(ScrubbingError) -> Findings {
@@ -69,7 +69,6 @@ public struct ValueScanner: Sendable {
     } catch {
       throw ScrubbingError(error)
     }
-    // Large files are looked through from the beginning and from the middle at once.
     let middle = file.count < 16 << 20 ? file.count : file.count / 2
     try Pair.run { () throws(ScrubbingError) in
       try scan(file, 0..<middle, path, places, parts[0])
@@ -84,7 +83,7 @@ public struct ValueScanner: Sendable {
     var findings = Findings()
   }
 
-  /// Looks through bytes in memory.
+  /// Scans bytes in memory.
   public func scan(_ bytes: [UInt8], named name: FilePath) -> Findings {
     var findings = Findings()
     var window = ScanWindow()
@@ -93,7 +92,7 @@ public struct ValueScanner: Sendable {
     return findings
   }
 
-  /// Looks through a part of a file; what begins in it may end behind it.
+  /// Scans part of a file; matches may end after it.
   private func scan(
     _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ places: [Int64: UInt64], _ part: Part
   ) throws(ScrubbingError) {
@@ -121,9 +120,8 @@ public struct ValueScanner: Sendable {
     }
   }
 
-  /// Looks through what a file unpacks to, as far as it can be unpacked.
   private func scanPacked(_ file: ReadableFile, _ path: FilePath, _ findings: inout Findings) throws(FileError) {
-    // Its size is the file's own affair, as nothing is kept; DEFLATE itself can do no more than 1,032 to 1.
+    // No output is kept; DEFLATE reaches at most 1,032 to 1.
     let limits = UnpackingLimits(bytes: .max, ratio: 1100, entries: 1)
     var reader: GzipReader
     do throws(ArchiveError) {
@@ -144,7 +142,7 @@ public struct ValueScanner: Sendable {
           search(unpacked, in: path, &findings)
         }
       } catch {
-        // What cannot be unpacked was looked through as it is; other programs cannot unpack it either.
+        // The packed bytes were scanned.
         return
       }
     }
@@ -161,7 +159,7 @@ public struct ValueScanner: Sendable {
     while let hit = watched.firstHit(span, from: offset, before: span.count, using: &block) {
       offset = hit.range.lowerBound + 1
       if watched.isCommon(hit) { continue }
-      // What ends within the part that was seen before was found before.
+      // Found in the previous part.
       guard hit.range.upperBound > window.seen else { continue }
       let place = base + window.offset + Int64(hit.range.lowerBound)
       if places[place] == hit.key { continue }
@@ -173,17 +171,15 @@ public struct ValueScanner: Sendable {
   }
 }
 
-/// Pieces of a stream, each with the end of the one before, so that nothing that lies across two is missed.
+/// Pieces of a stream that overlap, to find matches across both.
 struct ScanWindow {
   private(set) var bytes: [UInt8] = []
 
-  /// How many bytes at the beginning were there before.
+  /// The bytes repeated from the previous piece.
   private(set) var seen = 0
 
-  /// The offset of the first byte.
   private(set) var offset: Int64 = 0
 
-  /// Goes on to the next piece.
   mutating func append(_ piece: ArraySlice<UInt8>) {
     let keep = min(bytes.count, 2 * WatchedValues.longestForm)
     offset += Int64(bytes.count - keep)
@@ -193,16 +189,14 @@ struct ScanWindow {
   }
 }
 
-/// Does two pieces of work that have nothing in common, each on a thread of its own.
+/// Runs two independent tasks concurrently.
 ///
-/// The only place of this module where the compiler is told so rather than that it finds out: neither may change what the
-/// other one reads.
+/// The module's only unchecked concurrency: neither may change data that the other reads.
 enum Pair {
   @safe private struct Work: @unchecked Sendable {
     let run: () throws(ScrubbingError) -> Void
   }
 
-  /// Runs both, and throws the error of one that failed.
   static func run(
     _ first: () throws(ScrubbingError) -> Void, _ second: () throws(ScrubbingError) -> Void
   ) throws(ScrubbingError) {

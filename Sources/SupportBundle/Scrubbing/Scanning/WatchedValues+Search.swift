@@ -1,26 +1,20 @@
 internal import SQLiteFormat
 
 extension WatchedValues {
-  /// A value that was found.
   struct Hit {
-    /// Where it is, in whatever form.
     var range: Range<Int>
 
-    /// What tells it from other values.
     var key: UInt64
   }
 
-  /// The first value that begins in a range and ends in it, exempt ones left out: as it is, in UTF-16 of either order and at
-  /// any place, in base64 or in hexadecimal digits.
+  /// Returns the first unexempted value: plain, in UTF-16 of any order and alignment, base64 or hexadecimal.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before limit: Int) -> Hit? {
     var block = ScanBlock()
     return firstHit(bytes, from: start, before: limit, using: &block)
   }
 
-  /// The same, with buffers that were used before.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before limit: Int, using block: inout ScanBlock) -> Hit? {
     let end = min(limit, bytes.count)
-    // No value has fewer than four bytes.
     let stop = end &- 3
     guard stop &- start > ScanBlock.worthwhile else {
       var index = start
@@ -59,8 +53,7 @@ extension WatchedValues {
     return packedHit(bytes, at: index, before: end) ?? paddedHit(bytes, at: index, before: end)
   }
 
-  /// A value of four or five bytes in base64 that stands by itself, as its padding shows: as few digits within longer runs
-  /// would be found by chance.
+  /// Finds a value of four or five bytes with base64 padding; without, it would match by chance.
   private func paddedHit(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> Hit? {
     guard index &+ 8 <= end, bytes[index &+ 7] == PackedDigits.padding else { return nil }
     let table = PackedDigits.kinds
@@ -76,7 +69,7 @@ extension WatchedValues {
     return shortValues.contains(key) && !exempt.contains(key) ? Hit(range: index..<(index &+ 8), key: key) : nil
   }
 
-  /// Four units with their bytes in the other order.
+  /// Swaps the bytes of four units.
   @inline(__always)
   static func swappedUnits(_ word: UInt64) -> UInt64 {
     (word & 0x00ff_00ff_00ff_00ff) << 8 | (word & 0xff00_ff00_ff00_ff00) >> 8
@@ -119,10 +112,9 @@ extension WatchedValues {
     return nil
   }
 
-  /// A value that begins at a place in UTF-16.
   @inline(never)
   private func wideHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ encoding: TextEncoding) -> Hit? {
-    // The characters, and where each of their bytes came from.
+    // The characters and their offsets.
     var text: [UInt8] = []
     var ends: [Int] = []
     var index = offset
@@ -137,8 +129,7 @@ extension WatchedValues {
     return Hit(range: offset..<ends[hit.range.upperBound &- 1], key: hit.key)
   }
 
-  /// A value that begins at a place in digits: with one of the first three bytes that eight of base64 stand for, or with the
-  /// first of hexadecimal ones.
+  /// Finds a value in base64, from each of three first bytes, or hexadecimal digits.
   private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Hit? {
     guard offset &+ 8 <= end else { return nil }
     let table = PackedDigits.kinds
@@ -161,7 +152,7 @@ extension WatchedValues {
   private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, bits: Int, skipping: Int) -> Hit? {
     var text = [UInt8](repeating: 0, count: 32)
     var span = text.mutableSpan
-    // Enough for the filters; only what passes those is worth the rest.
+    // Decode enough for the filters first.
     var count = PackedDigits.decode(bytes, from: offset, before: end, bits: bits, count: skipping &+ 8, into: &span)
     let shortest = bits == 6 ? Self.shortestInBase64 : 4
     let rest = count &- skipping
@@ -180,7 +171,6 @@ extension WatchedValues {
     return Hit(range: low..<min(end, high), key: hit.key)
   }
 
-  /// The value that begins at a place of unpacked bytes, of at least so many bytes.
   private func hit(in bytes: Span<UInt8>, from offset: Int, before end: Int, shortest: Int) -> Hit? {
     let rest = end &- offset
     guard rest >= shortest else { return nil }

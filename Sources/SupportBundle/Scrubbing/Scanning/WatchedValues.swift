@@ -1,67 +1,58 @@
 import SQLiteFormat
 
-/// What must not be found any more: fingerprints of a store's values under a key, in bounded memory.
+/// The values that must not appear in the output, as keyed fingerprints in bounded memory.
 ///
-/// A value is watched by its first 24 bytes at most, a long one also by 24 bytes from every 512th on, text in UTF-8. Values of
-/// fewer than four bytes are not watched.
+/// Watched are the first 24 bytes, and 24 bytes every 512 of long values; text as UTF-8. Values under four bytes are
+/// not watched.
 struct WatchedValues: Sendable {
-  /// The longest beginning of a value that is compared.
   static let longest = 24
 
-  /// The most bytes that such a beginning takes in any form: as UTF-16, in base64 or as hexadecimal digits.
+  /// The longest encoded form of ``longest`` bytes.
   static let longestForm = 2 * longest + 4
 
-  /// From one piece of a long value that is compared to the next.
   static let pieceDistance = 512
 
-  /// How many values are watched at most: one for each 64 bytes of a large store, which is more than stores have; what is beyond that is
-  /// counted.
+  /// One value per 64 bytes of a large store, more than stores have; the rest are counted.
   let limit: Int
 
-  /// Values of fewer bytes are not looked for in base64: as little as that is found by chance.
+  /// Shorter values match by chance in base64.
   static let shortestInBase64 = 6
 
   let function: KeyedFunction
   private let bytes: Int64
 
-  /// The fingerprints of the values of eight bytes and more.
+  /// The values of eight bytes and more.
   private(set) var values = FingerprintSet()
 
-  /// The values of four to seven bytes as they are, the length in the highest byte.
+  /// The values of four to seven bytes, with the length in the high byte.
   private(set) var shortValues: FingerprintSet
 
-  /// How many of them are digits alone, by their length.
   private var digitCounts = [Int](repeating: 0, count: 8)
 
-  /// Values that may be found.
+  /// The values that may appear.
   private(set) var exempt = FingerprintSet()
 
   private var numbers = FingerprintSet()
 
-  // What nearly all places are dismissed by: the first four bytes of all values, and then the first eight of long ones and short
-  // ones as a whole, in a filter that grows with the store, since one that is full dismisses nothing. For text in UTF-16 it is
-  // the first unit, in either order, then the first four.
+  // The filters: the first four bytes of all values, then eight of long ones and whole short ones. The second grows
+  // with the store, since a full filter excludes little. For UTF-16, the first unit in either order, then four.
   private(set) var units = [UInt64](repeating: 0, count: 1024)
   private(set) var starts = StartFilter()
   private(set) var shortStarts = BlockFilter(bits: 14)
   private(set) var members: BlockFilter
   private(set) var wideStarts = BlockFilter(bits: 15)
 
-  /// For a hash of the first eight bytes the lengths that such values have, from 8 to 24, as bits; and whether they may be a number
-  /// of eight bytes.
+  /// By hash of the first eight bytes: the lengths 8 to 24 as bits, and whether they may be a number.
   private(set) var lengths: [UInt32]
   private let lengthShift: UInt64
 
-  /// The values that found no room.
   private(set) var unwatched: Int64 = 0
 
-  /// Nothing to watch for yet.
-  ///
-  /// - Parameter bytes: the size of the store, by which there is room for its values.
+  /// - Parameter bytes: the store size, for the capacity.
   init(_ function: KeyedFunction, bytes: Int64) {
     self.function = function
     self.bytes = bytes
-    // A value for each 64 bytes is many; sixteen bits of the filter for each dismiss all but a few in a hundred.
+    // Sixteen filter bits per value exclude all but a few percent.
     limit = Int(max(6_000_000, min(48_000_000, bytes / 64)))
     let bits = max(18, min(21, Int64.bitWidth - (bytes / 1024).leadingZeroBitCount))
     shortValues = FingerprintSet(salt: function(0x7361_6c74, 0))
@@ -70,16 +61,12 @@ struct WatchedValues: Sendable {
     lengthShift = UInt64(63 - bits)
   }
 
-  /// Nothing to watch for yet, in the same store.
   init(like other: WatchedValues) { self.init(other.function, bytes: other.bytes) }
 
-  /// The number of different values that are watched.
   var count: Int { values.count + shortValues.count + numbers.count }
 
-  /// The number of values that are exempt.
   var exemptCount: Int { exempt.count }
 
-  /// The bytes that it takes.
   var memory: Int {
     values.memory + shortValues.memory + exempt.memory + numbers.memory + shortStarts.memory + members.memory
       + starts.memory + wideStarts.memory + lengths.count * 4
@@ -87,9 +74,7 @@ struct WatchedValues: Sendable {
 
   // MARK: Values
 
-  /// Watches for a value, given as bytes.
-  ///
-  /// - Parameter isText: whether it is text in UTF-8, which is looked for as UTF-16 too.
+  /// - Parameter isText: whether it is UTF-8 text, also sought as UTF-16.
   mutating func insert(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool) {
     guard range.count >= 4 else { return }
     let length = min(range.count, Self.longest)
@@ -115,7 +100,6 @@ struct WatchedValues: Sendable {
     if isText { insertWide(bytes, range) }
   }
 
-  /// Notes the first four units of a text in UTF-16.
   private mutating func insertWide(_ bytes: Span<UInt8>, _ range: Range<Int>) {
     var first: UInt64 = 0
     var count: UInt64 = 0
@@ -142,7 +126,6 @@ struct WatchedValues: Sendable {
     }
   }
 
-  /// Watches for what another one of the same store watched for, which is empty then.
   mutating func take(_ other: inout WatchedValues) {
     unwatched += other.unwatched + values.take(&other.values, upTo: limit)
     unwatched += numbers.take(&other.numbers, upTo: limit / 2)
@@ -157,19 +140,15 @@ struct WatchedValues: Sendable {
     wideStarts.add(other.wideStarts)
   }
 
-  /// Takes as little memory as goes, once all values are known.
+  /// Minimizes memory after the last insertion.
   mutating func seal() {
     values.seal()
     shortValues.seal()
     numbers.seal()
   }
 
-  /// The bit of ``lengths`` that stands for a number of eight bytes.
   static let numberMark: UInt32 = 1 << 31
 
-  /// Watches for the eight bytes of a number that is watched for; the number itself tells whether they are found.
-  ///
-  /// - Parameter bits: the bytes as an integer.
   mutating func insert(bytesOfNumber bits: UInt64) {
     let word = bits.byteSwapped
     members.insert(word)
@@ -177,7 +156,7 @@ struct WatchedValues: Sendable {
     starts.insert(word & 0xffff_ffff)
   }
 
-  /// Whether eight bytes, the first one lowest, are those of a number that is watched for, as an integer or as a real.
+  /// Whether eight bytes, the first lowest, are a watched number.
   func isNumber(_ word: UInt64) -> Bool {
     let bits = word.byteSwapped
     guard Self.isTelling(word) else { return false }
@@ -186,7 +165,7 @@ struct WatchedValues: Sendable {
     return real.isFinite && contains(number: Pseudonyms.bits(of: real))
   }
 
-  /// Whether of eight bytes four are not ones that structure is full of.
+  /// Whether four bytes are uncommon in structure.
   private static func isTelling(_ word: UInt64) -> Bool {
     var count = 0
     for shift in stride(from: UInt64(0), to: 64, by: 8) {
@@ -196,7 +175,7 @@ struct WatchedValues: Sendable {
     return count >= 4
   }
 
-  /// Watches for a number of more than six digits; whether it is new.
+  /// Watches a number of more than six digits; true if new.
   @discardableResult
   mutating func insert(number bits: UInt64) -> Bool {
     guard numbers.count < limit / 2 else {
@@ -206,15 +185,11 @@ struct WatchedValues: Sendable {
     return numbers.insert(function(bits, 0x6e75_6d62))
   }
 
-  /// Whether a number is one of the store's.
   func contains(number bits: UInt64) -> Bool { numbers.contains(function(bits, 0x6e75_6d62)) }
 
-  // MARK: What values are told by
+  // MARK: Keys
 
-  /// Whether a short value is of so many that they are found in any digits, where finding one tells nothing: postcodes among
-  /// the digits of telephone numbers.
-  ///
-  /// - Parameter hit: what was found.
+  /// Whether short digits match too often to be significant, such as postcodes within telephone numbers.
   func isCommon(_ hit: Hit) -> Bool {
     let length = Int(hit.key >> 56)
     guard (4...7).contains(length), Self.isDigits(hit.key, length) else { return false }
@@ -223,7 +198,7 @@ struct WatchedValues: Sendable {
     return digitCounts[length] > possible / Self.sparseness
   }
 
-  /// How many texts of as many digits there are for each that is watched for, at least.
+  /// The least ratio of possible to watched digits.
   private static let sparseness = 1000
 
   private static func isDigits(_ word: UInt64, _ length: Int) -> Bool {
@@ -235,19 +210,18 @@ struct WatchedValues: Sendable {
     function(bytes, offset..<(offset &+ length), tweak: UInt64(length))
   }
 
-  /// A value of up to seven bytes, and its length in the highest byte.
+  /// Packs up to seven bytes, with the length in the high byte.
   @inline(__always)
   static func shortKey(_ word: UInt64, _ length: Int) -> UInt64 {
     word & (1 &<< UInt64(8 &* length) &- 1) | UInt64(length) &<< 56
   }
 
-  /// Where the lengths of values are that begin with eight bytes.
   @inline(__always)
   func place(_ word: UInt64) -> Int {
     Int(truncatingIfNeeded: ((word ^ word >> 31) &* 0xd6e8_feb8_6659_fd93) >> lengthShift)
   }
 
-  /// Up to eight bytes, the first one lowest.
+  /// Returns up to eight bytes, the first lowest.
   @inline(__always)
   static func word(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {
     var word: UInt64 = 0
@@ -257,7 +231,7 @@ struct WatchedValues: Sendable {
 
   // MARK: Exemptions
 
-  /// Exempts every value that is found in the bytes; returns how many were not exempt before.
+  /// Exempts every value in the bytes; returns the number of new ones.
   @discardableResult
   mutating func exemptAll(in bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
     var offset = range.lowerBound
@@ -269,9 +243,7 @@ struct WatchedValues: Sendable {
     return exempt.count - before
   }
 
-  /// Exempts the value of a hit.
   mutating func exempt(_ hit: Hit) { exempt.insert(hit.key) }
 
-  /// Exempts what another copy of these values exempts.
   mutating func takeExemptions(of other: inout WatchedValues) { exempt.take(&other.exempt) }
 }

@@ -1,13 +1,12 @@
 internal import SQLiteFormat
 
-/// What a blob is by its first bytes, and which of them tell nothing of its content.
+/// Recognizes blobs by first bytes that reveal no content.
 enum BlobForm {
-  /// The most bytes that stay.
   static let longestPrefix = 8
 
-  /// How many bytes at the beginning stay: a signature, Core Data's mark for values in files.
+  /// Returns the leading bytes to keep: a signature, Core Data's mark of external values.
   ///
-  /// - Parameter keepsSignature: false where only the mark stays.
+  /// - Parameter keepsSignature: whether more than the mark stays.
   static func keptPrefix(_ bytes: Span<UInt8>, _ range: Range<Int>, keepsSignature: Bool = true) -> Int {
     let start = range.lowerBound
     guard range.count >= longestPrefix else { return 0 }
@@ -21,19 +20,17 @@ enum BlobForm {
     }
   }
 
-  /// Whether a blob is a reference to a file: 2, a UUID of 36 characters, a zero (how Core Data keeps large values).
+  /// Whether a blob is Core Data's reference to a file: 2, a UUID of 36 characters, a zero.
   static func isReference(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     range.count == 38 && bytes[range.lowerBound] == 2 && bytes[range.upperBound - 1] == 0
       && isIdentifierText(bytes, (range.lowerBound + 1)..<(range.upperBound - 1))
   }
 
-  /// Whether bytes are a UUID as text: 36 hexadecimal digits and hyphens.
   static func isIdentifierText(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding = .utf8
   ) -> Bool {
     let unit = encoding == .utf8 ? 1 : 2
     guard range.count == 36 * unit else { return false }
-    // Where in a unit the lower half is.
     let low = encoding == .utf16BigEndian ? 1 : 0
     for index in 0..<36 {
       let place = range.lowerBound + index * unit
@@ -51,7 +48,7 @@ enum BlobForm {
     return true
   }
 
-  /// Whether 16 bytes are a UUID: of a known version and the usual variant.
+  /// Whether bytes are a UUID of a known version and the usual variant.
   static func isIdentifier(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count == 16 else { return false }
     let version = bytes[range.lowerBound + 6] >> 4

@@ -1,22 +1,20 @@
 internal import Platform
 import SQLiteFormat
 
-/// Replaces what apps put into the metadata of a store, in place, and leaves Core Data's own entries, but for the store's
-/// identifier.
+/// Replaces an app's entries and the store identifier in a store's metadata; Core Data's other entries stay.
 ///
-/// Only binary property lists are understood; any other form stays as it is, but for identifiers, where it has no entry of an
-/// app's, and becomes noise where it has or cannot be read.
+/// Only binary property lists are parsed. Other forms become noise if unreadable or with an app's entries; otherwise
+/// only identifiers are replaced.
 enum MetadataScrub {
   private static let limit = 1 << 20
 
-  /// A value of an app's.
   struct Place {
     var kind: Kind
 
     var range: Range<Int>
   }
 
-  /// The kinds of values that are replaced, by the first half of the byte before them.
+  /// The kinds, by the high half of their marker.
   enum Kind: UInt8 {
     case integer = 0x10
     case real = 0x20
@@ -25,11 +23,10 @@ enum MetadataScrub {
     case ascii = 0x50
     case wide = 0x60
 
-    /// An identifier of 36 characters of ASCII; no kind of property lists.
+    /// An identifier in ASCII; not a property list type.
     case identifier = 0
   }
 
-  /// Takes note of an app's values.
   static func note(_ bytes: Span<UInt8>, _ range: Range<Int>, _ pseudonyms: Pseudonyms) {
     for place in places(bytes, range) {
       switch place.kind {
@@ -40,7 +37,7 @@ enum MetadataScrub {
         pseudonyms.watch(utf8: text.span, 0..<text.count)
       case .data: pseudonyms.note(12 + 2 * Int64(place.range.count), bytes, place.range, FieldRule())
       case .integer:
-        // As wide as SQLite stores integers; those of two and one byte have fewer than seven digits.
+        // SQLite's widths; shorter integers have fewer than seven digits.
         if place.range.count >= 4 { pseudonyms.note(place.range.count == 4 ? 4 : 6, bytes, place.range, FieldRule()) }
       case .real, .date:
         if place.range.count == 8 { pseudonyms.note(7, bytes, place.range, FieldRule()) }
@@ -48,7 +45,7 @@ enum MetadataScrub {
     }
   }
 
-  /// Replaces the values of a property list that do not belong to Core Data, and says where they are.
+  /// Replaces an app's values, and returns their ranges.
   static func replace(_ bytes: inout [UInt8], _ range: Range<Int>, _ pseudonyms: Pseudonyms) -> [Range<Int>] {
     let places = places(bytes.span, range)
     for place in places {
@@ -68,7 +65,7 @@ enum MetadataScrub {
       case .real where place.range.count == 8, .date where place.range.count == 8:
         _ = pseudonyms.replaceReal(&bytes, place.range, FieldRule())
       case .integer, .real, .date:
-        // Of other widths, which are rare: sign and magnitude stay.
+        // For rare widths, sign and magnitude stay.
         var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 6))
         let rest = (place.range.lowerBound + min(2, place.range.count))..<place.range.upperBound
         pseudonyms.replaceNoise(&bytes, rest, &stream)
@@ -77,7 +74,7 @@ enum MetadataScrub {
     return places.map(\.range)
   }
 
-  /// The values of an app's; all of it, as data, where it is not understood.
+  /// Finds an app's values, or the whole if unreadable.
   private static func places(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Place] {
     if let list = BinaryList(bytes, range) {
       var places: [Place] = []
@@ -85,7 +82,7 @@ enum MetadataScrub {
     }
     var content: [UInt8] = []
     for index in range { content.append(bytes[index]) }
-    // What cannot be read is not told from what must not stay.
+    // Unreadable lists may hold an app's values.
     if let list = try? PropertyList(content), case .dictionary(let entries) = list, entries.keys.allSatisfy(isCoreData)
     {
       return identifiers(content.span).map {
@@ -95,7 +92,6 @@ enum MetadataScrub {
     return [Place(kind: .data, range: range)]
   }
 
-  /// Where identifiers of 36 characters begin.
   private static func identifiers(_ bytes: Span<UInt8>) -> [Int] {
     var places: [Int] = []
     var index = 0
@@ -118,10 +114,8 @@ enum MetadataScrub {
     "NSPersistentStoreDeferredLightweightMigrationOptionKey",
   ]
 
-  /// Whether an entry is Core Data's own, by its name.
   private static func isCoreData(_ name: String) -> Bool { coreDataNames.contains(name) }
 
-  /// The objects of a binary property list, as far as they are needed.
   private struct BinaryList {
     let range: Range<Int>
     let offsetSize: Int
@@ -154,7 +148,6 @@ enum MetadataScrub {
       return value
     }
 
-    /// The kind of an object, its count and where its content begins.
     func object(_ bytes: Span<UInt8>, _ index: Int) -> (kind: UInt8, count: Int, content: Int)? {
       guard index < count, let place = number(bytes, table + index * offsetSize, offsetSize) else { return nil }
       let offset = range.lowerBound + place
@@ -173,7 +166,7 @@ enum MetadataScrub {
       return (kind, length, content)
     }
 
-    /// Where the content of an object ends, which may be behind the list's end.
+    /// Returns an object's end, possibly after the list's.
     private func end(of object: (kind: UInt8, count: Int, content: Int)) -> Int {
       let length =
         switch object.kind {
@@ -198,12 +191,11 @@ enum MetadataScrub {
       return text
     }
 
-    /// The values below the entries that are an app's; false where the list cannot be read.
     func collect(_ bytes: Span<UInt8>, _ places: inout [Place]) -> Bool {
       guard let root = object(bytes, top), root.kind == 0xd0 else { return false }
       var visited: Set<Int> = []
       var waiting: [Int] = []
-      // What Core Data's own entries share with an app's stays.
+      // Values shared with Core Data's entries stay.
       for isOwn in [true, false] {
         for entry in 0..<root.count {
           guard let key = number(bytes, root.content + entry * referenceSize, referenceSize),
@@ -235,13 +227,13 @@ enum MetadataScrub {
           }
         }
       }
-      // Where an object is in no entry, it is not known whose the others are either.
+      // An orphan object makes the ownership of others uncertain.
       guard visited.union([top]).count == count else { return false }
       places += gaps(bytes).map { Place(kind: .data, range: $0) }
       return true
     }
 
-    /// The ranges between the head and the table of offsets that no object covers, as a damaged one is shorter than it was.
+    /// Returns uncovered ranges, as damaged objects may be too short.
     private func gaps(_ bytes: Span<UInt8>) -> [Range<Int>] {
       var covered: [Range<Int>] = []
       for index in 0..<count {
@@ -263,7 +255,7 @@ enum MetadataScrub {
 }
 
 extension Pseudonyms {
-  /// Replaces ASCII text, whatever the encoding of the database.
+  /// Replaces ASCII, whatever the database's encoding.
   func replaceAscii(_ bytes: inout [UInt8], _ range: Range<Int>) {
     var stream = KeyStream(function, seed: function(bytes.span, range, tweak: 4))
     for index in range {
@@ -276,7 +268,7 @@ extension Pseudonyms {
     }
   }
 
-  /// Replaces big-endian UTF-16, whatever the encoding of the database.
+  /// Replaces big-endian UTF-16, whatever the database's encoding.
   func replaceWide(_ bytes: inout [UInt8], _ range: Range<Int>) {
     var stream = KeyStream(function, seed: function(bytes.span, range, tweak: 5))
     var index = range.lowerBound

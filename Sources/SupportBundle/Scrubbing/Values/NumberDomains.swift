@@ -1,45 +1,39 @@
-/// What is known of the integers of the columns that share their pseudonyms: one column, or those that refer to each other.
+/// The integers of columns that share pseudonyms: one column, or several that refer to each other.
 ///
-/// Integers of more than six digits share theirs in the whole store; what is decided for them here is only whether they stay.
+/// Short integers have up to six digits. Long ones share pseudonyms in the whole store; here it is only decided whether
+/// they stay.
 struct NumberDomains: Sendable {
-  /// The integers of one such group of columns.
   struct Domain: Sendable {
-    /// Why its values stay: the schema or the model says that they are flags, or an expression of the schema names it.
+    /// The reason to keep all values: flags, or use in an expression.
     var fixed: ScrubReport.Staying.Reason?
 
-    /// Whether an index has it, so that its values keep their order.
     var isOrdered = false
 
-    /// Whether it holds the numbers of rows.
+    /// Whether it holds rowids.
     var isKey = false
 
-    /// Whether the schema says so: a primary key, or a reference to one.
+    /// Whether the schema declares a key or reference.
     var isLink = false
 
-    /// How many integers were found, on pages of tables.
     fileprivate(set) var count: Int64 = 0
 
-    /// How many rows were found of which it holds the number.
+    /// The rows numbered by it.
     fileprivate(set) var rows: Int64 = 0
 
     fileprivate var small = ShortNumbers()
 
-    /// The numbers of rows of more than six digits, those that follow each other together.
     fileprivate var long = NumberRuns(limit: OrderedNumbers.limit)
 
-    /// The largest magnitude among those.
     fileprivate(set) var largest: UInt64 = 0
 
-    /// Whether integers of up to six digits stay.
     fileprivate(set) var keepsShort = true
 
-    /// Whether integers of more than six digits stay.
     fileprivate(set) var keepsLong = false
 
     fileprivate var originals: [Int32] = []
     fileprivate var replaced: [Int32] = []
 
-    /// Whether it has no integers but 0 and 1, which have no others of their size.
+    /// Whether it holds only 0 and 1, which have no alternatives.
     fileprivate var isBinary = false
 
     init(fixed: ScrubReport.Staying.Reason? = nil, isOrdered: Bool = false, isKey: Bool = false) {
@@ -49,38 +43,36 @@ struct NumberDomains: Sendable {
     }
   }
 
-  /// The different integers of up to six digits that are held of each at most: all that there are.
+  /// Enough for all short integers.
   private static let limit = 2_000_000
 
-  /// A column of few different values has at most so many.
+  /// The most distinct values of a column with few.
   private static let fewValues = 12
 
-  /// How often each of few values comes at least, on average.
+  /// Their least average frequency.
   private static let frequency: Int64 = 8
 
-  /// How much larger than the number of rows the largest number of one is at most where the software numbered them.
+  /// The largest ratio of rowids to rows if software assigns them.
   private static let sparseness: Int64 = 16
 
   private(set) var domains: [Domain]
 
-  /// The numbers that found no room.
   private(set) var leftOut: Int64 = 0
 
   init(_ domains: [Domain]) { self.domains = domains }
 
-  /// The same groups of columns, and no numbers yet.
   init(like other: NumberDomains) {
     domains = other.domains.map { Domain(fixed: $0.fixed, isOrdered: $0.isOrdered, isKey: $0.isKey) }
   }
 
   // MARK: Notes
 
-  /// Takes note of an integer of up to six digits, also of one below a real.
+  /// Notes a short integer, or the whole part of a real.
   mutating func note(short number: Int64, _ domain: Int, isCopy: Bool) {
     guard domain >= 0 else { return }
     if !isCopy { domains[domain].count += 1 }
     guard !domains[domain].isKey, let number = Int32(exactly: number) else { return }
-    // Without an order it only counts whether there are few.
+    // Unordered groups need only a few.
     if !domains[domain].isOrdered, domains[domain].small.count > Self.fewValues { return }
     guard domains[domain].small.count < Self.limit else {
       if domains[domain].isOrdered, !domains[domain].small.contains(number) { leftOut += 1 }
@@ -89,19 +81,17 @@ struct NumberDomains: Sendable {
     domains[domain].small.insert(number)
   }
 
-  /// Takes note of an integer of more than six digits that leads to a row.
   mutating func note(key number: Int64, _ domain: Int) {
     guard domain >= 0 else { return }
     domains[domain].largest = max(domains[domain].largest, number.magnitude)
     domains[domain].long.insert(number)
   }
 
-  /// Takes note of a row.
   mutating func noteRow(_ domain: Int) {
     if domain >= 0 { domains[domain].rows += 1 }
   }
 
-  /// Adds the notes that were taken elsewhere, of which those of row numbers are given up.
+  /// Merges other notes; rowid counts are dropped.
   mutating func take(_ other: inout NumberDomains) {
     for place in other.domains.indices where place < domains.count {
       domains[place].count += other.domains[place].count
@@ -115,7 +105,7 @@ struct NumberDomains: Sendable {
 
   // MARK: Decisions
 
-  /// Decides what stays, and gives pseudonyms to the integers of up to six digits that keep an order, or are few.
+  /// Decides what stays, and assigns pseudonyms to short integers that are ordered or few.
   mutating func decide(_ function: KeyedFunction) {
     for place in domains.indices {
       let domain = domains[place]
@@ -132,7 +122,6 @@ struct NumberDomains: Sendable {
     }
   }
 
-  /// Gives the integers of a group pseudonyms in their order.
   private mutating func assign(_ place: Int, _ function: KeyedFunction) {
     let originals = domains[place].small.sorted()
     var replaced: [Int32] = []
@@ -154,7 +143,7 @@ struct NumberDomains: Sendable {
     domains[place].replaced = replaced
   }
 
-  /// Gives the few integers of a group each other's place: those of one size in a circle, so that none stays.
+  /// Permutes few integers within each size, so that none stays.
   private mutating func exchange(_ place: Int, _ function: KeyedFunction) {
     let regions = Dictionary(grouping: domains[place].small.sorted()) { NumberRegion.shortRegion(of: Int64($0)) }
     var pairs: [(Int32, Int32)] = []
@@ -173,20 +162,18 @@ struct NumberDomains: Sendable {
 
   // MARK: Answers
 
-  /// Why all integers of up to six digits of a group stay; nil where they do not, or there are none.
+  /// Returns the reason to keep all short integers.
   func staying(_ domain: Int) -> ScrubReport.Staying.Reason? {
     guard domain >= 0, domains[domain].count > 0, !domains[domain].isLink else { return nil }
     if domains[domain].keepsShort { return domains[domain].fixed ?? .key }
     return domains[domain].isBinary ? .flag : nil
   }
 
-  /// Whether an integer of up to six digits stays.
   func keeps(short domain: Int) -> Bool { domain >= 0 && domains[domain].keepsShort }
 
-  /// Whether an integer of more than six digits stays.
   func keeps(long domain: Int) -> Bool { domain >= 0 && domains[domain].keepsLong }
 
-  /// Gives away the row numbers of more than six digits that are replaced, and forgets all of them.
+  /// Returns the replaced long rowids, and clears all.
   mutating func takeReplacedKeys() -> [ClosedRange<Int64>] {
     var keys: [ClosedRange<Int64>] = []
     for place in domains.indices {
@@ -198,7 +185,7 @@ struct NumberDomains: Sendable {
     return keys
   }
 
-  /// The pseudonym of an integer of up to six digits; itself where it stays.
+  /// Returns a short integer's pseudonym, possibly itself.
   func pseudonym(short number: Int64, _ domain: Int, _ function: KeyedFunction) -> Int64 {
     let region = NumberRegion.shortRegion(of: number)
     guard !keeps(short: domain), region.count > 1 else { return number }
@@ -215,33 +202,27 @@ struct NumberDomains: Sendable {
     let seed = UInt64(bitPattern: number) ^ UInt64(bitPattern: Int64(domain)) << 40 ^ 0x73_686f
     var stream = KeyStream(function, seed: seed)
     let other = region.lowerBound + Int64(stream.below64(UInt64(region.count - 1)))
-    // Any but the number itself.
+    // Skip the number itself.
     return other >= number ? other + 1 : other
   }
 }
 
-/// Different whole numbers, those that follow each other together, in the memory that the runs take and not the numbers.
+/// A set of integers, stored as runs.
 ///
-/// What is put in waits until there is enough of it to be worth a merge, so that the numbers of rows that an index holds in
-/// another order than theirs come together too.
+/// Merging in batches lets rowids in index order form runs.
 package struct NumberRuns: Sendable {
-  /// The runs, in order and apart from each other.
   package private(set) var runs: [ClosedRange<Int64>] = []
 
   private var waiting: [ClosedRange<Int64>] = []
 
   private let limit: Int
 
-  /// The numbers that found no room.
   package private(set) var leftOut: Int64 = 0
 
-  /// The runs that wait before they are merged, at the least.
   private static let leastWaiting = 1 << 14
 
-  /// No numbers, and room for so many runs.
   package init(limit: Int) { self.limit = limit }
 
-  /// Puts a number in.
   package mutating func insert(_ number: Int64) {
     if let last = waiting.last {
       if last.contains(number) { return }
@@ -258,7 +239,6 @@ package struct NumberRuns: Sendable {
     waiting.append(run)
   }
 
-  /// Puts in what is in another one, which is empty then.
   package mutating func take(_ other: inout NumberRuns) {
     settle()
     other.settle()
@@ -268,7 +248,6 @@ package struct NumberRuns: Sendable {
     settle()
   }
 
-  /// Merges what waits into the runs.
   package mutating func settle() {
     guard !waiting.isEmpty else { return }
     waiting.sort { $0.lowerBound < $1.lowerBound }
@@ -290,15 +269,13 @@ package struct NumberRuns: Sendable {
   }
 }
 
-/// Different integers of up to six digits: a few as they are, more as one bit for each that there can be.
+/// A set of integers of up to six digits: an array if few, otherwise bits.
 package struct ShortNumbers: Sendable {
   private var few: [Int32] = []
   private var bits: [UInt64] = []
 
-  /// None.
   package init() {}
 
-  /// How many there are.
   package private(set) var count = 0
 
   private static let mostFew = 64
@@ -309,7 +286,6 @@ package struct ShortNumbers: Sendable {
     return (place >> 6, 1 << UInt64(place & 63))
   }
 
-  /// Whether a number is among them.
   package func contains(_ number: Int32) -> Bool {
     guard !bits.isEmpty else { return few.contains(number) }
     guard abs(Int64(number)) <= Int64(Self.largest) else { return false }
@@ -317,7 +293,7 @@ package struct ShortNumbers: Sendable {
     return bits[word] & bit != 0
   }
 
-  /// Puts a number in; one of more digits is left out.
+  /// Inserts a number, unless longer.
   package mutating func insert(_ number: Int32) {
     guard abs(Int64(number)) <= Int64(Self.largest), !contains(number) else { return }
     count += 1
@@ -338,12 +314,10 @@ package struct ShortNumbers: Sendable {
     bits[word] |= bit
   }
 
-  /// Puts in what is in another one.
   package mutating func formUnion(_ other: ShortNumbers) {
     for number in other.sorted() { insert(number) }
   }
 
-  /// All of them, the least first.
   package func sorted() -> [Int32] {
     guard !bits.isEmpty else { return few.sorted() }
     var numbers: [Int32] = []

@@ -1,17 +1,15 @@
-/// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
+/// Order-preserving pseudonyms for indexed numbers, of the same sign and width.
 ///
-/// What becomes of whole numbers of up to six digits is each column's own affair; a number with a fraction has the whole part
-/// that its own becomes, and another fraction, in the order of all fractions above the same whole number. Reals that are too large for
-/// fractions become others between the same powers of two.
+/// Short whole numbers are assigned by column. A real gets the pseudonym of its whole part and another fraction, in
+/// order. Reals too large for fractions stay between the same powers of two.
 struct OrderedNumbers {
-  /// The numbers that are held at most.
   static let limit = 4_000_000
 
   private var integers = DifferentNumbers<Int64>()
   private var fractions = DifferentNumbers<Double>()
   private var larges = DifferentNumbers<Double>()
 
-  // In order, each once, when the notes are taken.
+  // Sorted and unique after the notes.
   private var originals: [Int64] = []
   private var replaced: [Int64] = []
   private var reals: [Double] = []
@@ -19,10 +17,9 @@ struct OrderedNumbers {
   private var large: [Double] = []
   private var largeReplaced: [Double] = []
 
-  /// The numbers that found no room, whose order is not kept.
+  /// The unordered numbers beyond the limit.
   private(set) var leftOut: Int64 = 0
 
-  /// Adds an integer of more than six digits.
   mutating func insert(_ number: Int64) {
     if !integers.insert(number, limit: Self.limit) { leftOut += 1 }
   }
@@ -40,11 +37,9 @@ struct OrderedNumbers {
       leftOut += 1
       return
     }
-    // The whole number below it is replaced like any other.
     if NumberRegion.isLong(whole) { insert(whole) }
   }
 
-  /// Takes in the numbers of another one, which is empty then.
   mutating func take(_ other: inout OrderedNumbers) {
     let taken = other
     other = OrderedNumbers()
@@ -54,15 +49,15 @@ struct OrderedNumbers {
     leftOut += taken.leftOut
   }
 
-  /// The whole number below a real; nil where reals have no fractions any more.
+  /// Returns a real's whole part; nil if too large for fractions.
   static func whole(_ number: Double) -> Int64? {
     abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil
   }
 
-  /// Puts the numbers in order and gives each its pseudonym.
+  /// Sorts and assigns pseudonyms.
   ///
   /// - Parameters:
-  ///   - isFree: whether a number, of a width in bytes, can be a pseudonym; where none is, any will do.
+  ///   - isFree: whether a number of a width may be a pseudonym; ignored if none is.
   ///   - isRealFree: the same for a real.
   mutating func assign(
     _ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool, isRealFree: (_ number: Double) -> Bool
@@ -90,7 +85,7 @@ struct OrderedNumbers {
     assignLarge(function, isRealFree)
   }
 
-  /// Gives the reals without fractions their pseudonyms: in the order of their magnitudes, below zero and above.
+  /// Assigns reals without fractions by magnitude.
   private mutating func assignLarge(_ function: KeyedFunction, _ isFree: (Double) -> Bool) {
     largeReplaced = large
     let firstPositive = large.firstIndex { $0 > 0 } ?? large.count
@@ -113,7 +108,7 @@ struct OrderedNumbers {
     }
   }
 
-  /// Chooses so many places between 0 and the last one, in order, at random distances.
+  /// Chooses sorted places at random distances.
   static func spread(
     _ count: Int, over last: UInt64, _ stream: inout KeyStream, isFree: (UInt64) -> Bool, take: (UInt64) -> Void
   ) {
@@ -134,28 +129,26 @@ struct OrderedNumbers {
     }
   }
 
-  /// The pseudonym of an integer; nil where it is not among those.
   func pseudonym(_ number: Int64) -> Int64? {
     guard !originals.isEmpty else { return nil }
     let place = Self.place(of: number, in: originals)
     return place < originals.count && originals[place] == number ? replaced[place] : nil
   }
 
-  /// Where a real is in the order of all; nil where it is not among those.
+  /// Returns a real's rank.
   func place(of number: Double) -> Int? {
     let place = Self.place(of: number, in: reals)
     return place < reals.count && reals[place] == number ? place : nil
   }
 
-  /// The pseudonym of a real without fractions; nil where it is not among those.
   func pseudonym(large number: Double) -> Double? {
     let place = Self.place(of: number, in: large)
     return place < large.count && large[place] == number ? largeReplaced[place] : nil
   }
 
-  /// A pseudonym of the real at a place, another one each time.
+  /// Returns a new pseudonym for the real at a rank on each call.
   ///
-  /// - Parameter short: what a whole number of up to six digits becomes.
+  /// - Parameter short: the pseudonym of a short whole number.
   func pseudonym(_ place: Int, _ stream: inout KeyStream, short: (Int64) -> Int64) -> Double {
     let number = reals[place]
     guard let whole = Self.whole(number) else { return number }
@@ -179,35 +172,31 @@ struct OrderedNumbers {
   }
 }
 
-/// Different numbers, which are put in order and rid of what comes twice whenever there are half as many again.
+/// A set of numbers, deduplicated whenever it has grown by half.
 package struct DifferentNumbers<Number: Comparable & Sendable>: Sendable {
-  /// The numbers: in order once ``settle()`` was called.
+  /// Sorted after ``settle()``.
   package private(set) var numbers: [Number] = []
 
-  /// How many there were when they were last in order.
   private var settled = 0
 
-  /// None.
   package init() {}
 
   private static var least: Int { 1 << 12 }
 
-  /// Puts a number in; false where there is no room for it.
+  /// Inserts a number; false if full.
   ///
-  /// - Parameter limit: from how many on there is none, or up to a half more.
+  /// - Parameter limit: the capacity, exceeded by up to a half.
   package mutating func insert(_ number: Number, limit: Int) -> Bool {
     guard settled < limit else { return false }
     if numbers.count >= max(Self.least, settled + settled / 2) {
       settle()
       guard settled < limit else { return false }
-      // Room for what comes until the next time, and no more.
       numbers.reserveCapacity(max(Self.least, settled + settled / 2))
     }
     numbers.append(number)
     return true
   }
 
-  /// Puts the numbers in order, each once.
   package mutating func settle() {
     numbers.sort()
     var kept = 0

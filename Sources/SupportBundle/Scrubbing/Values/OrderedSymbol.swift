@@ -1,25 +1,21 @@
 internal import SQLiteFormat
 
-/// A character of an indexed value, or a byte of a blob, and by which others it may be replaced.
+/// A character of an indexed value or a byte of a blob, with its replacements.
 ///
-/// Its key is what SQLite compares values by: the bytes as they are stored, letters of both cases alike. In little-endian
-/// UTF-16 that is the lower byte of each unit before the higher one; there a character is only replaced by others with the
-/// same higher byte, so that it keeps its order to others by either byte.
+/// Its key is SQLite's sort key: the stored bytes, ignoring ASCII case. In little-endian UTF-16 the low byte comes
+/// first; replacements share the high byte, which keeps the order by either.
 struct OrderedSymbol {
-  /// The keys that a symbol may be replaced by: some from one on, the same distance apart.
+  /// Possible keys at equal distances.
   struct Choice: Equatable {
     var first: UInt64
     var count: UInt64
     var step: UInt64
 
-    /// How many are below a key.
     func count(below key: UInt64) -> UInt64 { key <= first ? 0 : min(count, (key - first - 1) / step + 1) }
   }
 
-  /// What it is compared by.
   private(set) var key: UInt64
 
-  /// The bytes that it takes.
   private(set) var length: Int
 
   private var choice: Choice
@@ -29,10 +25,10 @@ struct OrderedSymbol {
   private var isDigit = false
   private var isByte = false
 
-  /// Whether it is a character, or a byte of a blob, and not a byte that belongs to no character.
+  /// Whether it is a character or blob byte.
   var isWhole: Bool { isValid }
 
-  /// The byte at an offset of text that is not in the database's encoding.
+  /// Reads a byte of invalid text.
   init(byteOf entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>) {
     var byte = bytes[Int(entry.offset) + depth]
     isBlob = false
@@ -48,7 +44,6 @@ struct OrderedSymbol {
     choice = Choice(first: UInt64(range.lowerBound), count: UInt64(range.count), step: 1)
   }
 
-  /// The symbol at an offset of a value.
   init(_ entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>, _ encoding: TextEncoding) {
     let value = Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))
     let start = value.lowerBound + depth
@@ -58,7 +53,7 @@ struct OrderedSymbol {
       key = byte
       length = 1
       choice = Choice(first: 1, count: 255, step: 1)
-      // Identifiers keep their version and variant.
+      // Identifiers keep version and variant.
       if byte == 0 || depth < BlobForm.keptPrefix(bytes, value) {
         choice = Choice(first: byte, count: 1, step: 1)
       } else if value.count == 16, depth == 6 {
@@ -75,7 +70,7 @@ struct OrderedSymbol {
       if encoding == .utf8 {
         key = 1 << 40 | UInt64(bytes[start]) << 8 | (length == 2 ? UInt64(bytes[start + 1]) : 0)
       } else {
-        // Half of a pair, or a last byte: as the bytes are compared, among the others.
+        // An unpaired surrogate or last byte sorts by bytes.
         key = UInt64(bytes[start]) << 24 | (length == 2 ? UInt64(bytes[start + 1]) << 16 : 0)
       }
       choice = Choice(first: key, count: 1, step: 1)
@@ -101,7 +96,7 @@ struct OrderedSymbol {
     return isLittle ? swapped(high) << 16 | swapped(low) : UInt64(high) << 16 | UInt64(low)
   }
 
-  /// Lower bytes between which no letter of ASCII begins or ends, so that a character keeps its place beside all of them.
+  /// Returns low bytes that keep their order to ASCII letters.
   private static func zone(of byte: UInt32) -> ClosedRange<UInt32> {
     switch byte {
     case 0x00...0x40: 0x00...0x40
@@ -112,12 +107,12 @@ struct OrderedSymbol {
     }
   }
 
-  /// Whether it is a character outside of ASCII whose lower byte is that of a capital letter.
+  /// Whether a non-ASCII character has the low byte of a capital.
   private var isAmongCapitals: Bool { (0x41...0x5a).contains(key >> 24) && key >> 16 & 0xff != 0 }
 
   private var isLetter: Bool { (0x61...0x7a).contains(key >> 24) && key >> 16 & 0xff == 0 }
 
-  /// The characters of a block whose keys are the same distance apart.
+  /// Returns characters at equal key distances.
   private static func choice(_ block: ClosedRange<UInt32>, around scalar: UInt32, _ encoding: TextEncoding) -> Choice {
     var (low, high) = (block.lowerBound, block.upperBound)
     switch encoding {
@@ -135,22 +130,22 @@ struct OrderedSymbol {
 
   // MARK: Replacing
 
-  /// For symbols in ascending order the keys that replace them, in the same order; nil where there are none.
+  /// Returns ordered replacement keys for ascending symbols, if possible.
   ///
-  /// - Parameter freedom: 0 for others of the same kind; from 1 on digits may become other signs, and must from 2 on.
+  /// - Parameter freedom: 0 for the same kind; from 1, digits may become other signs, and must from 2.
   static func replacements(
     _ symbols: [OrderedSymbol], freedom: Int, _ encoding: TextEncoding, _ stream: inout KeyStream
   ) -> [UInt64]? {
     var choices = symbols.map(\.choice)
     if encoding == .utf8, symbols.contains(where: { !$0.isValid }) {
-      // Bytes that are no characters have no place among them: only ASCII is sure to come first.
+      // Invalid bytes have no order; only ASCII certainly precedes them.
       for (index, symbol) in symbols.enumerated() where symbol.key >= 0x80 {
         choices[index] = Choice(first: symbol.key, count: 1, step: 1)
       }
     } else if encoding == .utf16LittleEndian, symbols.contains(where: \.isUpper),
       symbols.contains(where: \.isAmongCapitals)
     {
-      // Their order among capital letters is another one than among small ones: then both stay.
+      // They sort differently among capital and small letters.
       for (index, symbol) in symbols.enumerated() where symbol.isAmongCapitals || symbol.isLetter {
         choices[index] = Choice(first: symbol.key, count: 1, step: 1)
       }
@@ -160,7 +155,7 @@ struct OrderedSymbol {
         choices[index] = choice(signs, around: signs.lowerBound, encoding)
       }
     }
-    // The largest that each may become, so that those behind it find a place.
+    // The largest choice that leaves space for the next ones.
     var largest = [UInt64](repeating: 0, count: choices.count)
     var limit = UInt64.max
     for index in choices.indices.reversed() {
@@ -189,12 +184,11 @@ struct OrderedSymbol {
     return result
   }
 
-  /// For each symbol another key of its own, whatever its order among the others.
+  /// Returns keys that ignore the order.
   static func unordered(_ symbols: [OrderedSymbol], _ stream: inout KeyStream) -> [UInt64] {
     symbols.map { $0.choice.first + stream.below64($0.choice.count) * $0.choice.step }
   }
 
-  /// Writes the character of a key over this one.
   func write(_ replaced: UInt64, into bytes: inout [UInt8], at offset: Int, _ encoding: TextEncoding) {
     guard isValid else { return }
     if isBlob || isByte {

@@ -1,19 +1,16 @@
 internal import SQLiteFormat
 
-/// Pseudonyms that keep the order of the values of indexed columns, text and blobs.
+/// Order-preserving pseudonyms for indexed texts and blobs.
 ///
-/// The values form a tree of characters. At each node the characters that occur are replaced by others of their kind in the
-/// same order, letters of both cases alike, so that BINARY, NOCASE and RTRIM keep their order; where only one value is
-/// left, what remains of it is replaced freely. What this gives away is the shape of that tree, and for columns with a
-/// great many values their first characters.
+/// The values form a tree. The characters at each node are replaced by others of their kind in order, ignoring ASCII
+/// case, so BINARY, NOCASE and RTRIM keep their order; the rest of a unique value is replaced freely. This reveals the
+/// tree's shape, and first characters in very large columns.
 struct OrderedTexts {
-  /// The bytes of values that are held at most.
   static let limit = 96 << 20
 
-  /// How many values are held at most.
   static let countLimit = 5_000_000
 
-  /// How much of a value is put in order; the rest of longer ones is replaced freely.
+  /// The ordered bytes of a value; the rest is replaced freely.
   static let longest = 256
 
   struct Entry {
@@ -26,26 +23,23 @@ struct OrderedTexts {
   private var arena: [UInt8] = []
   private var entries: [Entry] = []
 
-  /// The places of the entries by their seeds; 0 for none.
+  /// The entries by seed; 0 for none.
   private var places = [UInt32](repeating: 0, count: 1 << 12)
 
   private let encoding: TextEncoding
 
-  /// The values that found no room, whose order is not kept.
+  /// The unordered values beyond the limit.
   private(set) var leftOut: Int64 = 0
 
-  /// The values for which every pseudonym in their order is one of the store's values.
+  /// The values without a clean ordered pseudonym.
   private(set) var unclean: Int64 = 0
 
   init(encoding: TextEncoding) { self.encoding = encoding }
 
-  /// The number of different values.
   var count: Int { entries.count }
 
-  /// The bytes that it takes.
   var memory: Int { arena.capacity + entries.capacity * 16 + places.count * 4 }
 
-  /// The place in the table of a seed, or of the gap where it would be.
   private func slot(_ seed: UInt64) -> Int {
     let mask = places.count &- 1
     var index = Int(truncatingIfNeeded: seed ^ seed >> 32) & mask
@@ -53,9 +47,7 @@ struct OrderedTexts {
     return index
   }
 
-  /// Adds a value.
-  ///
-  /// - Parameter seed: its fingerprint, which differs between text and blobs.
+  /// - Parameter seed: its fingerprint, different for text and blobs.
   mutating func insert(_ bytes: Span<UInt8>, _ range: Range<Int>, isBlob: Bool, seed: UInt64) {
     let slot = slot(seed)
     guard places[slot] == 0 else { return }
@@ -64,7 +56,7 @@ struct OrderedTexts {
       leftOut += 1
       return
     }
-    // Room for a quarter more: twice as much would be half empty on average.
+    // Wastes less than doubling.
     if entries.count == entries.capacity { entries.reserveCapacity(entries.count + max(64, entries.count / 4)) }
     if arena.count + length > arena.capacity { arena.reserveCapacity(arena.count + max(4096, arena.count / 4)) }
     entries.append(Entry(offset: UInt32(arena.count), length: UInt16(length), isBlob: isBlob, seed: seed))
@@ -76,7 +68,6 @@ struct OrderedTexts {
     }
   }
 
-  /// Takes in the values of another one, which is empty then.
   mutating func take(_ other: inout OrderedTexts) {
     let taken = other
     other = OrderedTexts(encoding: encoding)
@@ -88,7 +79,7 @@ struct OrderedTexts {
     leftOut += taken.leftOut
   }
 
-  /// The pseudonym of a value, or of its beginning; nil where the value is not among those.
+  /// Returns the pseudonym of a value or its prefix.
   func pseudonym(seed: UInt64) -> ArraySlice<UInt8>? {
     guard !entries.isEmpty else { return nil }
     let place = places[slot(seed)]
@@ -99,7 +90,7 @@ struct OrderedTexts {
 
   // MARK: Making the pseudonyms
 
-  /// Values that are the same up to some character.
+  /// Values with a common prefix.
   private struct Node {
     var range: Range<Int>
     var depth: Int
@@ -109,8 +100,8 @@ struct OrderedTexts {
   /// Replaces every value by its pseudonym.
   ///
   /// - Parameters:
-  ///   - isClean: whether a pseudonym, as far as it is made, has no value of the store in it.
-  ///   - finish: replaces the rest of a value freely, from an offset on; given the whole value, replaced up to there.
+  ///   - isClean: whether a pseudonym's prefix contains no value of the store.
+  ///   - finish: replaces the rest of a value freely.
   mutating func assign(
     _ function: KeyedFunction, isClean: (_ value: Span<UInt8>, _ range: Range<Int>) -> Bool,
     finish: (_ value: inout [UInt8], _ from: Int, _ isBlob: Bool, _ seed: UInt64) -> Void
@@ -121,7 +112,6 @@ struct OrderedTexts {
     order.sort { Self.isBefore(entries[Int($0)], entries[Int($1)], arena, encoding) }
     var result = arena
     var waiting: [Node] = []
-    // Text and blobs are trees of their own.
     let firstBlob = order.firstIndex { entries[Int($0)].isBlob } ?? order.count
     if firstBlob > 0 { waiting.append(Node(range: 0..<firstBlob, depth: 0, path: 1)) }
     if firstBlob < order.count { waiting.append(Node(range: firstBlob..<order.count, depth: 0, path: 2)) }
@@ -130,7 +120,7 @@ struct OrderedTexts {
       let first = entries[Int(order[node.range.lowerBound])]
       if node.range.count == 1 || Self.areSame(order[node.range], from: node.depth, entries, arena, encoding) {
         let group = node.range.map { entries[Int(order[$0])] }
-        // Values that only differ in the case of letters have the same rest.
+        // Values that differ only in case get the same rest.
         let seed = group.count == 1 ? first.seed : function(node.path, UInt64(node.depth))
         var isDone = false
         for attempt in UInt64(0)..<64 where !isDone {
@@ -154,7 +144,7 @@ struct OrderedTexts {
         continue
       }
       var groups = Self.groups(node, order, entries, arena) { OrderedSymbol($0, at: node.depth, $1, encoding) }
-      // Where some text is not in the database's encoding all of it is taken byte by byte, as it is compared.
+      // If some text is invalid, compare all by bytes.
       let isByBytes = encoding == .utf8 && groups.contains { !$0.symbol.isWhole }
       if isByBytes {
         groups = Self.groups(node, order, entries, arena) { OrderedSymbol(byteOf: $0, at: node.depth, $1) }
@@ -163,7 +153,7 @@ struct OrderedTexts {
       var (isDone, wasReplaced) = (false, false)
       for attempt in UInt64(0)..<32 where !isDone {
         var stream = KeyStream(function, seed: node.path ^ attempt << 32)
-        // Where nothing keeps the order, anything else is better than what is there.
+        // As a last resort, give up the order.
         let isOrdered = attempt < 16
         guard
           let replaced = isOrdered
@@ -199,7 +189,7 @@ struct OrderedTexts {
     self.arena = result
   }
 
-  /// The symbols at a node, in their order, and the values that have each.
+  /// Groups the values at a node by symbol.
   private static func groups(
     _ node: Node, _ order: [UInt32], _ entries: [Entry], _ arena: [UInt8],
     symbol: (Entry, Span<UInt8>) -> OrderedSymbol
@@ -218,7 +208,7 @@ struct OrderedTexts {
     return groups
   }
 
-  /// The order of the tree: blobs behind text, ASCII letters without their case.
+  /// Orders text before blobs, ignoring ASCII case.
   private static func isBefore(_ first: Entry, _ second: Entry, _ arena: [UInt8], _ encoding: TextEncoding) -> Bool {
     if first.isBlob != second.isBlob { return second.isBlob }
     let bytes = arena.span
@@ -238,7 +228,7 @@ struct OrderedTexts {
     return first.offset < second.offset
   }
 
-  /// Whether values are the same from an offset on but for the case of letters.
+  /// Whether values are equal from an offset, ignoring case.
   private static func areSame(
     _ order: ArraySlice<UInt32>, from depth: Int, _ entries: [Entry], _ arena: [UInt8], _ encoding: TextEncoding
   ) -> Bool {

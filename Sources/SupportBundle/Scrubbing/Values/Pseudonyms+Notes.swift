@@ -1,7 +1,6 @@
 import SQLiteFormat
 
 extension Pseudonyms {
-  /// Takes note of a value.
   func note(_ code: Int64, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
     switch code {
     case 0: return
@@ -49,7 +48,7 @@ extension Pseudonyms {
     }
   }
 
-  /// Watches for an integer of more than six digits.
+  /// Watches an integer of more than six digits.
   func watch(_ number: Int64) {
     guard watched.insert(number: UInt64(bitPattern: number)) else { return }
     watch(digits: "\(number.magnitude)")
@@ -79,7 +78,6 @@ extension Pseudonyms {
     }
     guard watched.insert(number: Self.bits(of: number)) else { return }
     if Self.isTelling(bytes, range) { watched.insert(bytesOfNumber: number.bitPattern) }
-    // Its decimal digits, where there are more than six.
     var text = "\(number.magnitude)"
     if text.hasSuffix(".0") { text.removeLast(2) }
     if text.utf8.count(where: { $0 >= 0x30 && $0 <= 0x39 }) > 6 { watch(digits: text) }
@@ -117,7 +115,6 @@ extension Pseudonyms {
       return
     }
     let kept = BlobForm.keptPrefix(bytes, range)
-    // Zeros at the beginning stay zeros.
     var start = range.lowerBound
     while start < range.upperBound, bytes[start] == 0 { start &+= 1 }
     let value = start..<range.upperBound
@@ -129,11 +126,11 @@ extension Pseudonyms {
     watchPieces(of: bytes, range)
   }
 
-  /// Watches for pieces of bytes, from a distance behind their beginning on.
+  /// Watches pieces after the beginning.
   func watchPieces(of bytes: Span<UInt8>, _ range: Range<Int>) {
     var next = range.lowerBound + WatchedValues.pieceDistance
     while next + WatchedValues.longest <= range.upperBound {
-      // As with beginnings, zeros are passed over, as they stay.
+      // Zeros stay.
       var start = next
       while start + WatchedValues.longest < range.upperBound, start < next + 8, bytes[start] == 0 { start += 1 }
       let piece = start..<(start + WatchedValues.longest)
@@ -154,8 +151,7 @@ extension Pseudonyms {
     let unit = encoding == .utf8 ? 1 : 2
     var next = range.lowerBound + WatchedValues.pieceDistance
     while next + unit * WatchedValues.longest <= range.upperBound {
-      // A piece begins with a word where one is near, as words begin alike and so stand out among other text; else with a
-      // whole character.
+      // A word boundary lets equal words match in other text.
       var start = next
       let end = min(next + 64, range.upperBound - unit * WatchedValues.longest)
       while start < end, !isSpace(bytes, at: start) { start += unit }
@@ -171,15 +167,15 @@ extension Pseudonyms {
     }
   }
 
-  /// Whether bytes are not ones that structure is full of: zeros and ones, and little else.
+  /// Whether bytes are uncommon in structure.
   private static func isTelling(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     var count = 0
     for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { count &+= 1 }
     return count >= 4
   }
 
-  /// Whether a value in a column of bookkeeping stays: in a damaged store what is there may be another table's, so that only names of
-  /// the schema do, and the model, as far as its pages are at hand.
+  /// Whether a bookkeeping value stays; in a damaged store only schema names and the model, as the rest may be another
+  /// table's.
   func isOwn(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool) -> Bool {
     guard isDamaged else { return true }
     guard !isText else { return isWord(bytes, range) }
@@ -188,7 +184,7 @@ extension Pseudonyms {
     return true
   }
 
-  /// Whether text is a name of the schema or of the model.
+  /// Whether text is a name of the schema or model.
   func isWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count <= 1024, !words.isEmpty else { return false }
     var text: [UInt8] = []
@@ -196,10 +192,10 @@ extension Pseudonyms {
     return words.contains(text)
   }
 
-  /// Watches for text of four characters and more of which something can change.
+  /// Watches changeable text of at least four characters.
   func watch(text bytes: Span<UInt8>, _ range: Range<Int>) {
     if encoding == .utf8, range.count >= 4, !TextCoding.isValid(bytes, beginning(of: bytes, range), encoding) {
-      // Text in another encoding than the database's, which is replaced byte by byte.
+      // Invalid text is replaced by bytes.
       if (range.contains { bytes[$0] >= 0x80 || Self.isAlphanumeric(bytes[$0]) }) {
         watched.insert(bytes, range, isText: false)
       }
@@ -215,8 +211,7 @@ extension Pseudonyms {
     swap(&text, &canonical)
   }
 
-  /// As much of a text in UTF-8 as is replaced as a whole, up to the last character that is all in it: long text is looked
-  /// at in many places, each time no further than this.
+  /// Returns the whole characters replaced together, which bounds repeated reads.
   private func beginning(of bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
     guard range.count > Self.longestWhole else { return range }
     var end = range.lowerBound + Self.longestWhole
@@ -224,12 +219,12 @@ extension Pseudonyms {
     return range.lowerBound..<end
   }
 
-  /// The same, whatever the encoding of the database.
+  /// Watches UTF-8 text, whatever the database's encoding.
   func watch(utf8 bytes: Span<UInt8>, _ range: Range<Int>) {
     if Self.isChangeable(bytes, range) { watched.insert(bytes, range, isText: true) }
   }
 
-  /// Whether UTF-8 text has four characters, and one among its first bytes that is ever replaced.
+  /// Whether UTF-8 text has four characters, one of them changeable and compared.
   private static func isChangeable(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count >= 4 else { return false }
     var characters = 0
@@ -241,7 +236,7 @@ extension Pseudonyms {
       let character = TextCoding.read(bytes, at: index, before: range.upperBound, .utf8)
       guard let scalar = character.scalar else { return false }
       characters &+= 1
-      // A character of which only a part is compared does not count.
+      // Partly compared characters do not count.
       if index &+ character.length <= end, !isChangeable {
         isChangeable = scalar < 0x80 ? isAlphanumeric(UInt8(scalar)) : CharacterBlock.block(of: scalar) != nil
       }
@@ -250,14 +245,14 @@ extension Pseudonyms {
     return characters >= 4 && isChangeable
   }
 
-  /// Takes note of bytes that stay, so that finding them again is no fault.
+  /// Notes kept bytes, which may be found.
   func keep(_ bytes: Span<UInt8>, _ range: Range<Int>) {
     guard keptBytes.count + range.count < Self.keptLimit else { return }
     for index in range { keptBytes.append(bytes[index]) }
     keptBytes.append(0)
   }
 
-  /// Takes note of words that are not the user's.
+  /// Notes words that are not user data.
   func keep(word: String) {
     guard keptBytes.count + word.utf8.count < Self.keptLimit else { return }
     keptBytes.append(contentsOf: word.utf8)

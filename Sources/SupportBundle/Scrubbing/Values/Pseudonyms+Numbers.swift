@@ -1,7 +1,7 @@
 import SQLiteFormat
 
 extension Pseudonyms {
-  /// What a number is compared by, however it is stored.
+  /// Returns a comparison key, independent of storage.
   static func bits(of number: Double) -> UInt64 {
     if number.rounded() == number, abs(number) < 9e18 { return UInt64(bitPattern: Int64(number)) }
     return number.bitPattern
@@ -17,7 +17,7 @@ extension Pseudonyms {
     if rule.kind == .key, rule.domain < 0 || domains.keeps(long: rule.domain) { return .kept }
     if rule.kind == .date, !ranksDates, !DateShift.isStuck(Double(number)) {
       let shifted = dates(number)
-      // A date of a row that was not found before was not asked whether it fits.
+      // The date of a newly found row may not fit.
       if shifted != number, NumberRegion.width(shifted) <= range.count {
         Self.write(shifted, &bytes, range)
         return .shifted
@@ -38,7 +38,7 @@ extension Pseudonyms {
     return .ordered
   }
 
-  /// Replaces an integer of up to six digits, where its column is not one of flags, of few different values or of keys.
+  /// Replaces an integer of up to six digits, unless it is a flag, a key or one of few values.
   private func replaceShort(
     _ number: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule
   ) -> Outcome {
@@ -57,7 +57,7 @@ extension Pseudonyms {
     return .ordered
   }
 
-  /// The pseudonym of the number of a row, of as many bytes in every place; nil where it stays.
+  /// Returns a rowid's pseudonym of the same length; nil if it stays.
   func pseudonym(rowid number: Int64, _ rule: FieldRule) -> Int64? {
     guard NumberRegion.isLong(number) else { return nil }
     switch rule.kind {
@@ -68,7 +68,7 @@ extension Pseudonyms {
     }
   }
 
-  /// The pseudonym of an integer of more than six digits, whatever its order.
+  /// Returns an unordered pseudonym of a longer integer.
   private func pseudonym(of number: Int64, _ bytes: Int) -> Int64 {
     let region = NumberRegion.region(of: number)
     let width = UInt64(bitPattern: region.upperBound &- region.lowerBound)
@@ -79,7 +79,7 @@ extension Pseudonyms {
       pseudonym = region.lowerBound &+ Int64(bitPattern: stream.below64(width))
       isFree = self.isFree(pseudonym, bytes)
     }
-    // Where nearly all numbers of a width are the store's, the next that is free is looked for.
+    // If nearly all are taken, search for the next free one.
     for _ in 0..<min(width, Self.nextNumbers) where !isFree {
       pseudonym = pseudonym == region.upperBound ? region.lowerBound : pseudonym + 1
       isFree = self.isFree(pseudonym, bytes)
@@ -90,7 +90,7 @@ extension Pseudonyms {
 
   private static let nextNumbers: UInt64 = 1 << 16
 
-  /// Whether an integer is none of the store's, and no value is in its bytes.
+  /// Whether an integer is not in the store and contains no value.
   private func isFree(_ number: Int64, _ width: Int) -> Bool {
     !watched.contains(number: UInt64(bitPattern: number)) && Self.isClean(number, width, watched)
   }
@@ -139,7 +139,6 @@ extension Pseudonyms {
     return .ordered
   }
 
-  /// Whether no value is in the bytes of a number.
   static func isClean(_ number: Int64, _ width: Int, _ watched: WatchedValues) -> Bool {
     guard width >= 4 else { return true }
     var bytes = [UInt8](repeating: 0, count: 8)
@@ -156,17 +155,15 @@ extension Pseudonyms {
   }
 }
 
-/// The integers that one may be replaced by: of the same sign and of the width that SQLite stores it in.
+/// The integers of the same sign and storage width.
 enum NumberRegion {
-  /// The largest integer that stays as it is.
   static let kept: Int64 = 999_999
 
-  /// The least integers of each width that SQLite stores integers in, in records or as row numbers, from seven digits on.
+  /// The least integers of SQLite's widths, in records or as rowids.
   private static let bounds: [Int64] = [
     kept + 1, 1 << 21, 1 << 23, 1 << 28, 1 << 31, 1 << 35, 1 << 42, 1 << 47, 1 << 49, 1 << 56,
   ]
 
-  /// The region of an integer of more than six digits.
   static func region(of number: Int64) -> ClosedRange<Int64> {
     if number > kept {
       let place = bounds.lastIndex { $0 <= number } ?? 0
@@ -178,7 +175,7 @@ enum NumberRegion {
     return Int64.min...(-(1 << 47) - 1)
   }
 
-  /// The region of an integer of up to six digits; 0 and 1, which SQLite stores in no bytes at all, stay.
+  /// Returns a short integer's region; 0 and 1, stored in no bytes, stay.
   static func shortRegion(of number: Int64) -> ClosedRange<Int64> {
     switch number {
     case 0, 1: number...number
@@ -196,7 +193,7 @@ enum NumberRegion {
   @inline(__always)
   static func isLong(_ number: Int64) -> Bool { number > kept || number < -kept }
 
-  /// The bytes that SQLite stores an integer in.
+  /// Returns SQLite's storage width in bytes.
   static func width(_ number: Int64) -> Int {
     let bits = 64 - (number < 0 ? ~number : number).leadingZeroBitCount + 1
     return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 24 ? 3 : bits <= 32 ? 4 : bits <= 48 ? 6 : 8

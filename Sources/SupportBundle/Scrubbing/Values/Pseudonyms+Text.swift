@@ -12,16 +12,15 @@ extension Pseudonyms {
     let before = range.count <= Self.longestShort ? Array(bytes[range]) : []
     for attempt in UInt64(0)..<8 {
       replaceText(&bytes, range, from: 0, seed: seed &+ attempt)
-      // A short one may be itself by chance.
+      // A short text may be unchanged by chance.
       if before.isEmpty || !bytes[range].elementsEqual(before) { break }
     }
     return .replaced
   }
 
-  /// The most bytes of a text that can be its own pseudonym by chance.
+  /// The longest such text in bytes.
   private static let longestShort = 16
 
-  /// Replaces text from an offset on.
   func replaceText(_ bytes: inout [UInt8], _ range: Range<Int>, from: Int, seed: UInt64) {
     let start = range.lowerBound + from
     let unit = encoding == .utf8 ? 1 : 2
@@ -77,10 +76,9 @@ extension Pseudonyms {
     }
   }
 
-  /// Replaces what is no character: in UTF-8 a byte by one of its class, in UTF-16 half of a pair by another one.
+  /// Replaces invalid text: UTF-8 bytes by their class, UTF-16 surrogates by others.
   private func replaceInvalid(_ bytes: inout [UInt8], _ range: Range<Int>, _ stream: inout KeyStream) {
     if encoding != .utf8, range.count == 2 {
-      // The lower ten bits of the unit.
       let (high, low) =
         encoding == .utf16BigEndian
         ? (range.lowerBound, range.lowerBound + 1)
@@ -92,13 +90,13 @@ extension Pseudonyms {
     for index in range { bytes[index] = Self.ofClass(bytes[index], &stream) }
   }
 
-  /// The first byte of a class of bytes that begin or continue characters alike, and how many there are; nil where a byte stays.
+  /// Returns the bytes with an equal role; nil if a byte stays.
   static func byteClass(_ byte: UInt8) -> ClosedRange<UInt8>? {
     switch byte {
     case 0x30...0x39: 0x30...0x39
     case 0x41...0x5a: 0x41...0x5a
     case 0x61...0x7a: 0x61...0x7a
-    // Control characters are what text in UTF-16 seems to be where the encoding is not known.
+    // UTF-16 of unknown encoding looks like these.
     case 0x01...0x08: 0x01...0x08
     case 0x0e...0x1f: 0x0e...0x1f
     case 0..<0x80: nil
@@ -114,7 +112,7 @@ extension Pseudonyms {
     return range.lowerBound + UInt8(stream.below(range.count))
   }
 
-  /// Replaces text that is not in the database's encoding, byte by byte.
+  /// Replaces invalid text by bytes.
   private func replaceBytes(_ bytes: inout [UInt8], _ range: Range<Int>, seed: UInt64) {
     var stream = KeyStream(function, seed: seed)
     for index in range { bytes[index] = Self.ofClass(bytes[index], &stream) }
@@ -132,7 +130,7 @@ extension Pseudonyms {
     }
   }
 
-  /// Replaces text of which neither beginning nor end need be known, word by word.
+  /// Replaces text of unknown boundaries by words.
   func replaceWords(_ bytes: inout [UInt8], _ range: Range<Int>) {
     var index = range.lowerBound
     let end = range.upperBound
@@ -154,7 +152,7 @@ extension Pseudonyms {
         index &+= unit
         continue
       }
-      // Numbers within words are words of their own, so that what is common in a text stays so.
+      // Numbers count as words, so that common parts stay common.
       let isNumber = isDigit(bytes.span, index)
       var next = index &+ unit
       while next < end, isWord(bytes.span, next), isDigit(bytes.span, next) == isNumber { next &+= unit }
@@ -170,7 +168,7 @@ extension Pseudonyms {
     }
   }
 
-  /// Replaces an identifier as text, alike in every encoding.
+  /// Replaces a text identifier, alike in every encoding.
   private func replaceIdentifierText(_ bytes: inout [UInt8], _ range: Range<Int>) {
     let unit = encoding == .utf8 ? 1 : 2
     let low = encoding == .utf16BigEndian ? 1 : 0
@@ -178,13 +176,12 @@ extension Pseudonyms {
     for (index, byte) in identifier(for: text).enumerated() { bytes[range.lowerBound + index * unit + low] = byte }
   }
 
-  /// Replaces the identifier in a reference to a file.
   func replaceIdentifier(ofReference bytes: inout [UInt8], _ range: Range<Int>) {
     let text = Array(bytes[(range.lowerBound + 1)..<(range.upperBound - 1)])
     for (index, byte) in identifier(for: text).enumerated() { bytes[range.lowerBound + 1 + index] = byte }
   }
 
-  /// The pseudonym of an identifier of 36 characters of ASCII.
+  /// Returns the pseudonym of an ASCII identifier.
   func identifier(for original: [UInt8]) -> [UInt8] {
     var text = original
     let folded = original.map { $0 | 0x20 }
@@ -192,7 +189,7 @@ extension Pseudonyms {
     for index in text.indices where index != 14 {
       let byte = text[index]
       if index == 19 {
-        // The variant's digit is one of 8, 9, a and b.
+        // The variant digit is 8, 9, a or b.
         if byte == 0x38 || byte == 0x39 { text[index] = 0x38 + UInt8(stream.below(2)) }
       } else if byte >= 0x30, byte <= 0x39 {
         text[index] = 0x30 + UInt8(stream.below(10))
@@ -204,10 +201,10 @@ extension Pseudonyms {
   }
 }
 
-/// Pseudorandom numbers that follow from a seed under a key.
+/// A keyed pseudorandom stream for a seed.
 ///
-/// The keyed function gives the beginning, and SplitMix64 (Steele, Lea and Flood, 2014) goes on from there: a reader who sees the
-/// numbers can go back to the beginning, which says nothing of the seed without the key.
+/// SplitMix64 (Steele, Lea and Flood, 2014) continues from the keyed function; its start can be recovered, but reveals
+/// no seed without the key.
 struct KeyStream {
   private var state: UInt64
   private var word: UInt64 = 0
@@ -215,14 +212,12 @@ struct KeyStream {
 
   init(_ function: KeyedFunction, seed: UInt64) { state = function(seed, 0x73_7472_6561_6d) }
 
-  /// The next 64 bits.
   @inline(__always)
   mutating func next64() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     return state.mixed
   }
 
-  /// The next 16 bits.
   @inline(__always)
   mutating func next16() -> Int {
     if left == 0 {
@@ -235,7 +230,7 @@ struct KeyStream {
     return result
   }
 
-  /// A number below a bound, up to 2³¹.
+  /// Returns a number below a bound of up to 2³¹.
   @inline(__always)
   mutating func below(_ bound: Int) -> Int {
     if bound <= 256 { return (next16() &* bound) >> 16 }
@@ -243,16 +238,14 @@ struct KeyStream {
     return (wide &* bound) >> 32
   }
 
-  /// A number below a bound of any size, at least 1.
   mutating func below64(_ bound: UInt64) -> UInt64 { next64().multipliedFullWidth(by: max(1, bound)).high }
 }
 
-/// The characters that a character may be replaced by: neighbours of its own kind, all of the same number of bytes.
+/// The replacements of a character: neighbours of its kind and byte length.
 ///
-/// Blocks do not overlap and each is a run of code points, so that characters of different blocks keep their order.
+/// Blocks are disjoint ranges, so their characters keep their order.
 enum CharacterBlock {
-  /// The blocks of letters and ideographs that are known by name, and of characters that are not seen and could spell a
-  /// text; others are runs of 64 code points.
+  /// Blocks of letters, ideographs, and invisible characters that could encode text; others are runs of 64 code points.
   private static let known: [ClosedRange<UInt32>] = [
     0xc0...0xd6, 0xd8...0xde, 0xdf...0xf6, 0xf8...0xff, 0x100...0x17f, 0x180...0x24f, 0x250...0x2af, 0x391...0x3a1,
     0x3a3...0x3a9, 0x3b1...0x3c9, 0x410...0x42f, 0x430...0x44f, 0x5d0...0x5ea, 0x621...0x63a, 0x641...0x64a,
@@ -263,7 +256,7 @@ enum CharacterBlock {
     0xe0020...0xe007f, 0xe0100...0xe01ef,
   ]
 
-  /// Ranges that are kept as they are: marks, spaces, punctuation, byte order marks.
+  /// Whether a character stays: marks, spaces, punctuation, byte order marks.
   private static func isKept(_ scalar: UInt32) -> Bool {
     switch scalar {
     case 0x80...0xbf, 0xd7, 0xf7, 0x300...0x36f, 0x2000...0x200a, 0x2010...0x2029, 0x202f...0x205f, 0x2065...0x206f,
@@ -274,7 +267,7 @@ enum CharacterBlock {
     }
   }
 
-  /// The block of a character outside of ASCII; nil where it is kept.
+  /// Returns a non-ASCII character's block; nil if it stays.
   static func block(of scalar: UInt32) -> ClosedRange<UInt32>? {
     if isKept(scalar) { return nil }
     var low = 0
@@ -284,7 +277,7 @@ enum CharacterBlock {
       if known[middle].upperBound < scalar { low = middle + 1 } else { high = middle }
     }
     if low < known.count, known[low].contains(scalar) { return known[low] }
-    // Between known blocks the runs of 64 are cut off where those begin; a run never leaves its number of bytes.
+    // Runs end at known blocks and keep the byte length.
     var start = scalar & ~63
     var end = scalar | 63
     if low > 0 { start = max(start, known[low - 1].upperBound + 1) }

@@ -1,36 +1,31 @@
 internal import SQLiteFormat
 
-/// Makes the pseudonyms of a store's values: first takes note of all of them, then replaces them in place.
+/// Makes the pseudonyms of a store's values: notes all of them, then replaces them in place.
 ///
-/// A pseudonym follows from the value and the key alone, so that equal values have equal ones. Those of indexed columns
-/// keep their order besides and are made when all values are known. Not for use from several threads at once.
+/// A pseudonym depends on value and key only, so equal values stay equal; those of indexed columns also keep their
+/// order. Not thread-safe.
 final class Pseudonyms {
-  /// What became of a value.
   enum Outcome {
-    /// It was replaced by what follows from it alone.
     case replaced
 
-    /// It was replaced by what keeps its order, and must stay exactly so.
+    /// Replaced in order; must not change again.
     case ordered
 
-    /// It is a date and was shifted.
     case shifted
 
-    /// It stays by a rule: small numbers, keys, references to files.
+    /// Kept by a rule: small numbers, keys, file references.
     case kept
 
-    /// It stays but for some places, in which an app's values were replaced.
+    /// Kept, except for an app's values.
     case partly([Range<Int>])
 
-    /// It was overwritten with filling.
     case dropped
 
-    /// There is nothing in it: NULL, constants, empty text.
+    /// No content: NULL, constants, empty text.
     case nothing
   }
 
-  /// Text up to this many characters is replaced as a whole; longer text word by word, so that its pieces on different
-  /// pages can still be told to belong together.
+  /// The longest text replaced as a whole; longer text is replaced by words, so that its pieces can be matched.
   static let longestWhole = 64
 
   let encoding: TextEncoding
@@ -41,36 +36,31 @@ final class Pseudonyms {
   var dates = DateShift()
   var domains: NumberDomains
 
-  /// The names of the schema and the model, which are not the user's.
+  /// The names of schema and model.
   let words: Set<[UInt8]>
 
-  /// The app's model, packed as the store carries it; nil where none could be read.
+  /// The app's packed model.
   let model: [UInt8]?
 
-  /// Whether damage makes it doubtful which table a page belongs to, so that only words of the schema and the model stay in
-  /// bookkeeping.
+  /// Whether page owners are uncertain, so that bookkeeping keeps only words of schema and model.
   let isDamaged: Bool
 
-  /// Whether dates are replaced like other numbers, in their order, because no shift fits them all.
+  /// Whether dates are replaced like other numbers, as no shift fits them.
   let ranksDates: Bool
 
-  /// What is kept and may be found, as far as there is room for it.
   var keptBytes: [UInt8] = []
   static let keptLimit = 4 << 20
 
-  /// How many integers found no pseudonym that is none of the store's; a scrub with any does not finish.
+  /// The integers without a pseudonym outside the store; any prevents the scrub.
   var stuckNumbers: Int64 = 0
 
-  /// How many other numbers have one that is a number of the store's elsewhere, since their order left no other.
+  /// The other numbers with such a pseudonym, forced by their order.
   var tightNumbers: Int64 = 0
 
-  /// Buffers for text in UTF-8 and for the digits of a number, and for a search.
   var canonical: [UInt8] = []
   private var block = ScanBlock()
 
-  /// Pseudonyms under a key, of nothing yet.
-  ///
-  /// - Parameter bytes: the size of the store.
+  /// - Parameter bytes: the store size.
   init(
     key: ScrubbingKey, attempt: Int, encoding: TextEncoding, bytes: Int64, ranksDates: Bool = false,
     columns: ColumnRules? = nil, model: [UInt8]? = nil, isDamaged: Bool = false
@@ -86,7 +76,7 @@ final class Pseudonyms {
     orderedTexts = OrderedTexts(encoding: encoding)
   }
 
-  /// Pseudonyms under the same key, of nothing yet, for taking notes on another thread.
+  /// Creates an empty set with the same key, for another thread.
   init(like other: Pseudonyms) {
     encoding = other.encoding
     ranksDates = other.ranksDates
@@ -99,7 +89,7 @@ final class Pseudonyms {
     orderedTexts = OrderedTexts(encoding: encoding)
   }
 
-  /// The same once more, for use from another thread; what it exempts is its own.
+  /// Copies for another thread, with separate exemptions.
   init(copying other: Pseudonyms) {
     encoding = other.encoding
     model = other.model
@@ -114,7 +104,6 @@ final class Pseudonyms {
     ranksDates = other.ranksDates
   }
 
-  /// Adds the notes that were taken on another thread.
   func takeNotes(of other: Pseudonyms) {
     watched.take(&other.watched)
     orderedTexts.take(&other.orderedTexts)
@@ -124,14 +113,13 @@ final class Pseudonyms {
     keptBytes += other.keptBytes.prefix(max(0, Self.keptLimit - keptBytes.count))
   }
 
-  /// Adds what was found out while another thread replaced values.
   func takeFindings(of other: Pseudonyms) {
     watched.takeExemptions(of: &other.watched)
     stuckNumbers += other.stuckNumbers
     tightNumbers += other.tightNumbers
   }
 
-  /// Ends the taking of notes: pseudonyms with an order are made, and the shift of dates is chosen.
+  /// Ends the notes: makes ordered pseudonyms and chooses the date shift.
   func finishNotes() {
     let kept = keptBytes
     keptBytes = []
@@ -165,9 +153,7 @@ final class Pseudonyms {
 
   // MARK: Replacing
 
-  /// Replaces a value in place.
-  ///
-  /// - Parameter keepsSignature: whether the first bytes of a blob that tell its format stay.
+  /// - Parameter keepsSignature: whether a blob's format signature stays.
   func replace(
     _ code: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule, keepsSignature: Bool = true
   ) -> Outcome {
@@ -217,12 +203,11 @@ final class Pseudonyms {
     }
   }
 
-  // MARK: What was found after all
+  // MARK: Findings
 
-  /// Lets the values in a range be found.
   func exempt(_ hit: WatchedValues.Hit) { watched.exempt(hit) }
 
-  /// Where bytes on a page contain an original value.
+  /// Finds an original value in a page.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> WatchedValues.Hit? {
     watched.firstHit(bytes, from: start, before: end, using: &block)
   }
@@ -240,7 +225,7 @@ extension Pseudonyms {
     return .replaced
   }
 
-  /// Replaces the bytes of a blob from an offset on; zeros in a row stay.
+  /// Replaces a blob from an offset; runs of zeros stay.
   func replaceBlob(_ bytes: inout [UInt8], _ range: Range<Int>, from: Int, seed: UInt64) {
     var stream = KeyStream(function, seed: seed)
     let isIdentifier = BlobForm.isIdentifier(bytes.span, range)
@@ -253,7 +238,7 @@ extension Pseudonyms {
     }
   }
 
-  /// Replaces bytes by noise: eight zeros in a row and more stay, nothing else becomes zero.
+  /// Replaces bytes with noise, keeping runs of eight or more zeros and adding none.
   func replaceNoise(_ bytes: inout [UInt8], _ range: Range<Int>, _ stream: inout KeyStream) {
     var index = range.lowerBound
     let end = range.upperBound

@@ -1,17 +1,15 @@
 internal import SQLiteFormat
 
-/// Reads and writes single characters of text in a database's encoding, valid or not.
+/// Reads and writes characters in a database's encoding.
 enum TextCoding {
-  /// A character, or a byte that belongs to none.
+  /// A character or invalid byte.
   struct Character {
-    /// The code point; nil for what is not valid.
+    /// The code point; nil if invalid.
     var scalar: UInt32?
 
-    /// How many bytes it takes.
     var length: Int
   }
 
-  /// The character at an offset.
   @inline(__always)
   static func read(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ encoding: TextEncoding) -> Character {
     encoding == .utf8
@@ -54,7 +52,6 @@ enum TextCoding {
     return Character(scalar: 0x10000 + (first - 0xd800) << 10 + (second - 0xdc00), length: 4)
   }
 
-  /// Whether all of a text is valid.
   static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding) -> Bool {
     var offset = range.lowerBound
     while offset < range.upperBound {
@@ -69,7 +66,7 @@ enum TextCoding {
     return true
   }
 
-  /// Writes a character over one of the same length.
+  /// Overwrites a character of the same length.
   @inline(__always)
   static func write(_ scalar: UInt32, length: Int, into bytes: inout [UInt8], at offset: Int, _ encoding: TextEncoding)
   {
@@ -104,7 +101,7 @@ enum TextCoding {
     }
   }
 
-  /// Appends text as UTF-8; what is not valid becomes the byte 0xff, which no text has.
+  /// Appends UTF-8; invalid parts become 0xff, which no text contains.
   static func appendUTF8(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding, to output: inout [UInt8]
   ) {

@@ -1,9 +1,8 @@
 internal import Foundation
 
-/// How much bytes tell that are the same in the original and in the result: sixteenths of a bit, by how many others could stand
-/// in their place.
+/// The information of bytes equal in original and result, in sixteenths of a bit.
 enum Information {
-  /// Of characters of text: one of 26 letters, one of ten digits; of others none, as they stay.
+  /// For text: one of 26 letters or ten digits; other characters stay.
   static let text: [UInt16] = (0..<256).map { byte in
     switch byte {
     case 0x30...0x39: 53
@@ -12,7 +11,7 @@ enum Information {
     }
   }
 
-  /// Of the digits of an identifier: one of ten, or one of six letters.
+  /// For identifiers: one of ten digits, or of six letters.
   static let identifier: [UInt16] = (0..<256).map { byte in
     switch byte {
     case 0x30...0x39: 53
@@ -21,25 +20,25 @@ enum Information {
     }
   }
 
-  /// Of bytes of a blob: one of 255.
+  /// For blobs: one of 255.
   static let blob: [UInt16] = (0..<256).map { $0 == 0 ? 0 : 127 }
 
-  /// What a character beyond ASCII tells: one of the smallest alphabets.
+  /// A non-ASCII character, one of the smallest alphabets.
   static let character = 44
 
-  /// What a whole value has to tell at least, so that it is judged: three letters, or four digits.
+  /// The minimum of a whole value: three letters or four digits.
   static let leastOfValue = 208
 
-  /// What a piece has to tell that is the same in both, so that chance explains less than one in a million of such.
+  /// Returns the information that chance exceeds less than once in a million.
   ///
   /// - Parameters:
-  ///   - places: the places that are compared.
-  ///   - pieces: the pieces that are looked for at each.
+  ///   - places: the compared places.
+  ///   - pieces: the pieces sought at each.
   static func bound(places: Int64, pieces: Int64 = 1) -> Int {
     Int((16 * (log2(Double(max(1, places))) + log2(Double(max(1, pieces))) + 20)).rounded(.up))
   }
 
-  /// Whether a character beyond ASCII stays: marks, spaces, punctuation, joiners.
+  /// Whether a character stays: marks, spaces, punctuation, joiners.
   static func stays(_ scalar: UInt32) -> Bool {
     switch scalar {
     case 0..<0x80, 0x80...0xbf, 0xd7, 0xf7, 0x300...0x36f, 0x2000...0x206f, 0x20d0...0x20ff, 0x3000...0x3040,
@@ -49,9 +48,9 @@ enum Information {
     }
   }
 
-  /// What the characters of text tell, and how many characters there are; a word counts once.
+  /// Returns the information and length of a text; words count once.
   ///
-  /// - Parameter isName: whether a word stays, as it is a name of the schema.
+  /// - Parameter isName: whether a word is a schema name, which stays.
   static func ofText(
     _ text: String, onceEach: Bool, isName: (String) -> Bool = { _ in false }
   ) -> (bits: Int, characters: Int) {

@@ -1,43 +1,33 @@
-/// Holds a page of the original against the same place of the result.
+/// Compares an original page with the same place of the result.
 struct PageComparison: Sendable {
-  /// What was found to be the same.
   enum Finding {
-    /// A value of a row.
     case value
 
-    /// The number of a row.
     case rowid
 
-    /// Bytes that belong to no row in use.
+    /// Bytes of no live row.
     case loose
   }
 
   private let format: PageFormat
   private let encoding: CheckedEncoding
 
-  /// From how much on what a piece tells is no chance.
+  /// The information beyond chance.
   private let bound: Int
 
-  /// The largest number that a key may have and stay.
+  /// The largest key that may stay.
   private let largestKey: Int64
 
-  /// Whether there are tables whose rows the software numbers, by other ways than one after the other.
+  /// Whether software assigns some rowids, not sequentially.
   private let hasOwnRowids: Bool
 
-  /// The app's model, which stays; nil where none is known.
+  /// The app's model, which stays.
   private let model: CheckedModel?
 
-  /// Whether a word is a name of the schema.
   private let isName: @Sendable (String) -> Bool
 
-  /// The words that a table's records can have as many serial types of.
   private static let mostTypes = 128
 
-  /// A comparison.
-  ///
-  /// - Parameters:
-  ///   - places: the bytes of the original.
-  ///   - rows: the rows of the original.
   init(
     _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, model: CheckedModel?,
     isName: @escaping @Sendable (String) -> Bool
@@ -53,7 +43,7 @@ struct PageComparison: Sendable {
 
   // MARK: Fields
 
-  /// Compares the fields of a page's records; says what is the same in both.
+  /// Returns unchanged content of records.
   func compare(
     _ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>, _ tree: CheckedTree?
   ) -> Finding? {
@@ -69,7 +59,7 @@ struct PageComparison: Sendable {
         } else if isSame(field, rule, original, result),
           !field.range.contains(where: { page.marks[$0] == CheckedPage.structure })
         {
-          // Where cells of a damaged page overlap, structure wins over values.
+          // Structure overrides values.
           return .value
         }
       }
@@ -77,10 +67,10 @@ struct PageComparison: Sendable {
     return nil
   }
 
-  /// The places of an app's values where a field is Core Data's metadata; nil where it is not.
+  /// Returns an app's values if a field is Core Data's metadata.
   func metadata(_ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ bytes: Span<UInt8>) -> [Range<Int>]? {
     if field.isWhole, let reading = MetadataReading(bytes, field.range) { return reading.appValues }
-    // What is no binary list, or not wholly there, is noise or has none of an app's entries.
+    // Other lists are noise, or have no app entries.
     return rule.isMetadata ? [] : nil
   }
 
@@ -92,33 +82,32 @@ struct PageComparison: Sendable {
     }
   }
 
-  /// The rule of a field.
   func rule(of field: CheckedPage.Field, _ tree: CheckedTree?) -> CheckedTree.Rule {
     guard let tree else { return CheckedTree.Rule(isKey: true) }
     return tree.rules.indices.contains(field.place) ? tree.rules[field.place] : tree.other
   }
 
-  /// Whether a record is the row of the app's model, or begins as it does.
+  /// Whether a record is, or begins as, the app's model.
   func isModel(_ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>) -> Bool {
     guard let model, record.count == 1, let field = record.fields.first.map({ page.fields[$0] }) else { return false }
     return model.begins(field, bytes)
   }
 
-  /// Whether a record is one of the schema, or the app's model, which stay.
+  /// Whether a record of the schema or model stays.
   func keeps(
     _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?
   ) -> Bool {
     if let tree, tree.isKept { return true }
     if isModel(record, page, bytes) { return true }
     guard record.count == 5 || tree?.isSchema == true else { return false }
-    // The schema's root has rows of the schema, also where they are damaged.
+    // The schema root's rows stay even if damaged.
     if tree?.isSchema == true, page.isFirst, record.count == 5 { return true }
     func text(_ place: Int, _ limit: Int) -> String? {
       guard let field = record.fields.lazy.map({ page.fields[$0] }).first(where: { $0.place == place }),
         field.type >= 13, field.type & 1 == 1
       else { return nil }
       let end = min(field.range.upperBound, field.range.lowerBound + 2 * limit)
-      // Names and statements are ASCII, whatever the encoding.
+      // Names and statements are ASCII in any encoding.
       let characters = (field.range.lowerBound..<end).map { bytes[$0] }.filter { $0 != 0 }
       return String(decoding: characters.prefix(limit), as: UTF8.self)
     }
@@ -141,7 +130,7 @@ struct PageComparison: Sendable {
     return .rowid
   }
 
-  /// Whether a field's value is in the result, or more of it than chance explains.
+  /// Whether a value is in the result, wholly or beyond chance.
   private func isSame(
     _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
   ) -> Bool {
@@ -164,7 +153,7 @@ struct PageComparison: Sendable {
   ) -> Bool {
     guard field.isWhole, !rule.isDropped, isEqual(field.range, original, result) else { return false }
     let number = Bytes.signed(original, field.range)
-    // Numbers of up to six digits that are stored in more bytes than they need are not compared.
+    // Short numbers in oversized fields are not compared.
     guard number.magnitude > 999_999 else { return false }
     return !(rule.isKey && number >= 0 && number <= largestKey)
   }
@@ -175,7 +164,7 @@ struct PageComparison: Sendable {
     guard field.isWhole, !rule.isDropped, isEqual(field.range, original, result) else { return false }
     let number = Double(bitPattern: UInt64(bitPattern: Bytes.signed(original, field.range)))
     guard number.isFinite else { return false }
-    // Whole ones of up to six digits may be flags and the like.
+    // Short whole numbers may be flags.
     return number.magnitude > 999_999 || number.rounded() != number
   }
 
@@ -194,7 +183,7 @@ struct PageComparison: Sendable {
         whole &+= Int(table[Int(byte)])
       } else {
         if table[Int(byte)] > 0 || byte >= 0x80 || encoding != .utf8 { isAll = false }
-        // A piece is judged where it ends, as within a word it is no name.
+        // Part of a word is not a name, so judge whole pieces.
         if run >= bound, isTold(runStart..<index, field.range, original, rule) { return true }
         run = 0
         runStart = index &+ 1
@@ -208,7 +197,7 @@ struct PageComparison: Sendable {
     return characters >= 4 && bits >= Information.leastOfValue && !isName(text.filter { $0 != "\0" })
   }
 
-  /// Whether a piece of text that is the same in both tells as much when its characters and words are looked at.
+  /// Whether an equal text exceeds chance by characters and words.
   private func isTold(
     _ range: Range<Int>, _ field: Range<Int>, _ original: Span<UInt8>, _ rule: CheckedTree.Rule
   ) -> Bool {
@@ -226,7 +215,7 @@ struct PageComparison: Sendable {
       && bytes[start + 23] == 0x2d
   }
 
-  /// How many bytes at the beginning of a blob are a signature, which stays.
+  /// Returns the length of a blob's signature, which stays.
   static func signature(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
     guard range.count >= 8 else { return 0 }
     switch (bytes[range.lowerBound], bytes[range.lowerBound + 1], bytes[range.lowerBound + 2]) {
@@ -247,7 +236,7 @@ struct PageComparison: Sendable {
     for index in range {
       let byte = original[index]
       if byte == result[index] {
-        // Of one byte many times over only the first counts.
+        // Repeated bytes count once.
         let bits = byte == last ? 0 : Int(table[Int(byte)])
         run &+= bits
         whole &+= bits
@@ -263,9 +252,9 @@ struct PageComparison: Sendable {
 
   // MARK: Everything else
 
-  /// Compares what belongs to no row in use: free space, pages that nothing leads to, what is no page.
+  /// Compares bytes of no live row.
   ///
-  /// - Parameter marks: what each byte is; nil where all of it is loose.
+  /// - Parameter marks: the byte roles; nil if all are loose.
   func looseFinding(
     _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool
   ) -> Finding? {
@@ -292,9 +281,9 @@ struct PageComparison: Sendable {
     return nil
   }
 
-  /// Whether bytes of a page of the schema are of a row whose statement makes what it names; such rows stay.
+  /// Whether bytes belong to a valid schema row, which stays.
   ///
-  /// A pointer that leads into a row cuts it in pieces, and its statement is in one of them.
+  /// A pointer can split a row; one piece has the statement.
   private func isOfStatement(_ range: Range<Int>, _ original: Span<UInt8>, _ result: Span<UInt8>) -> Bool {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start > 0, original[start - 1] == result[start - 1] { start -= 1 }
@@ -303,7 +292,7 @@ struct PageComparison: Sendable {
     return String(decoding: characters, as: UTF8.self).uppercased().contains("CREATE")
   }
 
-  /// Whether bytes that are the same in both are a piece of a value.
+  /// Whether unchanged bytes are part of a value.
   private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
     var (bits, most) = (0, 0)
     for index in range {
@@ -321,7 +310,7 @@ struct PageComparison: Sendable {
     }
     var isNoise = Self.isNoise(bytes, range)
     guard most >= bound || isNoise else { return false }
-    // Characters of ASCII are read whatever the encoding, and wherever in one the bytes begin.
+    // ASCII in any encoding and alignment.
     let characters = range.map { bytes[$0] }.filter { encoding == .utf8 || $0 != 0 }
     if isNoise {
       let rest = withoutNames(characters)
@@ -333,7 +322,7 @@ struct PageComparison: Sendable {
     return !isHeader(range, bytes)
   }
 
-  /// Whether bytes are many and different, and few of them such as structure is full of.
+  /// Whether bytes are varied and unlike structure.
   private static func isNoise(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count >= 24 else { return false }
     var (high, counts, commonest) = (0, [Int](repeating: 0, count: 256), 0)
@@ -346,7 +335,7 @@ struct PageComparison: Sendable {
     return high * 4 >= range.count * 3 && counts.count { $0 > 0 } >= 16 && commonest * 4 <= range.count
   }
 
-  /// Bytes without the words that are names of the schema, which stay.
+  /// Removes schema names, which stay.
   private func withoutNames(_ bytes: [UInt8]) -> [UInt8] {
     var rest: [UInt8] = []
     var start = 0
@@ -360,7 +349,7 @@ struct PageComparison: Sendable {
     return rest
   }
 
-  /// Whether bytes are the serial types of a row's record: behind them there is text where they say so.
+  /// Whether bytes are serial types, confirmed by the text after them.
   private func isHeader(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
     for start in max(0, range.lowerBound - 16)...min(range.lowerBound + 20, range.upperBound) {
       var offset = start
@@ -370,7 +359,7 @@ struct PageComparison: Sendable {
       {
         types.append(type)
         guard offset >= range.upperBound - 8 else { continue }
-        // What stands before the types, in the same piece, are the length of the payload, the row's number and that of the header.
+        // Payload length, rowid and header length may precede.
         if start <= range.lowerBound || isLength(offset - start, before: start, bytes),
           explains(types, from: offset, bytes)
         {
@@ -382,7 +371,7 @@ struct PageComparison: Sendable {
     return false
   }
 
-  /// Whether the bytes before a place say that a header with so many bytes of serial types begins with them.
+  /// Whether preceding bytes are such a header's length.
   private func isLength(_ types: Int, before place: Int, _ bytes: Span<UInt8>) -> Bool {
     for length in 1...2 where place >= length {
       var offset = place - length
@@ -407,7 +396,7 @@ struct PageComparison: Sendable {
     return texts >= 2
   }
 
-  /// Whether a page of a chain, or a file, holds more of the original than chance explains.
+  /// Whether an overflow page or file repeats the original beyond chance.
   func isSameStretch(_ original: Span<UInt8>, _ result: Span<UInt8>, from: Int, isText: Bool) -> Bool {
     let end = min(original.count, result.count)
     let table = isText ? Information.text : Information.blob

@@ -1,13 +1,11 @@
-/// Numbers as SQLite writes them, read by this module alone.
+/// SQLite's number formats, independent of other modules.
 enum Bytes {
-  /// An unsigned number of two bytes; nil behind the end.
   @inline(__always)
   static func two(_ bytes: Span<UInt8>, _ offset: Int) -> Int? {
     guard offset >= 0, offset &+ 2 <= bytes.count else { return nil }
     return Int(bytes[offset]) << 8 | Int(bytes[offset &+ 1])
   }
 
-  /// An unsigned number of four bytes; nil behind the end.
   @inline(__always)
   static func four(_ bytes: Span<UInt8>, _ offset: Int) -> Int? {
     guard offset >= 0, offset &+ 4 <= bytes.count else { return nil }
@@ -16,7 +14,6 @@ enum Bytes {
     return value
   }
 
-  /// A signed number of some bytes, which must be there.
   @inline(__always)
   static func signed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64 {
     guard let first = range.first else { return 0 }
@@ -25,7 +22,7 @@ enum Bytes {
     return value
   }
 
-  /// A number of variable length, and the offset moved behind it; nil where it does not end before a place.
+  /// Reads a varint and advances the offset; nil if too long.
   @inline(__always)
   static func varint(_ bytes: Span<UInt8>, _ offset: inout Int, before end: Int) -> Int64? {
     guard offset >= 0, end <= bytes.count else { return nil }
@@ -49,7 +46,7 @@ enum Bytes {
     return nil
   }
 
-  /// The bytes that a field of a record takes, by its serial type; nil for the two types that are reserved.
+  /// Returns a field's length; nil for the two reserved types.
   @inline(__always)
   static func length(ofType type: Int64) -> Int? {
     switch type {

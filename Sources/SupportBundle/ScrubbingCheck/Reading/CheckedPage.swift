@@ -1,69 +1,57 @@
-/// A page of a b-tree as the check reads it: which bytes are structure, and where the fields of records are.
+/// A b-tree page: structure bytes and record fields.
 struct CheckedPage: Sendable {
-  /// A field of a record.
   struct Field: Sendable {
-    /// Its bytes on the page, as many as are on it.
+    /// The local bytes.
     var range: Range<Int>
 
     var type: Int64
 
-    /// Its place in the record.
     var place: Int
 
-    /// Whether all of it is on the page.
     var isWhole: Bool
   }
 
-  /// A cell with a record.
   struct Record: Sendable {
-    /// The fields, in ``CheckedPage/fields``.
     var fields: Range<Int>
 
-    /// How many fields the record has.
     var count: Int
 
-    /// The bytes of the row's number; empty where it has none.
     var rowid: Range<Int>
 
-    /// The number of the row.
     var number: Int64
 
-    /// The first page of the rest; 0 for none.
+    /// The first overflow page, or 0.
     var overflow: Int
 
-    /// The bytes of the payload, and how many of them are on the page.
+    /// The payload's length, and its local part.
     var length: Int
     var local: Int
 
-    /// Where in the payload the last fields begin that are not wholly on the page, and their serial types.
+    /// The offsets and types of fields with overflow.
     var long: [(start: Int, type: Int64)] = []
   }
 
-  /// What a byte is that no record's field has.
+  /// A byte of no field.
   static let loose: UInt8 = 0
 
-  /// What a byte of a header, a pointer or a length is.
+  /// A byte of a header, pointer or length.
   static let structure: UInt8 = 1
 
-  /// What a byte of a field is.
   static let field: UInt8 = 2
 
-  /// For each byte what it is.
+  /// The role of each byte.
   private(set) var marks: [UInt8] = []
 
   private(set) var fields: [Field] = []
   private(set) var records: [Record] = []
 
-  /// The pages below an interior page.
   private(set) var children: [Int] = []
 
-  /// The kind of page, by its first byte: 2, 5, 10 or 13; 0 for any other.
+  /// The page type: 2, 5, 10 or 13; otherwise 0.
   private(set) var kind: UInt8 = 0
 
-  /// Whether it is page 1, with the database's header before its own.
   private(set) var isFirst = false
 
-  /// The most fields of a record that are read.
   private static let fieldLimit = 4096
 
   private var types: [Int64] = []
@@ -71,9 +59,7 @@ struct CheckedPage: Sendable {
 
   /// Reads a page.
   ///
-  /// - Parameters:
-  ///   - start: where its header begins.
-  ///   - isMarking: whether ``marks`` are made, which take as long as all the rest.
+  /// - Parameter isMarking: whether to make ``marks``, which doubles the time.
   mutating func read(_ bytes: Span<UInt8>, start: Int, _ format: PageFormat, isMarking: Bool = true) {
     isFirst = start > 0
     fields.removeAll(keepingCapacity: true)
@@ -188,8 +174,7 @@ struct CheckedPage: Sendable {
       types.append(type)
       body += length
     }
-    // What does not come to the payload's length is no record, but on page 1, where a row of the schema is one also when a length in
-    // it is damaged.
+    // Records have consistent lengths, except schema rows on page 1.
     let isRow = Int(header) + body == record.length || isFirst && kind == 13 && types.count == 5
     guard headerEnd > end || offset == headerEnd && isRow else { return }
     mark(payload..<min(headerEnd, end), Self.structure)

@@ -1,74 +1,66 @@
 internal import Platform
 internal import SystemPackage
 
-/// The original as this check reads it: where page images are in its files, and which tree a page belongs to.
+/// The original: its page images, and the tree of each page.
 struct CheckedStore: Sendable {
-  /// The folder of large values that Core Data itself makes, whose name stays.
+  /// Core Data's folder, which keeps its name.
   static let ownFolder: FilePath.Component = "_EXTERNAL_DATA"
 
-  /// A page image in one of the files.
   struct Image: Sendable {
     var page: Int
 
     var offset: Int64
   }
 
-  /// A part of the store with page images, and what is none.
+  /// A part of the store: images and other bytes.
   struct Part: Sendable {
     var part: StoreFileSet.Part
 
     var source: any ByteSource
 
-    /// The images in the order of the file.
     var images: [Image]
   }
 
-  /// What is known of a page by what leads to it.
   enum Use: UInt8 {
     case unknown
     case kept
     case text
     case blob
 
-    /// A piece of Core Data's metadata: what an app put there is searched for, but not compared at its place.
+    /// Core Data's metadata: an app's values are searched, but not compared in place.
     case metadata
   }
 
   let parts: [Part]
 
-  /// The sizes of pages; nil where no page of a database was found.
   let format: PageFormat?
 
-  /// Where page 1 begins in the main file.
   let base: Int64
 
   private(set) var trees: [CheckedTree] = [.schema]
 
-  /// For each page the tree that its root leads to; 0 for none, else one more than its place in ``trees``.
+  /// The page's tree as index in ``trees`` plus one, or 0.
   private var owners: [UInt16]
 
-  /// For each page what a chain of overflow pages says of it.
   private var uses: [UInt8]
 
-  /// The names of the schema and the model as they are spelled, which is how they stay.
+  /// The case-sensitive names of schema and model, which stay.
   private(set) var names: Set<String> = []
 
   private var capitals: Set<String> = []
 
-  /// The app's model, which stays wherever its pages are; nil where none is known.
+  /// The app's model, which stays on any page.
   let model: CheckedModel?
 
-  /// The last image of each page in the log.
+  /// The last WAL image of each page.
   private var logged: [Int: Int64] = [:]
 
-  /// What the caller of the check said of columns.
   private let keeping: Set<String>
   private let dropping: Set<String>
 
   private static let mostTrees = 65000
   private static let mostNames = 1 << 18
 
-  /// Opens the files of a store, which are only read.
   init(
     _ files: StoreFileSet, keeping: Set<String>, dropping: Set<String>, names: [String], model: [UInt8]?,
     pages: ResultCheck.PageHint?, in fileSystem: FileSystem
@@ -115,7 +107,7 @@ struct CheckedStore: Sendable {
     guard format != nil else { return }
     try readSchema()
     if !logged.isEmpty {
-      // Older images of the pages are in the main file, and a tree of theirs may have ended since.
+      // The main file's older images may be of dropped trees.
       let latest = logged
       logged = [:]
       try readSchema()
@@ -125,26 +117,22 @@ struct CheckedStore: Sendable {
 
   // MARK: Answers
 
-  /// The tree that the root of leads to a page.
   func tree(ofPage page: Int) -> CheckedTree? {
     guard owners.indices.contains(page), owners[page] > 0 else { return nil }
     return trees[Int(owners[page]) - 1]
   }
 
-  /// Whether the software numbers the rows of any table in its own way.
   var hasOwnRowids: Bool {
     isWithoutSchema || trees.contains { $0.keepsRowids && !$0.isSchema && !$0.isIndex && !$0.isKept }
   }
 
-  /// Whether no statement of the schema was found, so that no table is known.
   var isWithoutSchema: Bool { trees.count == 1 }
 
-  /// What a chain of overflow pages says of a page.
   func use(ofPage page: Int) -> Use {
     uses.indices.contains(page) ? Use(rawValue: uses[page]) ?? .unknown : .unknown
   }
 
-  /// Notes what a page of a chain is; false where it was noted before.
+  /// Notes an overflow page; false if unchanged.
   mutating func note(_ use: Use, ofPage page: Int) -> Bool {
     guard uses.indices.contains(page), uses[page] == 0 || use == .kept && uses[page] != Use.kept.rawValue else {
       return false
@@ -153,14 +141,12 @@ struct CheckedStore: Sendable {
     return true
   }
 
-  /// Takes what another reader of the same store noted of chains.
   mutating func takeUses(of other: CheckedStore) {
     for page in uses.indices where uses[page] == 0 || other.uses[page] == Use.kept.rawValue {
       uses[page] = other.uses[page]
     }
   }
 
-  /// Whether text is a name of the schema or of the model.
   func isName(_ text: String) -> Bool {
     let upper = text.uppercased()
     return capitals.contains(upper) || capitals.contains("Z\(upper)")
@@ -168,7 +154,7 @@ struct CheckedStore: Sendable {
 
   // MARK: Reading
 
-  /// Where each part of a page is: in the log, or else in the main file.
+  /// Reads a page from the WAL or the main file.
   func read(page: Int, into buffer: inout [UInt8]) throws(FileError) -> Bool {
     guard let format, page >= 1 else { return false }
     if let offset = logged[page], let log = parts.first(where: { $0.part == .wal }) {
@@ -179,7 +165,6 @@ struct CheckedStore: Sendable {
       at: base + Int64(page - 1) * Int64(format.pageSize), length: format.pageSize, into: &buffer) == format.pageSize
   }
 
-  /// Where the header of a page's image begins.
   static func start(ofPage page: Int, _ bytes: Span<UInt8>) -> Int {
     page == 1 && bytes.count > 112 && bytes[0] != 13 && bytes[0] != 10 ? 100 : 0
   }
@@ -261,7 +246,7 @@ struct CheckedStore: Sendable {
     return Entry(kind: texts[0], name: texts[1], table: texts[2], root: root, sql: texts[4])
   }
 
-  /// Notes the pages that a root leads to, and gives those that have records.
+  /// Notes a tree's pages, and returns those with records.
   private mutating func walk(
     _ root: Int, owner: UInt16, _ buffer: inout [UInt8], readsLeaves: Bool
   ) throws(FileError) -> [Int] {
@@ -279,7 +264,7 @@ struct CheckedStore: Sendable {
       page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
       guard page.kind == 2 || page.kind == 5 else { continue }
       let children = page.children
-      // All leaves of a tree are equally deep: where the first child is one, none needs to be read.
+      // B-trees are balanced: if one child is a leaf, all are.
       if !readsLeaves, let first = children.last, owners.indices.contains(first),
         try read(page: first, into: &buffer), buffer[0] >= 10
       {
@@ -295,25 +280,25 @@ struct CheckedStore: Sendable {
   }
 }
 
-/// The app's model as a store carries it, by whose bytes it is known wherever damage put its pages.
+/// The app's model, recognized by its bytes on any page.
 struct CheckedModel: Sendable {
   let bytes: [UInt8]
 
-  /// Where the piece of each page behind that of the row begins, by the piece's first eight bytes.
+  /// The pieces on overflow pages, by their first eight bytes.
   private let pieces: [UInt64: Int]
 
   private let length: Int
 
-  /// The longest model, and the most that one is unpacked to, in bytes.
+  /// The longest model, packed or unpacked.
   private static let longest = 16 << 20
   private static let mostUnpacked = 64 << 20
 
-  /// A model; nil where bytes do not unpack to the archive of one.
+  /// Fails unless the bytes unpack to a model.
   init?(_ bytes: [UInt8], _ format: PageFormat) {
     guard bytes.count >= 8, bytes.count <= Self.longest, Self.isArchive(bytes) else { return nil }
     self.bytes = bytes
     length = format.usableSize - 4
-    // The row has no other column: its header are its own length and one serial type.
+    // Two numbers: header length and serial type.
     let type = 12 + 2 * bytes.count
     let header = type < 1 << 14 ? 3 : type < 1 << 21 ? 4 : 5
     let local = format.localLength(of: header + bytes.count, isTableLeaf: true)
@@ -324,7 +309,7 @@ struct CheckedModel: Sendable {
     self.pieces = pieces
   }
 
-  /// Whether bytes are packed by DEFLATE, and are a keyed archive with a model in it.
+  /// Whether bytes are a packed keyed archive with a model.
   private static func isArchive(_ bytes: [UInt8]) -> Bool {
     guard let stream = Inflating(limit: mostUnpacked, isRaw: true) else { return false }
     var archive: [UInt8] = []
@@ -341,12 +326,12 @@ struct CheckedModel: Sendable {
     return false
   }
 
-  /// Whether a field of a record is the model, as far as it is on the page.
+  /// Whether a field's local part is the model.
   func begins(_ field: CheckedPage.Field, _ page: Span<UInt8>) -> Bool {
     field.place == 0 && field.type == Int64(12 + 2 * bytes.count) && isSame(field.range, as: 0, page)
   }
 
-  /// The bytes of an overflow page that are a piece of the model in the original and in the result; nil where they are none.
+  /// Returns an overflow page's piece of the model, if in both versions.
   func piece(_ original: Span<UInt8>, _ result: Span<UInt8>) -> Range<Int>? {
     guard original.count >= 12, result.count >= original.count,
       let start = pieces[ValueFingerprints.word(original, 4)]

@@ -1,39 +1,35 @@
-/// What a statement of the schema says of a table's columns, as far as the check needs it.
+/// The relevant columns of a table.
 struct CheckedTable {
-  /// A column, in the order of the records.
+  /// A column, in record order.
   struct Column {
     var name: String
 
-    /// Whether its integers lead to rows, or are numbers of rows.
+    /// Whether it holds rowids or references.
     var isKey: Bool
 
-    /// The tables that it may refer to, whose values it has then.
+    /// The tables that it may share values with.
     var targets: [String] = []
   }
 
   let name: String
 
-  /// The columns that records hold; empty where the statement is not understood.
+  /// The stored columns; empty if unreadable.
   private(set) var columns: [Column] = []
 
-  /// Whether it has no row numbers.
   private(set) var isWithoutRowid = false
 
-  /// Whether the software itself numbers the rows.
   private(set) var hasOwnRowids = false
 
-  /// Whether all of it stays: bookkeeping of SQLite and of Core Data.
+  /// Whether it is kept bookkeeping of SQLite or Core Data.
   let isKept: Bool
 
-  /// Whether it is that of Core Data's metadata.
   let isMetadata: Bool
 
-  /// The tables that stay by the specification, in upper case.
+  /// The tables that stay by specification.
   private static let kept: Set<String> = [
     "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1",
   ]
 
-  /// Reads the statement of a table.
   init(name: String, sql: String) {
     self.name = name
     let upper = name.uppercased()
@@ -48,7 +44,7 @@ struct CheckedTable {
     hasOwnRowids = isCoreData || isKept || shadows.contains { upper.hasSuffix($0) }
     let hasForeignKeys = words.contains { $0.uppercased() == "FOREIGN" }
     let items = SchemaWords.items(of: sql)
-    // Which columns a FOREIGN KEY is of is not read: any may be.
+    // FOREIGN KEY columns are not parsed; any may refer.
     let targets = items.filter { $0.first?.uppercased() == "FOREIGN" || $0.first?.uppercased() == "CONSTRAINT" }
       .flatMap(Self.targets)
     for item in items {
@@ -72,7 +68,7 @@ struct CheckedTable {
     zip(item, item.dropFirst()).filter { $0.0.uppercased() == "REFERENCES" }.map(\.1)
   }
 
-  /// Whether a column refers to a table of which a column stays by the caller's wish.
+  /// Whether a column refers to a table with a kept column.
   func refers(_ column: String, toAnyOf keeping: Set<String>) -> Bool {
     guard !keeping.isEmpty, let column = columns.first(where: { $0.name.lowercased() == column.lowercased() }) else {
       return false
@@ -82,7 +78,7 @@ struct CheckedTable {
     }
   }
 
-  /// Whether the key of its rows stays by the caller's wish, or refers to what does.
+  /// Whether its key is kept, or refers to a kept one.
   func keepsKey(_ keeping: Set<String>) -> Bool {
     keeping.contains("\(name).rowid")
       || columns.contains { $0.isKey && (keeping.contains("\(name).\($0.name)") || refers($0.name, toAnyOf: keeping)) }
@@ -91,12 +87,11 @@ struct CheckedTable {
   private static let constraints: Set<String> = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"]
 }
 
-/// The words of statements, by a reader that only knows names, quotation marks and brackets.
+/// Splits statements, knowing only names, quotes and brackets.
 enum SchemaWords {
-  /// All words: names, quoted or not, numbers, and the text of literals.
   static func tokens(of sql: String) -> [String] { read(sql).map(\.text) }
 
-  /// The words of each column and constraint between the first brackets.
+  /// Returns the words of each column and constraint.
   static func items(of sql: String) -> [[String]] {
     var items: [[String]] = [[]]
     for token in read(sql) where token.depth >= 1 {

@@ -1,38 +1,29 @@
-/// A tree of the database: the schema, a table or an index, and what is to happen to each field of its records.
+/// A tree with the specified treatment of its fields.
 struct CheckedTree {
-  /// What the specification says of a field.
   struct Rule {
     var isKept = false
 
-    /// Whether it is overwritten with filling.
     var isDropped = false
 
-    /// Whether it is the property list of the metadata, of which only what an app put there is replaced.
+    /// Whether only an app's values in the metadata are replaced.
     var isMetadata = false
 
-    /// Whether its integers lead to rows.
     var isKey = false
   }
 
-  /// What is said of a finding in it; nil for the schema.
+  /// The name; nil for the schema.
   let name: String?
 
-  /// The rules of the fields; a field behind them is replaced.
   private(set) var rules: [Rule] = []
 
-  /// The rule of what has none of its own.
   private(set) var other = Rule()
 
-  /// Whether the numbers of its rows stay.
   private(set) var keepsRowids = false
 
-  /// Whether it is an index.
   private(set) var isIndex = false
 
-  /// Whether it is the schema's own.
   var isSchema: Bool { name == nil }
 
-  /// Whether all of it stays.
   var isKept: Bool { other.isKept }
 
   static let schema = CheckedTree(name: nil, keepsRowids: true)
@@ -63,7 +54,7 @@ struct CheckedTree {
     }
   }
 
-  /// An index, whose fields are copies of the table's columns.
+  /// Creates an index, with copies of columns.
   init(index name: String, columns: [String], of table: CheckedTable, keeping: Set<String>, dropping: Set<String>) {
     self.name = name
     isIndex = true
@@ -75,18 +66,18 @@ struct CheckedTree {
         isDropped: Self.names(column, in: table, dropping),
         isKey: true)
     }
-    // Each entry ends with the key of the row.
+    // Each entry ends with the row's key.
     if table.keepsKey(keeping) { other.isKept = true }
-    // What an index of expressions holds is not known; a column that stays may be in it.
+    // An expression index may contain a kept column.
     let isUnknown = columns.isEmpty && !keeping.isEmpty
     other.isKept = other.isKept || table.isKept || isUnknown && keeping.contains { $0.hasPrefix("\(table.name).") }
   }
 
-  /// Whether attributes, by the names that the caller gave them, have a column among them.
+  /// Whether the caller's attributes include a column.
   private static func names(_ column: String, in table: CheckedTable, _ wanted: Set<String>) -> Bool {
     guard !wanted.isEmpty else { return false }
     if wanted.contains("\(table.name).\(column)") { return true }
-    // Core Data's column of an attribute is its name in capital letters behind a Z, and a number where two would be the same.
+    // Core Data's column is Z and the attribute in capitals, with a number against collisions.
     var plain = column.uppercased()
     guard plain.hasPrefix("Z") else { return false }
     plain.removeFirst()

@@ -1,6 +1,6 @@
-/// The metadata of a Core Data store, a binary property list, as far as it tells which of its bytes an app put there.
+/// Finds the bytes that an app added to Core Data's metadata plist.
 struct MetadataReading {
-  /// The bytes of text, data, dates and reals below entries that are not Core Data's own.
+  /// The text, data, dates and reals of an app's entries.
   private(set) var appValues: [Range<Int>] = []
 
   private static let own: Set<String> = [
@@ -23,7 +23,7 @@ struct MetadataReading {
   private let count: Int
   private let table: Int
 
-  /// Reads a list; nil where bytes are none, or none of Core Data's.
+  /// Fails unless it is Core Data's binary list.
   init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
     let magic = Array("bplist00".utf8)
     guard range.count >= 48, (0..<8).allSatisfy({ bytes[range.lowerBound + $0] == magic[$0] }) else { return nil }

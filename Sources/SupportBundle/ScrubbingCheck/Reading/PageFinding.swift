@@ -1,13 +1,13 @@
 internal import Platform
 
-/// Where the images of pages are in the files of a store.
+/// Finds page images in a store's files.
 enum PageFinding {
   private static let sizes = [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512]
 
-  /// The pages that are looked at where no header says how large they are.
+  /// The pages sampled without a header.
   private static let sampled = 2048
 
-  /// The sizes of the pages: by the header, by that of the log, or by what most places look like.
+  /// Returns the page sizes from a header or a sample.
   static func format(
     of main: any ByteSource, log: (any ByteSource)?, _ hint: ResultCheck.PageHint?
   ) throws(FileError) -> PageFormat? {
@@ -37,19 +37,19 @@ enum PageFinding {
       counts.append((size, count))
     }
     guard let most = counts.map(\.count).max(), most > 0 else { return nil }
-    // A smaller size finds the same pages; a larger one misses some.
+    // Smaller sizes find the same pages; larger ones miss some.
     return counts.first { $0.count * 10 >= most * 9 }.map {
       PageFormat(pageSize: $0.size, encoding: encoding)
     }
   }
 
-  /// Whether a header says what the encoding is.
+  /// Whether a header gives the encoding.
   static func hasHeader(_ main: any ByteSource, at base: Int64) throws(FileError) -> Bool {
     let header = try main.bytes(at: base, length: 100)
     return PageFormat(header: header.span) != nil && (1...3).contains(Bytes.four(header.span, 56) ?? 0)
   }
 
-  /// The encoding: by the header that a log or a journal has, or else by where in the text of records zeros are.
+  /// Returns the encoding from another header, or from zeros in texts.
   static func encoding(of parts: [CheckedStore.Part], _ format: PageFormat) throws(FileError) -> CheckedEncoding {
     var page = CheckedPage()
     var votes = [0, 0, 0]
@@ -74,7 +74,7 @@ enum PageFinding {
     return votes[0] == most ? .utf8 : votes[1] == most ? .utf16LittleEndian : .utf16BigEndian
   }
 
-  /// The encoding that rows of the schema are in, as a damaged header may name another; nil where none is found below page 1.
+  /// Returns the encoding of schema rows, as a damaged header may be wrong.
   static func encoding(ofSchemaIn main: any ByteSource, from base: Int64, _ format: PageFormat) throws(FileError)
     -> CheckedEncoding?
   {
@@ -105,13 +105,11 @@ enum PageFinding {
     return cells <= pageSize / 6 && content <= pageSize && free < pageSize && (content > 8 + 2 * cells || content == 0)
   }
 
-  /// The pages of a main file.
   static func images(ofMain main: any ByteSource, _ format: PageFormat, from base: Int64) -> [CheckedStore.Image] {
     let count = Int(clamping: max(0, main.count - base + Int64(format.pageSize) - 1) / Int64(format.pageSize))
     return (0..<count).map { CheckedStore.Image(page: $0 + 1, offset: base + Int64($0) * Int64(format.pageSize)) }
   }
 
-  /// The frames of a log.
   static func images(ofLog log: any ByteSource, _ format: PageFormat) throws(FileError) -> [CheckedStore.Image] {
     var images: [CheckedStore.Image] = []
     var offset: Int64 = 32
@@ -123,7 +121,6 @@ enum PageFinding {
     return images
   }
 
-  /// The records of a rollback journal.
   static func images(ofJournal journal: any ByteSource, _ format: PageFormat) throws(FileError) -> [CheckedStore.Image]
   {
     let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
@@ -140,7 +137,7 @@ enum PageFinding {
         images.append(CheckedStore.Image(page: page, offset: offset + 4))
         offset += Int64(format.pageSize) + 8
       } else {
-        // Behind the last record of a transaction the next one begins with a sector.
+        // The next transaction starts at a sector.
         let next = (offset + sector) / sector * sector
         guard try journal.bytes(at: next, length: 8).starts(with: magic) else { break }
         offset = next
@@ -150,17 +147,14 @@ enum PageFinding {
   }
 }
 
-/// The sizes that a database's pages have.
 struct PageFormat {
-  /// The bytes of a page.
   let pageSize: Int
 
-  /// The bytes of a page that structure and values use.
   let usableSize: Int
 
   let encoding: CheckedEncoding
 
-  /// By the header; nil where it says nothing that can be.
+  /// Fails if implausible.
   init?(header: Span<UInt8>) {
     guard let stored = Bytes.two(header, 16), header.count >= 100 else { return nil }
     let size = stored == 1 ? 65536 : stored
@@ -176,7 +170,7 @@ struct PageFormat {
     self.encoding = encoding
   }
 
-  /// How much of a payload is on the page of its cell.
+  /// Returns the local part of a payload.
   func localLength(of payload: Int, isTableLeaf: Bool) -> Int {
     let most = isTableLeaf ? usableSize - 35 : (usableSize - 12) * 64 / 255 - 23
     if payload <= most { return payload }
@@ -186,13 +180,11 @@ struct PageFormat {
   }
 }
 
-/// The encoding of a database's text.
 enum CheckedEncoding {
   case utf8
   case utf16LittleEndian
   case utf16BigEndian
 
-  /// By the number in the database's header; UTF-8 where that is no other.
   init(_ number: Int?) {
     switch number {
     case 2: self = .utf16LittleEndian
@@ -201,7 +193,7 @@ enum CheckedEncoding {
     }
   }
 
-  /// The text of bytes; what is none becomes U+FFFD.
+  /// Decodes text with U+FFFD for invalid parts.
   func text(_ bytes: some Collection<UInt8>) -> String {
     guard self != .utf8 else { return String(decoding: bytes, as: UTF8.self) }
     var units: [UInt16] = []

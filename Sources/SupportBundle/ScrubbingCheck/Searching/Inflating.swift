@@ -1,21 +1,21 @@
 internal import CZlib
 
-/// Unpacks a stream of gzip or zlib, or of DEFLATE without a header, as far as it is one.
+/// Unpacks gzip, zlib or raw DEFLATE.
 ///
-/// The only place of this module that hands memory to zlib.
+/// The module's only use of zlib's memory interface.
 @safe final class Inflating {
   private let stream: UnsafeMutablePointer<z_stream>
   private var left: Int
   private var buffer = [UInt8](repeating: 0, count: 16 << 10)
 
-  /// A stream that is unpacked to so many bytes at most; nil where memory is short.
+  /// Fails if out of memory.
   ///
-  /// - Parameter isRaw: whether it has no header.
+  /// - Parameter isRaw: whether there is no header.
   init?(limit: Int, isRaw: Bool = false) {
     left = limit
     unsafe stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    // 32 more than the window's size: a header of either kind; less than zero: none.
+    // zlib: 32 more to detect the header, negative for raw.
     let window = isRaw ? -MAX_WBITS : 32 + MAX_WBITS
     let status = unsafe inflateInit2_(stream, window, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { return nil }
@@ -27,9 +27,9 @@ internal import CZlib
     unsafe stream.deallocate()
   }
 
-  /// Unpacks what bytes hold from a place on; whether the stream goes on behind them.
+  /// Unpacks bytes; true if the stream continues.
   ///
-  /// - Parameter visit: takes what was unpacked, and says whether to go on.
+  /// - Parameter visit: receives output, and returns whether to continue.
   func read(_ bytes: [UInt8], from start: Int, visit: ([UInt8]) -> Bool) -> Bool {
     var position = start
     while position < bytes.count, left > 0 {

@@ -1,58 +1,52 @@
-/// The original's values as fingerprints, in bounded memory: of each value of eight bytes and more its first 24, of long ones pieces
-/// of 24 bytes besides.
+/// The fingerprints of the original's values, in bounded memory: the first 24 bytes of each, and pieces of long ones.
 ///
-/// Where there are more than find room, a half or a quarter of them is held: what leaks by a wrong rule leaks many times.
+/// When full, it keeps half or a quarter: a wrong rule leaks many values.
 struct ValueFingerprints: Sendable {
-  /// The longest piece that is compared.
   static let longest = 24
 
-  /// The longest piece in UTF-16.
   static let longestWide = 36
 
-  /// Of how many pieces there is room, at eight bytes each and as many again.
+  /// The capacity in pieces, at sixteen bytes each.
   static let room = 6_000_000
 
-  /// What a value tells at least, so that finding it says something.
+  /// The least information for a significant match.
   static let leastOfValue = 416
 
-  /// The fingerprints that are taken here, and those that were taken elsewhere.
+  /// Own fingerprints, and other readers'.
   private var held: FingerprintTable
   private var others: [FingerprintTable] = []
 
-  /// Of the first eight bytes of pieces three bits in one place, by a hash of them: whether any piece may begin so.
+  /// A Bloom filter of first eight bytes, three bits in one word.
   ///
-  /// 4 MB, few enough to be looked up at every byte.
+  /// 4 MB, small enough for a lookup per byte.
   private var beginnings: [UInt64]
   private let shift: UInt64
 
-  /// The lengths of pieces that begin with bytes of such a hash, from 8 on, as bits.
+  /// The piece lengths by hash, as bits from 8.
   private var lengths: [UInt32]
 
-  /// What a piece that is no whole value has to tell.
+  /// The information required of a partial value.
   let bound: Int
 
-  /// What may be found, because it also is in what stays.
+  /// The pieces also in kept content.
   private var exempt: Set<UInt64> = []
 
-  /// Nothing yet.
-  ///
   /// - Parameters:
-  ///   - bytes: how many bytes the original and the result have.
-  ///   - readers: how many such values share the room.
+  ///   - bytes: the size of original and result.
+  ///   - readers: the readers that share the capacity.
   init(bytes: Int64, readers: Int = 1) {
     let bits = max(7, min(19, Int64.bitWidth - (bytes / 64).leadingZeroBitCount))
     beginnings = [UInt64](repeating: 0, count: 1 << bits)
     lengths = [UInt32](repeating: 0, count: 4 << bits)
     shift = UInt64(64 - bits)
-    // One for each 128 bytes of the original.
+    // One per 128 bytes of the original.
     held = FingerprintTable(room: Self.room / readers, expecting: Int(clamping: bytes / 256) / readers)
     bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
   }
 
-  /// How many pieces are held of all: 1 of 1, 2, 4….
+  /// The sampling: one in 1, 2, 4… pieces.
   var share: UInt64 { others.reduce(held.sampling) { max($0, $1.sampling) } + 1 }
 
-  /// Takes what another one holds, which was made for as many bytes.
   mutating func take(_ other: ValueFingerprints) {
     for index in beginnings.indices { beginnings[index] |= other.beginnings[index] }
     for index in lengths.indices { lengths[index] |= other.lengths[index] }
@@ -62,7 +56,7 @@ struct ValueFingerprints: Sendable {
 
   // MARK: Hashes
 
-  /// Eight bytes, the first one lowest.
+  /// Reads eight bytes, the first lowest.
   @inline(__always)
   static func word(_ bytes: Span<UInt8>, _ offset: Int) -> UInt64 {
     var word: UInt64 = 0
@@ -70,20 +64,18 @@ struct ValueFingerprints: Sendable {
     return word
   }
 
-  /// A hash of eight bytes; its first bits are a place in ``beginnings``, and with two more one in ``lengths``.
+  /// Its first bits index ``beginnings``, two more ``lengths``.
   @inline(__always)
   private static func hash(_ word: UInt64) -> UInt64 {
     let product = word &* 0x9e37_79b9_7f4a_7c15
     return product ^ product >> 32
   }
 
-  /// The three bits of a hash.
   @inline(__always)
   private static func bits(_ hash: UInt64) -> UInt64 {
     1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63)
   }
 
-  /// The lengths of pieces that may begin with eight bytes, as bits.
   @inline(__always)
   private func lengths(of word: UInt64) -> UInt32 {
     let hash = Self.hash(word)
@@ -92,7 +84,7 @@ struct ValueFingerprints: Sendable {
     return lengths[Int(truncatingIfNeeded: hash >> (shift &- 2))]
   }
 
-  /// The fingerprint of a piece of eight bytes and more; never zero.
+  /// Returns a nonzero fingerprint of at least eight bytes.
   @inline(__always)
   static func fingerprint(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {
     var hash = UInt64(truncatingIfNeeded: length) &* 0xff51_afd7_ed55_8ccd
@@ -121,7 +113,6 @@ struct ValueFingerprints: Sendable {
 
   // MARK: Values
 
-  /// What text tells, by its bytes in UTF-8.
   static func bits(ofText bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
     var bits = 0
     for index in range {
@@ -138,7 +129,7 @@ struct ValueFingerprints: Sendable {
     return bits
   }
 
-  /// Holds text in UTF-8: its beginning, pieces of what follows, and where it is more than ASCII both orders of UTF-16.
+  /// Adds UTF-8 text, and UTF-16 if not ASCII.
   mutating func insert(text bytes: Span<UInt8>, _ range: Range<Int>) {
     if range.count >= 8 {
       let length = min(range.count, Self.longest)
@@ -151,7 +142,7 @@ struct ValueFingerprints: Sendable {
     insertWide(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
   }
 
-  /// Holds both orders of text in UTF-16.
+  /// Adds UTF-16 in both orders.
   private mutating func insertWide(_ text: String) {
     let units = Array(text.utf16)
     let length = min(2 * units.count, Self.longestWide)
@@ -169,7 +160,6 @@ struct ValueFingerprints: Sendable {
     hold(big.span, 0, length)
   }
 
-  /// Holds bytes that are no text.
   mutating func insert(blob bytes: Span<UInt8>, _ range: Range<Int>) {
     var start = range.lowerBound + PageComparison.signature(bytes, range)
     while start < range.upperBound, bytes[start] == 0 { start += 1 }
@@ -179,7 +169,7 @@ struct ValueFingerprints: Sendable {
     insertPieces(bytes, start..<range.upperBound, isText: false)
   }
 
-  /// Holds pieces of a stretch of a long value, from one place of 64 bytes to the next.
+  /// Adds pieces of a long value at multiples of 64 bytes.
   mutating func insertPieces(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool, every distance: Int = 256) {
     var next = range.lowerBound + distance
     while next + Self.longest <= range.upperBound {
@@ -191,14 +181,14 @@ struct ValueFingerprints: Sendable {
     }
   }
 
-  /// Whether bytes are not ones that structure is full of.
+  /// Whether bytes are uncommon in structure.
   private static func isTelling(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     var seen: Set<UInt8> = []
     for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { seen.insert(bytes[index]) }
     return seen.count >= min(8, range.count - 3)
   }
 
-  /// No longer holds what is found in bytes that stay.
+  /// Removes pieces that kept bytes contain.
   mutating func remove(allIn bytes: Span<UInt8>) {
     guard bytes.count >= 8 else { return }
     for offset in 0...(bytes.count - 8) {
@@ -214,7 +204,7 @@ struct ValueFingerprints: Sendable {
     }
   }
 
-  /// The length of the piece that begins at a place; nil where none does.
+  /// Returns the length of a piece at an offset.
   @inline(__always)
   func match(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Int? {
     let wanted = lengths(of: word)
@@ -235,24 +225,22 @@ struct ValueFingerprints: Sendable {
   }
 }
 
-/// Fingerprints in a table of bounded size.
+/// A bounded hash table of fingerprints.
 ///
-/// Where there are more than find room, those are held that end in a zero bit, half of them, then a quarter.
+/// When full, it keeps only those that end in a zero bit.
 struct FingerprintTable: Sendable {
   private var table: [UInt64]
   private var count = 0
 
-  /// The bits that are zero in all fingerprints that are held.
+  /// The bits that are zero in all members.
   private(set) var sampling: UInt64 = 0
 
   private let room: Int
 
-  /// The places that so many take at most: a third more, rounded up to a power of two.
+  /// A third more than the capacity, rounded up to a power of two.
   private let mostPlaces: Int
 
-  /// An empty table.
-  ///
-  /// - Parameter expected: about how many there will be: it begins as large as that takes, as one that grows is there twice for a while.
+  /// - Parameter expected: the expected count, to avoid growth, which needs both tables.
   init(room: Int, expecting expected: Int = 0) {
     self.room = room
     mostPlaces = max(1 << 12, 1 << (Int.bitWidth - (room * 4 / 3 - 1).leadingZeroBitCount))
@@ -268,10 +256,9 @@ struct FingerprintTable: Sendable {
     return index
   }
 
-  /// Whether a fingerprint, which is not zero, is held.
   func contains(_ key: UInt64) -> Bool { key & sampling == 0 && table[slot(key)] == key }
 
-  /// Holds a fingerprint, which is not zero; false where there is no room for it.
+  /// Inserts a nonzero fingerprint; false if full.
   mutating func insert(_ key: UInt64) -> Bool {
     guard key & sampling == 0 else { return false }
     let place = slot(key)
@@ -287,8 +274,7 @@ struct FingerprintTable: Sendable {
     return true
   }
 
-  /// Gives up what is not held any more, in place: from a gap on each that stays moves to the first place that is free for it, which
-  /// is never behind its own.
+  /// Removes unsampled members in place, moving later ones to their first free slot.
   private mutating func thin() {
     guard let gap = table.firstIndex(of: 0) else { return }
     count = 0

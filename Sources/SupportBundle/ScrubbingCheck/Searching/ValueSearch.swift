@@ -1,8 +1,7 @@
-/// Looks for the original's values in bytes: as they are, in UTF-16, as hexadecimal digits, in base64, and packed by deflate.
+/// Searches for the original's values: plain, UTF-16, hexadecimal, base64, and DEFLATE.
 package struct ValueSearch: Sendable {
   var fingerprints: ValueFingerprints
 
-  /// How much is unpacked of what one file holds at most, in bytes.
   private var unpackingLeft: Int
 
   private static let mostOfStream = 64 << 20
@@ -15,17 +14,17 @@ package struct ValueSearch: Sendable {
     unpackingLeft = Int(clamping: (256 << 20) + size)
   }
 
-  /// Where the first value is, in any form; nil where there is none.
+  /// Returns the first value in any form.
   package mutating func first(in bytes: [UInt8]) -> Range<Int>? {
     var stream: Inflating?
     return first(in: bytes, from: 0, stream: &stream)
   }
 
-  /// Where the first value is in a piece of a file.
+  /// Returns the first value in a piece of a file.
   ///
   /// - Parameters:
-  ///   - start: how many bytes were in the piece before.
-  ///   - stream: what goes on from the piece before, and then what goes on in the next.
+  ///   - start: the bytes repeated from the previous piece.
+  ///   - stream: the packed stream across pieces.
   mutating func first(in bytes: [UInt8], from start: Int, stream: inout Inflating?) -> Range<Int>? {
     if let open = stream {
       stream = nil
@@ -34,7 +33,7 @@ package struct ValueSearch: Sendable {
     return plain(bytes.span) ?? forms(bytes) { search, start in search.unpack(bytes, from: start, &stream) }
   }
 
-  /// Where the first value is in what was unpacked; what is packed twice is not unpacked twice.
+  /// Searches unpacked bytes, without unpacking again.
   private func firstUnpacked(in bytes: [UInt8]) -> Bool {
     var search = self
     return plain(bytes.span) != nil || search.forms(bytes) { _, _ in false } != nil
@@ -100,7 +99,7 @@ package struct ValueSearch: Sendable {
     return nil
   }
 
-  /// How far characters of one byte with a zero behind each go.
+  /// Returns the extent of single-byte UTF-16.
   private func wide(_ bytes: [UInt8], from start: Int) -> Range<Int> {
     var index = start
     while index &+ 1 < bytes.count, bytes[index] != 0, bytes[index &+ 1] == 0 { index &+= 2 }
@@ -119,7 +118,7 @@ package struct ValueSearch: Sendable {
         text.append(0x80 | byte & 0x3f)
       }
     }
-    // In the other order the zero of the last character stands before it.
+    // In the other order, the last zero precedes.
     if range.upperBound < bytes.count, bytes[range.upperBound] != 0, bytes[range.upperBound] < 0x80 {
       text.append(bytes[range.upperBound])
     }
@@ -170,7 +169,7 @@ package struct ValueSearch: Sendable {
 
   // MARK: Packed values
 
-  /// Whether a stream begins at a place, and a value is in what it unpacks to.
+  /// Whether a packed stream contains a value.
   private mutating func unpack(_ bytes: [UInt8], from start: Int, _ open: inout Inflating?) -> Bool {
     guard start + 8 <= bytes.count, unpackingLeft > 0 else { return false }
     if bytes[start] == 0x1f {
@@ -201,7 +200,7 @@ package struct ValueSearch: Sendable {
 }
 
 extension ValueSearch {
-  /// Looks for names of files of eight characters and more, in every form in which it looks for values.
+  /// Searches for file names of at least eight characters.
   package init(names: some Sequence<String>) {
     let names = names.map { Array($0.utf8) }
     var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * names.count)))
@@ -209,7 +208,7 @@ extension ValueSearch {
     self.init(fingerprints, size: 0)
   }
 
-  /// Looks for sums of files, in every form in which it looks for values; the first eight bytes of one are enough.
+  /// Searches for file checksums by their first eight bytes.
   package init(sums: some Sequence<[UInt8]>) {
     let sums = Array(sums)
     var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * sums.count)))

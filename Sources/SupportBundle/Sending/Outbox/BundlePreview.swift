@@ -2,32 +2,32 @@ internal import Lazaret
 public import Platform
 public import SystemPackage
 
-/// What would be sent, as it is shown before the user agrees to it.
+/// The bundle to send, shown to the user for consent.
 public struct BundlePreview: Sendable, Hashable {
   /// The file.
   public var path: FilePath
 
-  /// Its size in bytes.
+  /// The size in bytes.
   public var bytes: Int64
 
-  /// Its SHA-256 in hexadecimal digits: only what has this sum is sent.
+  /// The hexadecimal SHA-256; only content with this checksum is sent.
   public var sha256: String
 
-  /// How much of the store is in it; nil where it is encrypted and no receipt of the home tells.
+  /// How much of the store is in it; nil if encrypted and in no receipt.
   public var level: BundleLevel?
 
-  /// Whether only the holders of certain keys can open it.
+  /// Whether it is encrypted.
   public var isEncrypted: Bool
 
-  /// Its name, as the receiver is told it.
+  /// The name for the receiver.
   public var name: String { path.lastComponent.map { printable($0.string) } ?? "bundle" }
 
-  /// Whether a third party on the way could read records of the user's.
+  /// Whether a third party could read user records in transit.
   public var showsRecords: Bool { !isEncrypted && (level == .full || level == .damagedPages) }
 
-  /// Looks at a bundle and sums it up.
+  /// Reads and hashes a bundle.
   ///
-  /// - Throws: `bundle-unreadable` where it is none, or what the file system says.
+  /// - Throws: `bundle-unreadable`, or a file error.
   public init(
     of path: FilePath, home: FilePath, surroundings: Surroundings = .machine,
     progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
@@ -46,7 +46,7 @@ public struct BundlePreview: Sendable, Hashable {
     }
   }
 
-  /// What the receipts of the home's quarantined stores say of a bundle.
+  /// Finds the level in receipts of quarantined stores.
   private static func level(of sha256: String, home: FilePath, _ surroundings: Surroundings) throws -> BundleLevel? {
     do {
       for stored in try QuarantineCatalogue(home: home, surroundings: surroundings).stores() {
@@ -55,7 +55,7 @@ public struct BundlePreview: Sendable, Hashable {
         }
       }
     } catch is QuarantineError {
-      // What cannot be read says nothing; that is for other verbs to tell.
+      // Other commands report unreadable receipts.
     }
     return nil
   }

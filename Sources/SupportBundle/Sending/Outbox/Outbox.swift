@@ -2,28 +2,27 @@ internal import Lazaret
 public import Platform
 public import SystemPackage
 
-/// The bundles that are to be sent, are being sent, or were: `Outbox/` in the home.
+/// The bundles of a home to be sent, in progress or sent: `Outbox/`.
 ///
-/// Each has a folder of its own with the bundle and `entry.json`; after a kill at any moment an entry is there whole or not at all,
-/// and nothing that a receiver has acknowledged is forgotten.
+/// Each has a folder with the bundle and `entry.json`. A kill never leaves a partial entry or loses a receipt.
 public struct Outbox: Sendable {
   /// The name of the folder.
   public static let name: FilePath.Component = "Outbox"
 
-  /// How many bytes all bundles together may have, unless told otherwise: 2 GiB.
+  /// The default size limit: 2 GiB.
   public static let usualLimit: Int64 = 2 << 30
 
-  /// For how many days an entry is kept that nothing more happens to.
+  /// The days that a finished entry is kept.
   public static let keptDays = 90
 
-  /// The folder that holds the outbox.
+  /// The folder that contains the outbox.
   public let home: FilePath
 
-  /// How many bytes all bundles together may have.
+  /// The most bytes of all bundles.
   public let limit: Int64
   let surroundings: Surroundings
 
-  /// The outbox of a home, whether it is there or not.
+  /// Creates the outbox of a home, without accessing it.
   public init(home: FilePath, limit: Int64 = Self.usualLimit, surroundings: Surroundings = .machine) {
     self.home = home
     self.limit = limit
@@ -38,27 +37,27 @@ public struct Outbox: Sendable {
   func folder(of id: String) -> FilePath { path.appending(id) }
   func entryPath(of id: String) -> FilePath { folder(of: id).appending("entry.json") }
 
-  /// Where the bundle of an entry lies, as long as it is needed.
+  /// Returns the path of an entry's bundle, which exists while needed.
   public func bundlePath(of id: String) -> FilePath { folder(of: id).appending("bundle") }
 
-  /// What lies in an outbox.
+  /// The content of an outbox.
   public struct Listing: Sendable, Hashable {
     /// The entries, newest first.
     public var entries: [OutboxEntry]
 
-    /// The names of entries that cannot be read.
+    /// The names of unreadable entries.
     public var unreadable: [String]
 
-    /// A listing.
+    /// Creates a listing.
     public init(entries: [OutboxEntry], unreadable: [String]) {
       self.entries = entries
       self.unreadable = unreadable
     }
   }
 
-  /// What lies in the outbox; nothing is changed.
+  /// Lists the outbox without changes.
   ///
-  /// An entry whose process ended while it was sending is shown as waiting.
+  /// An entry whose sending process ended appears as waiting.
   public func listing() throws(SendingError) -> Listing {
     do {
       var listing = Listing(entries: [], unreadable: [])
@@ -77,9 +76,9 @@ public struct Outbox: Sendable {
     }
   }
 
-  /// The entry of a name, of the beginning of one, or of the first digits of a bundle's SHA-256.
+  /// Returns the entry with a name or its prefix, or the first digits of a bundle's SHA-256.
   ///
-  /// - Throws: `not-in-outbox` where there is none, or several.
+  /// - Throws: `not-in-outbox` without a single match.
   public func entry(_ name: String) throws(SendingError) -> OutboxEntry {
     let entries = try listing().entries
     if let entry = entries.first(where: { $0.id == name }) { return entry }
@@ -89,7 +88,7 @@ public struct Outbox: Sendable {
     return entry
   }
 
-  /// The entry of a bundle that a receiver has already, as far as this outbox knows; nil for none.
+  /// Returns the entry of a bundle already sent to a receiver, if any.
   public func sent(
     _ preview: BundlePreview, to receiver: ReceiverAddress, by method: OutboxEntry.Method = .tus
   ) throws(SendingError) -> OutboxEntry? {
@@ -105,13 +104,12 @@ public struct Outbox: Sendable {
 
   // MARK: Looking
 
-  /// The names of all entries.
   func names() throws -> [String] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     return try fileSystem.entries(of: path).map(\.string).filter(Self.isID)
   }
 
-  /// An entry; nil where it cannot be read.
+  /// Reads an entry; nil if unreadable.
   func read(_ id: String) throws -> OutboxEntry? {
     do {
       return try OutboxEntry(at: entryPath(of: id), id: id, in: fileSystem)
@@ -135,7 +133,6 @@ public struct Outbox: Sendable {
     }
   }
 
-  /// Whether text is a name that an outbox gives.
   static func isID(_ text: String) -> Bool {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard text.utf8.count <= 64, parts.count >= 7, Timestamp(String(text.prefix(19))) != nil else { return false }
@@ -146,12 +143,12 @@ public struct Outbox: Sendable {
 }
 
 extension Outbox {
-  /// Ends what killed processes began: entries that were being sent wait again, receipts are noted, and bundles that are not needed
-  /// any more go, as do entries that nothing has happened to for 90 days.
+  /// Completes the work of killed processes: resets entries, records receipts, and removes unneeded bundles and entries
+  /// unchanged for 90 days.
   ///
-  /// Entries that another process works on are left alone.
+  /// Skips entries in use by other processes.
   ///
-  /// - Returns: how many entries were removed.
+  /// - Returns: the number of removed entries.
   @discardableResult
   public func settle() throws(SendingError) -> Int {
     do {
@@ -167,7 +164,7 @@ extension Outbox {
         } catch let error as SendingError {
           guard error.kind == .busy else { throw error }
         } catch is QuarantineError {
-          // A catalogue or receipt that cannot be read keeps no other bundle from being sent; the bundle stays until it can.
+          // An unreadable receipt must not block other bundles.
         }
       }
       let removed = try removeOld()
@@ -178,11 +175,11 @@ extension Outbox {
     }
   }
 
-  /// Ends an entry that nothing more happens to: notes the receipt, and lets the bundle go.
+  /// Records the receipt of a finished entry and removes the bundle.
   ///
-  /// Where a receipt cannot be noted because another process works on the quarantined store, the bundle stays, and so it is done another time.
+  /// If another process uses the quarantined store, it is retried later.
   ///
-  /// - Returns: the quarantined stores whose receipts have it.
+  /// - Returns: the quarantined stores with the receipt.
   func finish(_ held: inout HeldEntry) throws -> [String] {
     guard held.entry.isOver else { return [] }
     let bundle = bundlePath(of: held.entry.id)
@@ -200,9 +197,7 @@ extension Outbox {
     return noted
   }
 
-  /// Adds a receipt to those of the quarantined stores of the home that the bundle was made of.
-  ///
-  /// - Returns: the stores' names.
+  /// Adds a receipt to the quarantined stores, and returns their names.
   private func note(_ receipt: DeliveryReceipt) throws -> [String] {
     var noted: [String] = []
     for folder in try QuarantineCatalogue(home: home, surroundings: surroundings).folders() {
@@ -220,7 +215,6 @@ extension Outbox {
     return noted
   }
 
-  /// Removes the entries that nothing has happened to for as long as they are kept.
   private func removeOld() throws -> Int {
     let now = surroundings.now().secondsSince1970
     var removed = 0
@@ -229,7 +223,7 @@ extension Outbox {
         now - updated.secondsSince1970 > Int64(Self.keptDays) * 86_400,
         try fileSystem.status(of: bundlePath(of: id), followingLinks: false) == nil
       else { continue }
-      // Under a hidden name first: what a kill leaves of it is no entry any more.
+      // Hidden first, so that a kill leaves no partial entry.
       let leaving = path.appending(".gone-\(id)")
       try fileSystem.rename(folder(of: id), to: leaving)
       try fileSystem.synchronizeDirectory(path)
@@ -241,15 +235,15 @@ extension Outbox {
 }
 
 extension Outbox {
-  /// Puts a bundle into the outbox, for one receiver.
+  /// Adds a bundle for one receiver.
   ///
-  /// One that is there already for that receiver is not put there again: the entry that was sent has the receipt, and one that
-  /// waits, or failed, is tried anew. The bundle gets a name of its own in the outbox where it can, and is copied where not.
+  /// An existing entry is returned: a sent one with its receipt, a waiting or failed one for another try. The bundle is
+  /// hard-linked if possible, otherwise copied.
   ///
   /// - Parameters:
-  ///   - preview: what was shown; a file that is not that any more is refused.
-  ///   - tokenFile: the file to read the token from, also later; the token itself is never written down.
-  /// - Throws: `bundle-changed`, `outbox-full`, or what the file system says; the outbox is then as it was.
+  ///   - preview: the confirmed content; a changed file is rejected.
+  ///   - tokenFile: the file to read the token from, also later; the token itself is never stored.
+  /// - Throws: `bundle-changed`, `outbox-full`, or a file error, leaving the outbox unchanged.
   public func add(
     _ preview: BundlePreview, to receiver: ReceiverAddress, by method: OutboxEntry.Method = .tus,
     tokenFile: FilePath? = nil
@@ -266,16 +260,14 @@ extension Outbox {
     }
   }
 
-  /// Removes what killed processes left of entries that were never whole, or were being removed.
-  ///
-  /// The caller holds the outbox's lock.
+  /// Removes partial entries of killed processes; the caller holds the lock.
   func removeLeftovers() throws {
     for name in try fileSystem.entries(of: path) where name.string.hasPrefix(".") {
       try fileSystem.removeTree(path.appending(name))
     }
   }
 
-  /// The entry of the same bundle for the same receiver, made ready to be sent where it is not sent yet.
+  /// Returns the same bundle's entry for the receiver, reset if unsent.
   private func known(
     _ preview: BundlePreview, _ receiver: ReceiverAddress, _ method: OutboxEntry.Method, _ tokenFile: FilePath?
   ) throws -> OutboxEntry? {
@@ -293,7 +285,7 @@ extension Outbox {
         }
         return held.entry
       } catch let error as SendingError {
-        // Another process is sending it right now.
+        // Another process is sending it.
         guard error.kind == .busy else { throw error }
         return entry
       }
@@ -326,14 +318,14 @@ extension Outbox {
       try fileSystem.rename(staging, to: folder(of: id))
       try fileSystem.synchronizeDirectory(path)
     } catch {
-      // The first error is the one that counts; what is left has a hidden name and goes with the next try.
+      // Keep the first error; hidden remains are removed next time.
       try? fileSystem.removeTree(staging)
       throw error
     }
     return entry
   }
 
-  /// Gives the bundle a name in the outbox, where the file is its owner's alone; else makes a copy that is.
+  /// Hard-links a bundle that only this user can access; otherwise copies it.
   private func place(_ source: FilePath, at destination: FilePath) throws {
     if let status = try fileSystem.status(of: source, followingLinks: false), status.kind == .regular,
       status.owner == FileSystem.effectiveUser, status.permissions == .ownerReadWrite
@@ -376,7 +368,6 @@ extension Outbox {
 }
 
 extension OutboxEntry {
-  /// Makes an entry ready for another try, at any time.
   mutating func renew() {
     if state == .failed { upload = nil }
     if state == .failed || state == .sending { state = .waiting }

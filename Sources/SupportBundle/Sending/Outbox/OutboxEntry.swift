@@ -2,103 +2,100 @@ internal import Foundation
 public import Platform
 internal import SystemPackage
 
-/// One bundle on its way to one receiver.
+/// A bundle for one receiver.
 ///
-/// Versioned JSON (`entry.json`); keys may be added, never changed. No token is in it.
+/// Versioned JSON (`entry.json`); keys may be added, never changed. It contains no token.
 public struct OutboxEntry: Sendable, Hashable, Codable {
-  /// What has become of it.
+  /// The state of an entry.
   public enum State: String, Sendable, Hashable, Codable {
-    /// It waits to be sent, or to be sent on.
     case waiting
 
-    /// A process is sending it, or was when it ended.
+    /// A process is sending it, or ended meanwhile.
     case sending
 
     case sent
 
-    /// The receiver refused it, or the bundle was altered; it is not sent again unless the user asks.
+    /// Rejected by the receiver, or altered; sent again only on request.
     case failed
 
-    /// The user took it back.
     case cancelled
   }
 
-  /// How it is sent.
+  /// The upload protocol.
   public enum Method: String, Sendable, Hashable, Codable {
     /// In parts, by tus 1.0.
     case tus
 
-    /// In one piece, by `PUT` to its own address.
+    /// In one `PUT` request to its own address.
     case put
   }
 
-  /// The name of the format: always `lazaret-outbox-entry`.
+  /// The format name, `lazaret-outbox-entry`.
   public var format = Self.format
 
-  /// The version of the format: 1.
+  /// The format version: 1.
   public var version = 1
 
-  /// What the outbox calls it: the time it was put there, and the first eight digits of its SHA-256.
+  /// The identifier: the creation time, and eight digits of the SHA-256.
   public var id: String
 
-  /// What has become of it.
+  /// The state.
   public var state: State
 
-  /// To whom it goes: the address up to the end of its path.
+  /// The receiver's address without query.
   public var endpoint: String
 
-  /// Whether the address went on behind its path; that part can be a secret, is not kept, and must be given anew.
+  /// Whether the address had a query, which may be secret and is not stored.
   public var isAddressWithheld: Bool
 
-  /// How it is sent.
+  /// The upload protocol.
   public var method: Method
 
-  /// Where it is at the receiver's; nil before it was announced there, and when that is over.
+  /// The upload's address at the receiver, while it exists.
   public var upload: String?
 
-  /// Until when the receiver keeps an unfinished one, in RFC 3339; nil where it did not say.
+  /// The expiry of a partial upload in RFC 3339, if known.
   public var expires: String?
 
-  /// How many bytes the receiver has, as far as it said.
+  /// The bytes at the receiver, if known.
   public var offset: Int64
 
-  /// The file's name as it was given.
+  /// The original file name.
   public var name: String
 
-  /// Its size in bytes.
+  /// The size in bytes.
   public var bytes: Int64
 
-  /// Its SHA-256 in hexadecimal digits: of what was shown, and of nothing else.
+  /// The hexadecimal SHA-256 of the confirmed content.
   public var sha256: String
 
-  /// How much of the store is in it; nil where it is encrypted and nothing else tells.
+  /// How much of the store is in it; nil if encrypted and unknown.
   public var level: BundleLevel?
 
-  /// Whether only the holders of certain keys can open it.
+  /// Whether it is encrypted.
   public var isEncrypted: Bool
 
-  /// When it was put into the outbox, in RFC 3339.
+  /// The creation time in RFC 3339.
   public var created: String
 
-  /// When this was last changed, in RFC 3339.
+  /// The time of the last change in RFC 3339.
   public var updated: String
 
-  /// How often sending it was tried in vain.
+  /// The number of failed tries.
   public var tries: Int
 
-  /// Before when it is not tried again unless the user asks, in RFC 3339; nil for at any time.
+  /// The earliest automatic retry in RFC 3339, if any.
   public var nextTry: String?
 
-  /// The code of the error that ended the last try; nil for none.
+  /// The code of the last try's error, if any.
   public var lastError: String?
 
-  /// The file that the token is read from; nil where it comes from elsewhere.
+  /// The file with the token, if any.
   public var tokenFile: PathText?
 
-  /// The receiver's receipt; nil before it was sent.
+  /// The receiver's receipt, once sent.
   public var receipt: DeliveryReceipt?
 
-  /// What `format` says.
   static let format = "lazaret-outbox-entry"
 
   private enum CodingKeys: String, CodingKey {
@@ -126,7 +123,6 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     case receipt
   }
 
-  /// The entry for a bundle that has not been announced to a receiver.
   init(
     id: String, to receiver: ReceiverAddress, by method: Method, name: String, bytes: Int64, sha256: String,
     level: BundleLevel?, isEncrypted: Bool, tokenFile: FilePath?, at date: Timestamp
@@ -148,19 +144,17 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     self.tokenFile = tokenFile.map { PathText($0) }
   }
 
-  /// Whether nothing more happens to it.
+  /// Whether the entry is sent or cancelled.
   public var isOver: Bool { state == .sent || state == .cancelled }
 
   // MARK: Reading and writing
 
   private static let limit = 1 << 20
 
-  /// Reads an entry.
-  ///
-  /// - Throws: `outbox-entry-unreadable` where it is none, or of a later version, or what the file system says.
+  /// - Throws: `outbox-entry-unreadable` if malformed or of a later version, or a file error.
   init(at path: FilePath, id: String, in fileSystem: FileSystem) throws {
     let bytes = try fileSystem.contents(of: path, limit: Self.limit)
-    // Why it cannot be read is told in our own words.
+    // Decoding errors are replaced by our own text.
     guard let entry = try? JSONDecoder().decode(OutboxEntry.self, from: Data(bytes)), entry.format == Self.format,
       entry.id == id, entry.bytes >= 0, entry.offset >= 0
     else { throw Self.unreadable(path, "it is not an entry of an outbox") }
@@ -170,7 +164,6 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     self = entry
   }
 
-  /// The entry as the JSON text that is written.
   func json() throws(FileError) -> [UInt8] { try JSON.bytes(of: self, to: "write the entry of the outbox") }
 
   private static func unreadable(_ path: FilePath, _ detail: String) -> SendingError {

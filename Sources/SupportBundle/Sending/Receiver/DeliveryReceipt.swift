@@ -2,24 +2,24 @@ internal import Foundation
 internal import Lazaret
 public import Platform
 
-/// A receiver's receipt: that it has the bundle, and what it calls it.
+/// A receiver's confirmation of a bundle.
 public struct DeliveryReceipt: Sendable, Hashable, Codable {
-  /// What the receiver calls it.
+  /// The receiver's identifier.
   public var id: String
 
-  /// The SHA-256 of what was received, in hexadecimal digits.
+  /// The hexadecimal SHA-256 of the received content.
   public var sha256: String
 
-  /// Its size in bytes.
+  /// The size in bytes.
   public var bytes: Int64
 
-  /// When it was received, in RFC 3339.
+  /// The time of receipt in RFC 3339.
   public var date: String
 
-  /// Who received it: scheme, host and port.
+  /// The receiver: scheme, host and port.
   public var receiver: String
 
-  /// Whether the receiver itself wrote the receipt; if not, it was made here of what the receiver did say.
+  /// Whether the receiver wrote the receipt; otherwise it is derived from its answers.
   public var isReceivers: Bool
 
   private enum CodingKeys: String, CodingKey {
@@ -31,7 +31,7 @@ public struct DeliveryReceipt: Sendable, Hashable, Codable {
     case isReceivers = "byReceiver"
   }
 
-  /// A receipt.
+  /// Creates a receipt.
   public init(id: String, sha256: String, bytes: Int64, date: Timestamp, receiver: String, isReceivers: Bool) {
     self.id = Self.plain(id)
     self.sha256 = sha256
@@ -41,9 +41,9 @@ public struct DeliveryReceipt: Sendable, Hashable, Codable {
     self.isReceivers = isReceivers
   }
 
-  /// What a receiver says in JSON: `id`, `sha256`, `bytes`, `date`; nil where that is not what it says.
+  /// Parses a receiver's JSON: `id`, `sha256`, `bytes`, `date`.
   ///
-  /// - Parameter now: the date where the receiver's is none.
+  /// - Parameter now: the default date.
   package init?(_ json: [UInt8], receiver: String, now: Timestamp) {
     struct Words: Decodable {
       var id: String
@@ -52,7 +52,7 @@ public struct DeliveryReceipt: Sendable, Hashable, Codable {
       var date: String?
     }
     guard json.count <= UploadResponse.bodyLimit,
-      // Anything else than these keys is no receipt: the receiver is one that writes none.
+      // The receiver writes no receipts.
       let words = try? JSONDecoder().decode(Words.self, from: Data(json)), !words.id.isEmpty, words.bytes >= 0
     else { return nil }
     let date = words.date.flatMap(Self.timestamp) ?? now
@@ -61,13 +61,12 @@ public struct DeliveryReceipt: Sendable, Hashable, Codable {
       isReceivers: true)
   }
 
-  /// A moment in RFC 3339 and UTC, whatever follows its seconds.
+  /// Parses RFC 3339 in UTC, ignoring fractions.
   private static func timestamp(_ text: String) -> Timestamp? {
     guard text.hasSuffix("Z") || text.hasSuffix("z"), text.utf8.count <= 40 else { return nil }
     return Timestamp(String(text.prefix(19)) + "Z")
   }
 
-  /// A name that a receiver gave, as it can be printed anywhere.
   private static func plain(_ text: String) -> String {
     let characters = text.unicodeScalars.prefix(200).map { scalar in
       scalar.isASCII && scalar.value > 0x20 && scalar.value < 0x7f && scalar != "<" && scalar != ">" && scalar != "\""
@@ -76,7 +75,6 @@ public struct DeliveryReceipt: Sendable, Hashable, Codable {
     return characters.isEmpty ? "unnamed" : String(characters)
   }
 
-  /// The same as the receipt of a quarantined store has it.
   var delivery: Receipt.Delivery {
     Receipt.Delivery(
       at: Timestamp(date) ?? Timestamp(secondsSince1970: 0), receiver: receiver, id: id, bytes: bytes, sha256: sha256)

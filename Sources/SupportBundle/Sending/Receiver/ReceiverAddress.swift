@@ -1,21 +1,20 @@
 public import Foundation
 public import Platform
 
-/// The address of a receiver, or of something at one: `https` to any host, `http` only to this very machine.
+/// A receiver's address: `https`, or `http` to this machine only.
 public struct ReceiverAddress: Sendable, Hashable {
-  /// The address, absolute.
+  /// The absolute URL.
   public let url: URL
 
-  /// Scheme, host and port, in lower case and without a port that is the usual one.
+  /// Scheme, host and port, in lower case, without a default port.
   public let origin: String
 
-  /// The most bytes of an address.
+  /// The longest address in bytes.
   public static let lengthLimit = 4096
 
-  /// An address as a user writes it.
+  /// Parses a user's address.
   ///
-  /// - Throws: `send-request` where it is none, has a user's name, a password or a fragment in it, or is plain `http` to
-  ///   another machine.
+  /// - Throws: `send-request` if malformed, with user name, password or fragment, or plain `http` to another machine.
   public init(_ text: String) throws(SendingError) {
     guard let address = Self.parse(text, relativeTo: nil) else {
       throw Self.refused("it is not an address that begins with https://")
@@ -30,7 +29,7 @@ public struct ReceiverAddress: Sendable, Hashable {
     self.origin = origin
   }
 
-  /// What a receiver at this address means by a `Location` of its own; nil where it leads to another host, or is none.
+  /// Resolves a `Location` of this receiver; nil if malformed or at another host.
   public func resolving(_ location: String) -> ReceiverAddress? {
     guard let address = Self.parse(location, relativeTo: url), Self.origin(of: address) == origin else { return nil }
     return ReceiverAddress(address, origin: origin)
@@ -44,13 +43,13 @@ public struct ReceiverAddress: Sendable, Hashable {
   /// The address as text.
   public var text: String { url.absoluteString }
 
-  /// Whether a part of the address can be a secret: whatever follows the path.
+  /// Whether it has a query, which may be secret.
   public var hasQuery: Bool { url.query != nil }
 
-  /// The address up to the end of its path.
+  /// The address without query.
   public var withoutQuery: String { text.split(separator: "?", maxSplits: 1).first.map(String.init) ?? text }
 
-  /// The last part of the path, decoded; what a receiver calls the thing that is there.
+  /// The decoded last path component.
   public var lastComponent: String {
     let path = withoutQuery.dropFirst(origin.count).split(separator: "/")
     return path.last.map { $0.removingPercentEncoding ?? String($0) } ?? ""
@@ -71,7 +70,7 @@ public struct ReceiverAddress: Sendable, Hashable {
       parts.fragment == nil, let scheme = parts.scheme?.lowercased(), scheme == "https" || scheme == "http",
       let host = parts.host?.lowercased(), !host.isEmpty, host.utf8.allSatisfy(isHostByte)
     else { return nil }
-    // A colon without a port behind it means nothing, and is read in more than one way.
+    // A colon without a port is ambiguous.
     let authority = url.absoluteString.dropFirst(scheme.utf8.count + 3).prefix { !"/?#".contains($0) }
     guard authority.last != ":" else { return nil }
     guard let port = parts.port, port != (scheme == "https" ? 443 : 80) else { return "\(scheme)://\(host)" }

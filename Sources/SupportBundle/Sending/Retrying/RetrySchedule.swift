@@ -1,8 +1,8 @@
 internal import Platform
 
-/// How long to pause between tries: from a second to five minutes, growing, and drawn at random below that.
+/// Pauses between tries: random, below a bound that grows from one second to five minutes.
 ///
-/// "Full jitter": so that all who lost one receiver do not come back at the same moment.
+/// "Full jitter" keeps the clients of a receiver from returning simultaneously.
 public struct RetrySchedule: Sendable {
   /// The first bound.
   public static let first = Duration.seconds(1)
@@ -12,17 +12,17 @@ public struct RetrySchedule: Sendable {
 
   private var generator: SeededGenerator
 
-  /// A schedule; the same seed gives the same pauses.
+  /// Creates a schedule; equal seeds give equal pauses.
   public init(seed: UInt64 = UInt64.random(in: 0 ... .max)) { generator = SeededGenerator(seed: seed) }
 
-  /// The bound of the pause after a number of failures in a row, from 1.
+  /// Returns the bound after a number of consecutive failures, from 1.
   public static func bound(after failures: Int) -> Duration {
     min(last, first * Int64(1 << min(max(failures, 1) - 1, 9)))
   }
 
-  /// A pause after a number of failures in a row, from 1.
+  /// Returns a pause after a number of consecutive failures, from 1.
   ///
-  /// - Parameter asked: how long the receiver asked to wait; never less than that.
+  /// - Parameter asked: the receiver's minimum.
   public mutating func pause(after failures: Int, asked: Duration? = nil) -> Duration {
     let share = Double.random(in: 0...1, using: &generator)
     let drawn = Self.bound(after: failures) * share

@@ -1,23 +1,21 @@
 internal import Platform
 internal import SystemPackage
 
-/// A bundle as it is read part by part, and summed up on the way: what is sent is what was shown, or the last part does not go.
+/// A bundle read and hashed in parts: if changed since the preview, the last part is not sent.
 struct BundleSource {
   private static let piece = 1 << 20
 
   let file: ReadableFile
   private var digest = RunningDigest()
   private var position: Int64 = 0
-  /// The sum before the part that was read last, for the case that only some of it arrives.
+  /// The digest before the last part, which may be sent again.
   private var before = (digest: RunningDigest(), position: Int64(0))
 
   init(_ path: FilePath, in fileSystem: FileSystem) throws {
     file = try fileSystem.open(path)
   }
 
-  /// The bytes at an offset.
-  ///
-  /// - Parameter isStopped: asked now and then while what lies before the offset is summed up.
+  /// - Parameter isStopped: polled while hashing the bytes before the offset.
   mutating func part(at offset: Int64, count: Int, isStopped: () -> Bool) throws -> [UInt8] {
     try advance(to: offset, isStopped)
     before = (digest, position)
@@ -27,13 +25,12 @@ struct BundleSource {
     return bytes
   }
 
-  /// The sum of everything read so far, in hexadecimal digits; nil unless that is the whole file, and no more.
+  /// The checksum, once exactly the whole file was read.
   var sum: String? {
     guard position == file.count else { return nil }
     return digest.hexadecimal
   }
 
-  /// Sums up what lies before an offset.
   mutating func advance(to offset: Int64, _ isStopped: () -> Bool) throws {
     if offset < position {
       if offset >= before.position { (digest, position) = before } else { (digest, position) = (RunningDigest(), 0) }

@@ -1,16 +1,15 @@
 internal import Platform
 
-/// What a receiver of tus says that it can do.
+/// The capabilities of a tus receiver.
 struct ReceiverAbilities: Sendable, Hashable {
-  /// The most bytes of an upload; nil where it does not say.
+  /// The largest upload in bytes.
   var maxSize: Int64?
 
-  /// Whether the sum of each part is checked there.
   var checksSums = false
 
   init() {}
 
-  /// What an answer to `OPTIONS` says; nil where it is none of tus.
+  /// Reads an `OPTIONS` answer; nil if not of tus.
   init?(_ response: UploadResponse) {
     guard (200...299).contains(response.status) else { return nil }
     let versions = Self.list(response[TusField.version])

@@ -1,7 +1,7 @@
 internal import Foundation
 package import Platform
 
-/// Asks one receiver, with one token: follows redirections at that receiver, and tells answers that are failures.
+/// Sends requests to one receiver, following its redirections.
 struct Requester: Sendable {
   private static let operation = "send the bundle"
   private static let redirectionLimit = 3
@@ -11,9 +11,7 @@ struct Requester: Sendable {
   let token: AccessToken?
   let clock: SendingClock
 
-  /// Asks, and follows redirections.
-  ///
-  /// - Throws: ``TryFailure`` where there was no answer, or one that leads elsewhere.
+  /// - Throws: ``TryFailure`` without an answer, or for a foreign redirection.
   func ask(
     _ method: UploadRequest.Method, _ address: ReceiverAddress, fields: [String: String] = [:],
     body: UploadRequest.Body = .none, progress: @escaping @Sendable (Int64) -> Void = { _ in }
@@ -57,7 +55,6 @@ struct Requester: Sendable {
 
   // MARK: Answers
 
-  /// The failure that an answer is.
   func failure(_ response: UploadResponse, to what: String) -> TryFailure {
     let asked = response["Retry-After"].flatMap { RetryAfter.parse($0, now: clock.now()) }
     let words = said(by: response)
@@ -100,19 +97,17 @@ struct Requester: Sendable {
     }
   }
 
-  /// An answer that the protocol does not have.
   func nonsense(_ detail: String) -> SendingError {
     SendingError(.answer, operation: Self.operation, detail: detail)
   }
 
-  /// What a receiver says about a refusal (RFC 9457), as far as it can be shown.
+  /// Returns printable problem details (RFC 9457).
   private func said(by response: UploadResponse) -> String {
     struct Problem: Decodable {
       var title: String?
       var detail: String?
     }
     guard response["Content-Type"]?.lowercased().hasPrefix("application/problem+json") == true,
-      // A receiver's words are welcome, and not needed.
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)),
       let words = problem.detail ?? problem.title
     else { return "" }
@@ -122,32 +117,27 @@ struct Requester: Sendable {
   }
 }
 
-/// A try that failed, and whether another one may do better.
 struct TryFailure: Error {
-  /// What is told where no other try is made.
   var error: SendingError
 
-  /// Whether another try makes sense.
   var isPassing: Bool
 
-  /// How long the receiver asks to wait.
+  /// The pause that the receiver asks for.
   var asked: Duration?
 
-  /// A failure that another try may not meet.
   static func passing(_ error: SendingError, asked: Duration? = nil) -> TryFailure {
     TryFailure(error: error, isPassing: true, asked: asked)
   }
 
-  /// A failure that every other try would meet.
   static func final(_ error: SendingError) -> TryFailure { TryFailure(error: error, isPassing: false) }
 }
 
-/// How long a receiver asks to wait: `Retry-After` (RFC 9110, section 10.2.3).
+/// Parses `Retry-After` (RFC 9110, section 10.2.3).
 package enum RetryAfter {
-  /// The longest wait that is believed: a day.
+  /// The longest accepted pause: a day.
   package static let limit = Duration.seconds(86400)
 
-  /// What a field says, as a span from now; nil where it says nothing that can be meant.
+  /// Returns the time from now; nil if malformed.
   package static func parse(_ field: String, now: Timestamp) -> Duration? {
     let words = field.split(separator: " ")
     if words.count == 1, let digits = words.first, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
@@ -162,22 +152,22 @@ package enum RetryAfter {
 
 /// A receiver's answer.
 public struct UploadResponse: Sendable {
-  /// The three digits of its status.
+  /// The status code.
   public var status: Int
 
-  /// The header fields; names are in lower case.
+  /// The header fields with lower-case names.
   public private(set) var fields: [String: String]
 
-  /// The body, as far as it was wanted: at most ``bodyLimit`` bytes.
+  /// The first ``bodyLimit`` bytes of the body.
   public var body: [UInt8]
 
-  /// Whether the body was longer than was wanted.
+  /// Whether the body was longer.
   public var isCutOff: Bool
 
-  /// The most bytes of a body that are read; what a receiver has to say is short.
+  /// The most bytes read of a body.
   public static let bodyLimit = 64 << 10
 
-  /// An answer.
+  /// Creates an answer.
   public init(_ status: Int, fields: [String: String] = [:], body: [UInt8] = [], isCutOff: Bool = false) {
     self.status = status
     self.fields = Dictionary(fields.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
@@ -185,10 +175,10 @@ public struct UploadResponse: Sendable {
     self.isCutOff = isCutOff
   }
 
-  /// The value of a field, whatever its case.
+  /// The value of a field, case-insensitive.
   public subscript(_ name: String) -> String? { fields[name.lowercased()] }
 
-  /// A field that is a whole number from 0 up; nil where it is missing, or anything else.
+  /// Returns a nonnegative whole number in a field; nil if missing or malformed.
   public func number(_ name: String) -> Int64? {
     guard let text = self[name], !text.isEmpty, text.utf8.count <= 19,
       text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })

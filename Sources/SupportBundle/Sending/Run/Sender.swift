@@ -2,14 +2,14 @@ internal import Foundation
 public import Platform
 public import SystemPackage
 
-/// Sends what lies in an outbox.
+/// Sends the bundles of an outbox.
 public struct Sender: Sendable {
   private let outbox: Outbox
   private let transport: any UploadTransport
   private let clock: SendingClock
   private let options: SendingOptions
 
-  /// A sender; one transport, with its connections, is enough for all bundles of a process.
+  /// Creates a sender; one transport serves all bundles of a process.
   public init(
     of outbox: Outbox, over transport: any UploadTransport, options: SendingOptions = SendingOptions(),
     clock: SendingClock = .machine
@@ -20,17 +20,15 @@ public struct Sender: Sendable {
     self.clock = clock
   }
 
-  /// Sends an entry, whether its time has come or not, until it is there, makes no sense, or patience is over.
+  /// Sends an entry now, until success, a permanent failure or too many tries.
   ///
-  /// What has been sent before is not sent again: the receipt is that of the first time. Whatever ends it, the entry says what has become
-  /// of it, and it can be gone on with where it stopped.
+  /// A sent entry returns its receipt. The entry records the result, and can be continued.
   ///
   /// - Parameters:
-  ///   - token: what the receiver knows the sender by; the file that the entry remembers is read if nil.
-  ///   - address: where it goes, where the entry holds only a part of that.
-  ///   - progress: called as bytes go out.
-  ///   - isStopped: asked between parts, and while it pauses.
-  /// - Throws: ``SendingError``; environmental where the entry waits for another time, `cancelled` where it was stopped.
+  ///   - token: the sender's token; by default from the entry's file.
+  ///   - address: the receiver, if the entry has only part of it.
+  ///   - isStopped: polled between parts and during pauses.
+  /// - Throws: ``SendingError``: environmental if the entry waits for another time, `cancelled` if stopped.
   public func send(
     _ id: String, as token: AccessToken? = nil, to address: ReceiverAddress? = nil,
     progress: @escaping @Sendable (SendingProgress) -> Void = { _ in },
@@ -74,7 +72,7 @@ public struct Sender: Sendable {
       return finish(&run.held, outcome)
     } catch {
       let told = SendingError.told(error, operation: "send the bundle", path: run.bundlePath)
-      // The first error is the one that counts; an entry that still says "sending" waits as soon as no process holds it.
+      // Keep the first error; unlocked entries are waiting.
       try? run.held.update { entry in
         entry.state = told.isEnvironmental || told.kind == .cancelled || told.kind == .file ? .waiting : .failed
         if told.kind != .cancelled { entry.lastError = told.code }
@@ -84,7 +82,7 @@ public struct Sender: Sendable {
     }
   }
 
-  /// Notes the receipt and lets the bundle go; what keeps it from that is told, and tried again another time.
+  /// Records the receipt and removes the bundle; a failure is retried later.
   private func finish(_ held: inout HeldEntry, _ outcome: SendingOutcome) -> SendingOutcome {
     var outcome = outcome
     do {
@@ -96,9 +94,9 @@ public struct Sender: Sendable {
     return outcome
   }
 
-  /// Takes an entry back: the receiver is told to drop what it has, and the bundle goes.
+  /// Cancels an entry, deleting the bundle and the receiver's partial upload.
   ///
-  /// - Returns: the entry, and whether the receiver was told; where it could not be reached it drops the upload when that expires.
+  /// - Returns: the entry, and whether the receiver was reached; otherwise its upload expires.
   public func cancel(
     _ id: String, as token: AccessToken? = nil, to address: ReceiverAddress? = nil
   ) throws(SendingError) -> (entry: OutboxEntry, isReceiverTold: Bool) {
@@ -112,7 +110,7 @@ public struct Sender: Sendable {
       }
       var isReceiverTold = upload == nil
       if upload != nil, let receiver = try? receiver(of: held.entry, given: address) {
-        // Cancelled is cancelled, whether there is a token, a network and a receiver that listens, or not.
+        // Cancelling needs no token, network or receiver.
         let token = token ?? (try? savedToken(of: held.entry))
         let requester = Requester(transport: transport, receiver: receiver, token: token, clock: clock)
         if let text = upload, let target = receiver.resolving(text),
@@ -160,54 +158,52 @@ public struct Sender: Sendable {
   }
 }
 
-/// What carries requests to a receiver: the network, or a test.
+/// The transport of requests, replaceable in tests.
 ///
-/// One request at a time; nothing is retried, and no redirection is followed here.
+/// One request at a time, without retries or redirections.
 public protocol UploadTransport: Sendable {
   /// Sends a request and waits for its answer.
   ///
-  /// - Parameter progress: called with the bytes of the body that have gone out, as far as that is known.
-  /// - Throws: ``TransportError`` where no answer came.
+  /// - Parameter progress: called with the sent bytes of the body, if known.
+  /// - Throws: ``TransportError`` without an answer.
   func send(
     _ request: UploadRequest, progress: @escaping @Sendable (Int64) -> Void
   ) throws(TransportError) -> UploadResponse
 }
 
-/// What came of sending a bundle.
+/// The result of sending a bundle.
 public struct SendingOutcome: Sendable {
   /// The receiver's receipt.
   public var receipt: DeliveryReceipt
 
-  /// Whether the receiver had the bundle before, so that nothing was sent.
+  /// Whether the receiver already had the bundle.
   public var wasThere: Bool
 
-  /// The names of the quarantined stores whose receipts say so now.
+  /// The quarantined stores with the receipt.
   public var quarantined: [String]
 
-  /// What kept the receipt from being noted with a quarantined store; nil where nothing did.
+  /// The reason that a quarantined store lacks the receipt, if any.
   public var problem: SendingError?
 }
 
-/// How persistently a bundle is sent.
+/// The retry options.
 public struct SendingOptions: Sendable, Hashable {
-  /// How often it is tried without a byte of progress before it is left in the outbox.
+  /// The tries without progress before leaving the bundle in the outbox.
   public var tries: Int
 
-  /// Whether it is tried for as long as it takes.
+  /// Whether to retry without limit.
   public var waits: Bool
 
-  /// The most bytes of a part.
-  ///
-  /// A part is held in memory several times over on its way to the connection.
+  /// The largest part in bytes, held in memory several times.
   public var partLimit: Int
 
-  /// What the pauses between tries are drawn from; at random if nil.
+  /// The seed of the pauses; random if nil.
   public var seed: UInt64?
 
-  /// The longest pause that is waited for unless it `waits`: five minutes.
+  /// The longest pause unless ``waits``: five minutes.
   public static let longestPause = Duration.seconds(300)
 
-  /// Options.
+  /// Creates options.
   public init(tries: Int = 6, waits: Bool = false, partLimit: Int = 8 << 20, seed: UInt64? = nil) {
     self.tries = max(1, tries)
     self.waits = waits
@@ -216,7 +212,7 @@ public struct SendingOptions: Sendable, Hashable {
   }
 }
 
-/// How many bytes go into the next part: few on a slow or broken line, so that little is sent twice and stopping takes no time.
+/// The size of the next part: small on slow connections, to repeat little and stop fast.
 struct PartSize {
   private static let first = 1 << 20
   private static let least = 128 << 10
@@ -229,44 +225,42 @@ struct PartSize {
     bytes = min(Self.first, limit)
   }
 
-  /// A part of the size arrived in that time.
   mutating func arrived(in span: Duration) {
     if span < .seconds(2) { bytes = min(bytes * 2, limit) }
     if span > .seconds(15) { shrink() }
   }
 
-  /// A part did not arrive.
   mutating func failed() { shrink() }
 
   private mutating func shrink() { bytes = min(limit, max(bytes / 2, Self.least)) }
 }
 
-/// How far the sending of a bundle is.
+/// The progress of sending a bundle.
 public struct SendingProgress: Sendable, Hashable {
-  /// What is being done.
+  /// The current phase.
   public enum Phase: Sendable, Hashable {
-    /// The receiver is asked what it has already.
+    /// Asking for the receiver's state.
     case asking
 
     case sending
 
-    /// A try failed, for the reason of that code, and the next is made after that span.
+    /// Pausing after a failure with this code.
     case pausing(Duration, code: String)
 
-    /// Everything is there; the receipt is asked for.
+    /// Asking for the receipt.
     case finishing
   }
 
-  /// What is being done.
+  /// The current phase.
   public var phase: Phase
 
-  /// How many bytes have gone out.
+  /// The sent bytes.
   public var done: Int64
 
-  /// How many there are in all.
+  /// The total bytes.
   public var total: Int64
 
-  /// A state of things.
+  /// Creates a progress value.
   public init(phase: Phase, done: Int64, total: Int64) {
     self.phase = phase
     self.done = done
@@ -274,18 +268,18 @@ public struct SendingProgress: Sendable, Hashable {
   }
 }
 
-/// The time as the sender sees it, so that tests take none.
+/// The sender's clock, replaceable in tests.
 public struct SendingClock: Sendable {
-  /// The moment in UTC.
+  /// The current time in UTC.
   public var now: @Sendable () -> Timestamp
 
-  /// A span that only grows, to measure by.
+  /// The monotonic time.
   public var elapsed: @Sendable () -> Duration
 
-  /// Lets time pass; ends early where it is asked to stop.
+  /// Pauses for a duration or until stopped.
   public var pause: @Sendable (_ span: Duration, _ isStopped: @Sendable () -> Bool) -> Void
 
-  /// A clock.
+  /// Creates a clock.
   public init(
     now: @escaping @Sendable () -> Timestamp, elapsed: @escaping @Sendable () -> Duration,
     pause: @escaping @Sendable (_ span: Duration, _ isStopped: @Sendable () -> Bool) -> Void
@@ -297,7 +291,7 @@ public struct SendingClock: Sendable {
 
   private static let start = ContinuousClock.now
 
-  /// The machine's own.
+  /// The system clock.
   public static let machine = SendingClock(
     now: Surroundings.machine.now,
     elapsed: { start.duration(to: .now) },
@@ -310,15 +304,13 @@ public struct SendingClock: Sendable {
     })
 }
 
-/// An entry that this process alone works on, for as long as this value lives.
+/// An entry locked for the lifetime of the value.
 struct HeldEntry: ~Copyable {
   private(set) var entry: OutboxEntry
   private let lock: FolderLock
   private let outbox: Outbox
 
-  /// Takes the lock of an entry, and reads it as it is then.
-  ///
-  /// - Throws: `outbox-entry-busy` where another process works on it.
+  /// - Throws: `outbox-entry-busy` if another process has the lock.
   init(_ id: String, of outbox: Outbox) throws {
     let lock = try Self.lock(id, of: outbox)
     let entry = try OutboxEntry(at: outbox.entryPath(of: id), id: id, in: outbox.fileSystem)
@@ -327,7 +319,7 @@ struct HeldEntry: ~Copyable {
     self.outbox = outbox
   }
 
-  /// Changes the entry; it is on the disk when this returns.
+  /// Changes the entry on disk.
   mutating func update(_ change: (inout OutboxEntry) -> Void) throws {
     var changed = entry
     change(&changed)
@@ -338,7 +330,7 @@ struct HeldEntry: ~Copyable {
     entry = changed
   }
 
-  /// Waits a moment: a process that only looks, or settles, has the lock for no longer.
+  /// Waits briefly, as readers hold the lock for a moment.
   private static func lock(_ id: String, of outbox: Outbox) throws -> FolderLock {
     do throws(FileError) {
       return try FolderLock(outbox.folder(of: id), patience: 200, in: outbox.fileSystem)
@@ -351,13 +343,13 @@ struct HeldEntry: ~Copyable {
   }
 }
 
-/// The secret word by which a receiver knows the sender; never written anywhere by this module.
+/// The sender's secret token, never written by this module.
 public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
   private let text: String
 
-  /// A token as it was given, without white space around it.
+  /// Creates a token from text, trimming white space.
   ///
-  /// - Throws: `send-request` unless it is a word of 1 to 4096 characters as RFC 6750, section 2.1, allows them.
+  /// - Throws: `send-request` unless 1 to 4096 characters of RFC 6750, section 2.1.
   public init(_ text: some StringProtocol) throws(SendingError) {
     let word = text.trimmingCharacters(in: .whitespacesAndNewlines)
     guard (1...4096).contains(word.utf8.count), word.utf8.allSatisfy(Self.isAllowed) else {
@@ -368,9 +360,9 @@ public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDe
     self.text = word
   }
 
-  /// The token in a file.
+  /// Reads a token from a file.
   ///
-  /// - Throws: the same, or what the file system says.
+  /// - Throws: as above, or a file error.
   public init(at path: FilePath, in fileSystem: FileSystem) throws(SendingError) {
     do {
       try self.init(String(decoding: try fileSystem.contents(of: path, limit: 8 << 10), as: UTF8.self))
@@ -381,16 +373,15 @@ public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDe
     }
   }
 
-  /// The value of `Authorization`.
   var field: String { "Bearer \(text)" }
 
-  /// Whether a text gives the token away.
+  /// Whether a text contains the token.
   func isSaid(in other: String) -> Bool { other.contains(text) }
 
-  /// Never the token itself.
+  /// A text without the token.
   public var description: String { "a token" }
 
-  /// Never the token itself.
+  /// A text without the token.
   public var debugDescription: String { description }
 
   private static func isAllowed(_ byte: UInt8) -> Bool {

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Platform
 internal import SystemPackage
 
-/// One bundle being sent by this process, from the first request to the receipt.
+/// One transfer, from the first request to the receipt.
 struct SendingRun: ~Copyable {
   var held: HeldEntry
   let requester: Requester
@@ -14,20 +14,17 @@ struct SendingRun: ~Copyable {
   let isStopped: @Sendable () -> Bool
   let progress: @Sendable (SendingProgress) -> Void
 
-  /// What the receiver said it can do; nil before it was asked.
   var abilities: ReceiverAbilities?
   var source: BundleSource?
   var size: PartSize
-  /// The most bytes that the receiver is known to have had.
+  /// The highest known offset at the receiver.
   var best: Int64 = -1
-  /// How often an upload was announced anew.
   var announcements = 0
-  /// How many parts the receiver took only a beginning of.
+  /// The number of partly accepted parts.
   var shortParts = 0
-  /// Whether a byte went out in this run.
   var hasSent = false
 
-  /// Tries until it is there, it makes no sense, or patience is over.
+  /// Tries until success, a permanent failure or too many tries.
   mutating func run() throws -> DeliveryReceipt {
     var schedule = options.seed.map { RetrySchedule(seed: $0) } ?? RetrySchedule()
     var failures = 0
@@ -65,16 +62,15 @@ struct SendingRun: ~Copyable {
     }
   }
 
-  /// Tells how far it is.
   func tell(_ phase: SendingProgress.Phase, extra: Int64 = 0) {
     progress(
       SendingProgress(
         phase: phase, done: min(held.entry.offset + extra, held.entry.bytes), total: held.entry.bytes))
   }
 
-  /// The receipt that a receiver wrote, checked; nil where it wrote none.
+  /// Returns the receiver's verified receipt, if any.
   ///
-  /// - Throws: `send-receipt` where it is about something else.
+  /// - Throws: `send-receipt` if it is for other content.
   func receipt(in response: UploadResponse) throws -> DeliveryReceipt? {
     guard (200...299).contains(response.status), !response.isCutOff,
       response["Content-Type"]?.lowercased().hasPrefix("application/json") == true,
@@ -90,22 +86,21 @@ struct SendingRun: ~Copyable {
     return receipt
   }
 
-  /// A receipt made here, for a receiver that writes none.
+  /// Makes a receipt for a receiver that writes none.
   func ownReceipt(id: String) -> DeliveryReceipt {
     DeliveryReceipt(
       id: id, sha256: held.entry.sha256, bytes: held.entry.bytes, date: clock.now(), receiver: receiver.origin,
       isReceivers: false)
   }
 
-  /// What the file is, as receivers are told.
   var contentType: String { held.entry.isEncrypted ? "application/octet-stream" : "application/gzip" }
 }
 
 extension SendingRun {
-  /// One try by `PUT`: the whole bundle in one request, with its sum (RFC 9530).
+  /// Tries `PUT`: the whole bundle with its digest (RFC 9530).
   ///
-  /// Up to ``UploadRequest/partLimit`` it goes from memory, and what is sent is what was summed up. A larger one is summed up right
-  /// before, goes from its file, and must be the same file afterwards; so memory does not grow with it.
+  /// Up to ``UploadRequest/partLimit``, the hashed bytes are sent from memory. A larger file is hashed first and must
+  /// stay unchanged, so memory stays constant.
   mutating func put() throws -> DeliveryReceipt {
     let source = try fileSystem.open(bundlePath)
     let before = try source.currentStatus()
@@ -150,7 +145,6 @@ extension SendingRun {
   private static let conflictLimit = 8
   private static let shortPartLimit = 1000
 
-  /// One try by tus 1.0: goes on where the receiver is, or announces the bundle.
   mutating func upload() throws -> DeliveryReceipt {
     tell(.asking)
     try discover()
@@ -175,7 +169,6 @@ extension SendingRun {
 
   private var tusFields: [String: String] { [TusField.resumable: TusVersion.current] }
 
-  /// Asks what the receiver can do, once; one that does not say is taken to do what every receiver does.
   private mutating func discover() throws {
     guard abilities == nil else { return }
     let response = try requester.ask(.options, receiver)
@@ -191,9 +184,9 @@ extension SendingRun {
     abilities = said
   }
 
-  /// Asks how much of an upload that was announced earlier is there.
+  /// Asks for the offset of an earlier upload.
   ///
-  /// - Returns: its address; nil where there is none, or the receiver has forgotten it.
+  /// - Returns: its address; nil if the receiver does not know it.
   private mutating func resume() throws -> ReceiverAddress? {
     guard let text = held.entry.upload, let address = receiver.resolving(text) else { return nil }
     let response = try requester.ask(.head, address, fields: tusFields)
@@ -219,7 +212,7 @@ extension SendingRun {
     }
   }
 
-  /// Announces the bundle; from then on the receiver has a place for it.
+  /// Announces the bundle, which reserves space.
   private mutating func announce() throws -> ReceiverAddress {
     announcements += 1
     guard announcements <= Self.announcementLimit else {
@@ -251,7 +244,7 @@ extension SendingRun {
     }
     try held.update { $0.upload = address.text }
     if offset > 0 {
-      // It has the very same bundle from an earlier time; only its receipt proves that.
+      // Only a receipt proves that the receiver has the bundle.
       let answer = try requester.ask(.get, address, fields: ["Accept": "application/json"])
       guard try receipt(in: answer) != nil else {
         try forget()
@@ -301,7 +294,7 @@ extension SendingRun {
     case 409: return .conflict
     default: throw requester.failure(response, to: "a part of the bundle")
     }
-    // It need not take all of a part, but never less than nothing, and never what it was not given.
+    // It may accept less, but must advance.
     guard let now = response.number(TusField.offset), now > offset, now <= offset + Int64(bytes.count) else {
       return .conflict
     }
@@ -317,7 +310,7 @@ extension SendingRun {
     return .arrived
   }
 
-  /// The next part, when it is certain that it may go.
+  /// Reads the next part, verifying the last one.
   private mutating func read(at offset: Int64) throws -> [UInt8] {
     if source == nil { source = try BundleSource(bundlePath, in: fileSystem) }
     let left = held.entry.bytes - offset
@@ -329,16 +322,14 @@ extension SendingRun {
     return bytes
   }
 
-  /// The bundle is not what was shown: the receiver is told to drop what it has.
   private mutating func altered() -> TryFailure {
     terminate()
     return .final(Outbox.changed(bundlePath))
   }
 
-  /// Takes an upload back; whether the receiver can do that or not.
   mutating func terminate() {
     guard let text = held.entry.upload, let address = receiver.resolving(text) else { return }
-    // A receiver that does not hear it drops the upload when it expires.
+    // An unreached receiver drops it on expiry.
     _ = try? requester.ask(.delete, address, fields: tusFields)
     try? forget()
   }

@@ -3,20 +3,20 @@
   internal import Foundation
   internal import SystemPackage
 
-  /// Requests over the network, by Foundation's `URLSession`.
+  /// Sends requests with Foundation's `URLSession`.
   ///
-  /// One session for as long as this value lives: no cookies, no cache, certificates always verified, no redirection followed. A
-  /// request is never cut off once its body is on the way: a caller that wants to stop does so between parts.
+  /// One session per value, without cookies, cache or redirections; certificates are always verified. A request is not
+  /// interrupted once its body is being sent; callers stop between parts.
   public final class URLSessionTransport: UploadTransport {
     private let session: URLSession
     private let flights: TransportFlights
 
-    /// A transport.
+    /// Creates a transport.
     ///
     /// - Parameters:
-    ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up.
-    ///   - answerSeconds: how long an answer may take from the last byte that was sent, however it trickles in.
-    ///   - totalSeconds: after how many seconds a request is given up in any case.
+    ///   - idleSeconds: the timeout without traffic.
+    ///   - answerSeconds: the timeout of the answer after the last sent byte.
+    ///   - totalSeconds: the timeout of the whole request.
     public init(idleSeconds: Double = 60, answerSeconds: Double = 180, totalSeconds: Double = 86_400) {
       let configuration = URLSessionConfiguration.ephemeral
       configuration.httpCookieStorage = nil
@@ -33,11 +33,10 @@
     }
 
     deinit {
-      // A task that was given up goes on, and its session with it.
+      // An abandoned task needs its session.
       if flights.hasGivenUp { Self.kept.withLock { $0.append(session) } } else { session.finishTasksAndInvalidate() }
     }
 
-    /// Sessions with a task that was given up and goes on.
     private static let kept = Mutex<[URLSession]>([])
 
     /// Sends a request and waits for its answer.
@@ -69,7 +68,6 @@
     }
   }
 
-  /// The requests that are on their way, by the number of their task.
   private final class TransportFlights: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private struct Flight {
       var response: UploadResponse?
@@ -87,7 +85,6 @@
 
     init(patience: Duration) { self.patience = patience }
 
-    /// Whether a request was given up while its task goes on.
     var hasGivenUp: Bool { givenUp.withLock { $0 } }
 
     func fly(
@@ -127,7 +124,7 @@
       completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
       keep(response, of: dataTask)
-      // What is no answer but the thing itself is not fetched.
+      // Only short answers are read.
       let isTooLong =
         dataTask.originalRequest?.httpMethod != "HEAD" && response.expectedContentLength > UploadResponse.bodyLimit
       if isTooLong { flights.withLock { $0[dataTask.taskIdentifier]?.isCutOff = true } }
@@ -201,7 +198,8 @@
       }
     }
 
-    /// What an error without a code of its own is: on Linux only libcurl's words tell an untrusted certificate from a broken line.
+    /// Classifies an error without a code: on Linux only libcurl's text distinguishes an untrusted certificate from a
+    /// broken connection.
     private static func told(unknown error: URLError) -> TransportError {
       let words = error.localizedDescription.lowercased()
       if words.contains("certificate") { return TransportError(.untrusted, "its certificate is not to be trusted") }

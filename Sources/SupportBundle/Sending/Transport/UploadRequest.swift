@@ -1,9 +1,9 @@
 internal import Foundation
 public import SystemPackage
 
-/// One request to a receiver.
+/// A request to a receiver.
 public struct UploadRequest: Sendable {
-  /// What is to be done.
+  /// The HTTP method.
   public enum Method: String, Sendable {
     case options = "OPTIONS"
     case head = "HEAD"
@@ -14,36 +14,33 @@ public struct UploadRequest: Sendable {
     case delete = "DELETE"
   }
 
-  /// What follows the header.
+  /// The request body.
   public enum Body: Sendable {
-    /// Nothing, and its length is not told.
+    /// No body and no length.
     case none
 
-    /// Bytes in memory, at most ``UploadRequest/partLimit``.
+    /// At most ``UploadRequest/partLimit`` bytes in memory.
     case bytes([UInt8])
 
-    /// A whole file of a known size.
     case file(FilePath, size: Int64)
   }
 
-  /// The most bytes of a body in memory: 16 MiB.
-  ///
-  /// A body in memory is held several times over on its way to the connection.
+  /// The largest body in memory: 16 MiB, held several times.
   public static let partLimit = 16 << 20
 
-  /// What is to be done.
+  /// The HTTP method.
   public var method: Method
 
-  /// To what: an absolute address, checked by ``ReceiverAddress``.
+  /// The absolute, validated address.
   public var address: ReceiverAddress
 
   /// The header fields by name.
   public var fields: [String: String]
 
-  /// What follows the header.
+  /// The request body.
   public var body: Body
 
-  /// A request.
+  /// Creates a request.
   public init(
     _ method: Method, _ address: ReceiverAddress, fields: [String: String] = [:], body: Body = .none
   ) {
@@ -55,14 +52,14 @@ public struct UploadRequest: Sendable {
 }
 
 extension UploadRequest {
-  /// Refuses what would go through a proxy without any encryption.
+  /// Rejects a request that would pass a proxy unencrypted.
   package func requireNoProxy() throws(TransportError) {
     guard address.url.scheme?.lowercased() == "http", let name = Self.proxy else { return }
     throw TransportError(
       .request, "the environment variable \(name) would send it through a proxy without any encryption")
   }
 
-  /// The variable that names a proxy for plain HTTP; nil where there is none, or none for this machine.
+  /// The variable that names a plain HTTP proxy.
   private static var proxy: String? {
     let environment = ProcessInfo.processInfo.environment
     let exceptions = (environment["no_proxy"] ?? environment["NO_PROXY"] ?? "").split(separator: ",")
@@ -72,30 +69,29 @@ extension UploadRequest {
   }
 }
 
-/// A request that got no answer.
+/// A request without an answer.
 public struct TransportError: Error, Sendable, Hashable {
-  /// What kind of failure it was.
+  /// The kind of failure.
   public enum Kind: Sendable, Hashable {
-    /// The connection did not come about, broke or took too long; another time it may work.
+    /// The connection failed or timed out; a retry may work.
     case connection
 
-    /// The receiver could not prove who it is, or no secure connection came about.
+    /// The receiver is not authenticated, or TLS failed.
     case untrusted
 
-    /// The request is one that is not made.
     case request
 
-    /// The file could not be read, or changed meanwhile.
+    /// The file is unreadable or changed.
     case file
   }
 
-  /// What kind of failure it was.
+  /// The kind of failure.
   public var kind: Kind
 
-  /// What went wrong, in one sentence without a full stop; no address and no token is in it.
+  /// The failure in one sentence without a full stop, address or token.
   public var detail: String
 
-  /// A failure.
+  /// Creates an error.
   public init(_ kind: Kind, _ detail: String) {
     self.kind = kind
     self.detail = detail
