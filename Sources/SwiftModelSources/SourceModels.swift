@@ -2,40 +2,38 @@ public import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
-/// The versions of an app's model that its Swift sources declare.
+/// The model versions declared in an app's Swift sources.
 public struct SourceModels: Sendable {
-  /// The name: that of the file or folder, without extension.
+  /// The file's or folder's name without extension.
   public var name: String
 
   /// The file or folder.
   public var path: FilePath?
 
-  /// The versions, oldest first; the current one last where the app lists types of its own.
+  /// The versions, oldest first; the app's own list last.
   public var versions: [SourceVersion]
 
-  /// The name of the current version.
+  /// The current version's name.
   public var currentName: String
 
-  /// Whether a migration plan, or version identifiers that differ, tell the order of the versions.
+  /// Whether a plan or distinct version identifiers establish the order.
   public var isOrdered: Bool
 
-  /// The stages of the migration plan, in order.
+  /// The migration plan's stages in order.
   public var stages: [SourceStage]
 
-  /// What could not be resolved, and what is not certain, in the order of the places.
+  /// The unresolved and uncertain parts, in source order.
   public var findings: [SourceFinding]
 
-  /// Where the migration plan lists its schemas; nil without a plan.
+  /// The place of the plan's list of schemas.
   public var planPlace: SourcePlace?
 
   var program = SourceProgram()
 
-  /// The versions as a bundle, as every other kind of model gives one.
+  /// Returns the versions as a bundle.
   ///
-  /// - Parameters:
-  ///   - policy: what becomes of a version that is not complete; the current one must be complete in any case.
-  ///   - includingIncomplete: whether incomplete versions are in the bundle as far as they are known, for showing them.
-  /// - Throws: `model-unresolved-source`, with the file and line of what could not be resolved.
+  /// - Parameter includingIncomplete: whether to include incomplete versions.
+  /// - Throws: `model-unresolved-source`, with file and line, if the current version is incomplete.
   public func bundle(includingIncomplete: Bool = false) throws(ModelError) -> ModelBundle {
     var unreadable: [ModelBundle.UnreadableVersion] = []
     var readable: [SourceVersion] = []
@@ -50,7 +48,7 @@ public struct SourceModels: Sendable {
       guard version.name != currentName else { throw error }
       unreadable.append(ModelBundle.UnreadableVersion(name: version.name, error: error))
     }
-    // What a plan leaves out is recognized, and nothing leads through it.
+    // Others are recognized, but never migrated through.
     let isPlanned = readable.contains(where: \.isPlanned)
     let ordered = isPlanned ? readable.filter { $0.isPlanned || $0.name == currentName } : readable
     let others = isPlanned ? readable.filter { !$0.isPlanned && $0.name != currentName } : []
@@ -81,7 +79,7 @@ public struct SourceModels: Sendable {
 }
 
 extension SourceModels: Encodable {
-  /// Writes what the sources leave open, and the stages of their migration plan.
+  /// Encodes the open questions and the plan's stages.
   public func encode(to encoder: any Encoder) throws {
     let stages = stages.map { stage -> JSON.Object in
       [
@@ -94,12 +92,12 @@ extension SourceModels: Encodable {
 }
 
 extension SourceModels {
-  /// Where something of a version is declared: the property, else the class, else the schema.
+  /// Returns the place of a property, else its class, else the schema.
   ///
   /// - Parameters:
-  ///   - version: the name of the version.
-  ///   - entity: the entity; nil for the version itself.
-  ///   - property: the property, or the path of an element of a composite, such as `address.street`.
+  ///   - version: the version's name.
+  ///   - entity: nil for the version itself.
+  ///   - property: may be a composite element's path, such as `address.street`.
   public func place(version: String, entity: String? = nil, property: String? = nil) -> SourcePlace? {
     guard let version = versions.first(where: { $0.name == version }) else { return nil }
     guard let entity, let declaration = declaration(of: entity, in: version) else { return version.place }
@@ -107,9 +105,9 @@ extension SourceModels {
     return declaration.properties.first { $0.name == name && !$0.isStatic }?.place ?? declaration.place
   }
 
-  /// Where a uniqueness constraint is declared: the property with `.unique` that the words name, else `#Unique`.
+  /// Returns a uniqueness constraint's place: a property with `.unique`, else `#Unique`.
   ///
-  /// - Parameter words: what is said of the constraint, with the names of its properties.
+  /// - Parameter words: text with the properties' names.
   public func constraintPlace(version: String, entity: String, named words: String) -> SourcePlace? {
     guard let version = versions.first(where: { $0.name == version }),
       let declaration = declaration(of: entity, in: version)
@@ -122,7 +120,6 @@ extension SourceModels {
     return property?.place ?? declaration.macros.first { $0.name == "Unique" }?.place
   }
 
-  /// The class of an entity.
   func declaration(of entity: String, in version: SourceVersion) -> SourceDeclaration? {
     guard let path = version.classNames[entity]?.split(separator: ".").map(String.init),
       let place = version.classes[entity]
@@ -130,7 +127,6 @@ extension SourceModels {
     return program.declaration(path, at: place)
   }
 
-  /// The schema that a version is.
   func schema(of version: SourceVersion) -> SourceDeclaration? {
     guard let path = version.schemaName?.split(separator: ".").map(String.init), let place = version.place else {
       return nil
@@ -138,7 +134,6 @@ extension SourceModels {
     return program.declaration(path, at: place)
   }
 
-  /// The classes that a schema lists itself, and where.
   func listed(by schema: SourceDeclaration) -> (classes: [SourceDeclaration], place: SourcePlace)? {
     guard let models = program.staticProperty("models", of: schema) else { return nil }
     let lists = ListedTypes(program: program)
@@ -149,7 +144,6 @@ extension SourceModels {
 }
 
 extension SourceProgram {
-  /// The class that a property leads to; nil for an attribute.
   func destination(of property: SourceProperty, in declaration: SourceDeclaration) -> SourceDeclaration? {
     guard let type = property.type else { return nil }
     var resolved = resolve(type.unwrapped.type, scopes: declaration.scopes, file: declaration.place.file)
@@ -163,7 +157,7 @@ extension SourceProgram {
     return nil
   }
 
-  /// The structures, and the enumerations without raw values, that are part of a property's hash.
+  /// Returns structures, and enumerations without raw values, which alone are hashed.
   func hashedTypes(of property: SourceProperty, in declaration: SourceDeclaration) -> [SourceDeclaration] {
     var found: [SourceDeclaration] = []
     gather(property, in: declaration, depth: 0, into: &found)
@@ -188,36 +182,36 @@ extension SourceProgram {
       for element in inner.properties where !element.isComputed && !element.isStatic {
         gather(element, in: inner, depth: depth + 1, into: &found)
       }
-    // Collections are one Binary attribute, whatever is in them.
+    // A collection is one Binary attribute.
     case .primitive, .system, .model, .enumeration, .array, .set, .dictionary, .optional, .unknown: break
     }
   }
 }
 
-/// One version of a model that sources declare.
+/// A version declared in sources.
 public struct SourceVersion: Sendable {
-  /// The version; entities that are not complete lack what could not be resolved.
+  /// The version; incomplete entities lack their unresolved parts.
   public var version: ModelVersion
 
-  /// Where the schema, or the list of types, stands.
+  /// The place of the schema or list of types.
   public var place: SourcePlace?
 
-  /// The whole name of its `VersionedSchema`; nil for the types that the app itself lists.
+  /// The `VersionedSchema`'s full name; nil for the app's own list.
   public var schemaName: String?
 
   /// Whether a migration plan lists it.
   public var isPlanned: Bool
 
-  /// The names of entities whose hash cannot be told.
+  /// The entities without a hash.
   public var incompleteEntities: Set<String>
 
-  /// Where the class of each entity is declared.
+  /// The place of each entity's class.
   public var classes: [String: SourcePlace]
 
-  /// The whole name of the class of each entity.
+  /// The full class name of each entity.
   public var classNames: [String: String]
 
-  /// Whether every entity is complete, and the list of types could be followed.
+  /// Whether all entities and the list of types are resolved.
   public var isComplete: Bool
 
   /// The name.
@@ -226,20 +220,19 @@ public struct SourceVersion: Sendable {
 
 /// A stage of a migration plan.
 public struct SourceStage: Sendable, Hashable {
-  /// The version it leads from.
+  /// The source version.
   public var source: String
 
-  /// The version it leads to.
+  /// The destination version.
   public var destination: String
 
-  /// Whether it runs code of the app.
+  /// Whether it runs app code.
   public var isCustom: Bool
 
-  /// Where it is declared.
+  /// The place of its declaration.
   public var place: SourcePlace
 }
 
-/// The options that `@Attribute` gives a property.
 struct AttributeOptions {
   private(set) var isUnique = false
   private(set) var isExternal = false
@@ -248,13 +241,10 @@ struct AttributeOptions {
   private(set) var isIndexedBySpotlight = false
   private(set) var allowsCloudEncryption = false
 
-  /// The transformer of a transformable attribute, by the name of its type.
   private(set) var transformer: String?
 
-  /// Options that are not known.
   private(set) var unknown: [String] = []
 
-  /// The options among the arguments of `@Attribute`.
   init(_ arguments: [SourceExpression.Argument]) {
     for argument in arguments where argument.label == nil || argument.label == "options" { read(argument.value) }
   }
@@ -295,9 +285,8 @@ struct AttributeOptions {
   }
 }
 
-/// Follows the lists of types that schemas, containers and plans are given.
+/// Follows lists of types.
 struct ListedTypes {
-  /// A type of a list, and where it is named.
   struct Item {
     var type: TypeReference
     var scopes: [[String]]
@@ -306,7 +295,7 @@ struct ListedTypes {
 
   let program: SourceProgram
 
-  /// The types of a list; nil where only a compiler could follow it.
+  /// Returns nil if only a compiler could follow the list.
   func items(_ value: SourceExpression, scopes: [[String]], file: String, depth: Int = 0) -> [Item]? {
     guard depth < 16 else { return nil }
     switch value {
@@ -350,7 +339,6 @@ struct ListedTypes {
     }
   }
 
-  /// The declaration that an item names, aliases followed.
   func declaration(_ item: Item) -> SourceDeclaration? {
     item.type.names.flatMap { program.follow(program.find($0, scopes: item.scopes, file: item.file)).declaration }
   }

@@ -2,32 +2,31 @@ public import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
-/// Reads SwiftData's models from the Swift sources that declare them, without a compiler.
+/// Reads SwiftData models from Swift sources, without a compiler.
 ///
-/// It is built in where the package is built with the trait `SwiftSources`; an app's build without it has nothing of
-/// swift-syntax.
+/// Needs the package trait `SwiftSources`; builds without it omit swift-syntax.
 public enum SwiftSources {
-  /// What is read, and what the sources do not say themselves.
+  /// The scope of reading, and values that sources lack.
   public struct Options: Sendable, Hashable {
-    /// The classes that make up the model, or a `VersionedSchema`; empty for those that the app lists.
+    /// The model's classes, or a `VersionedSchema`; empty for the app's own list.
     public var types: [String]
 
-    /// The platform that `#if os(…)` is told; nil for iOS, with a word wherever it matters.
+    /// The platform for `#if os(…)`; nil for iOS, with findings on where it matters.
     public var platform: SourcePlatform?
 
-    /// The flags that `#if` finds set.
+    /// The flags set for `#if`.
     public var flags: Set<String>
 
-    /// Whether the files in the folders of a folder are read too.
+    /// Whether to read subfolders.
     public var readsSubfolders: Bool
 
-    /// What `Date()` becomes as a default, in seconds since 2001-01-01T00:00:00Z.
+    /// The default for `Date()`, in seconds since 2001-01-01T00:00:00Z.
     public var now: Double
 
-    /// What `UUID()` becomes as a default: 16 bytes.
+    /// The default for `UUID()`: 16 bytes.
     public var identifier: [UInt8]
 
-    /// Options; the ordinary ones unless said otherwise.
+    /// Creates options.
     public init(
       types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [], readsSubfolders: Bool = true,
       now: Double = 0, identifier: [UInt8] = Array(repeating: 0, count: 16)
@@ -50,18 +49,18 @@ public enum SwiftSources {
     #endif
   }
 
-  /// Whether a path is a Swift file, or a folder that holds one and no model of another kind.
+  /// Whether a path is a Swift file, or a folder with one and no other kind of model.
   public static func isSource(_ path: FilePath, fileSystem: FileSystem = FileSystem()) throws(ModelError) -> Bool {
     try SourceFiles(fileSystem: fileSystem).isSource(path)
   }
 
-  /// Reads the models of a file or a folder.
+  /// Reads the models of a file or folder.
   ///
   /// - Parameters:
-  ///   - path: a Swift file, or a folder whose Swift files are all read; links are not followed out of it.
-  ///   - options: what is read, and what the sources do not say.
-  ///   - fileSystem: the file system they are read from.
-  /// - Throws: `ModelError` where nothing can be read; what cannot be resolved is among the findings.
+  ///   - path: links in a folder are not followed.
+  ///   - options: the options.
+  ///   - fileSystem: the file system.
+  /// - Throws: `ModelError` if sources are unreadable; findings list unresolved parts.
   public static func load(
     _ path: FilePath, options: Options = Options(), fileSystem: FileSystem = FileSystem()
   ) throws(ModelError) -> SourceModels {
@@ -74,7 +73,6 @@ public enum SwiftSources {
     return try read(sources, name: path.stem ?? path.lastComponent?.string ?? "Sources", path: path, options: options)
   }
 
-  /// Reads the models of sources that are in memory.
   package static func read(
     _ sources: [(file: String, text: [UInt8])], name: String = "Sources", path: FilePath? = nil,
     options: Options = Options()
@@ -97,31 +95,25 @@ public enum SwiftSources {
   }
 }
 
-/// What a source file declares, and which types it gives to containers.
+/// A file's declarations and container types.
 struct ParsedSource: Sendable {
-  /// The types, aliases and extensions, outer ones first.
+  /// Outer ones first.
   var declarations: [SourceDeclaration] = []
 
-  /// The types that are given to a schema or a container.
   var roots: [SourceRoots] = []
 
-  /// Lists of types that variables have as their initial value, by the variable's name.
   var lists: [String: SourceExpression] = [:]
 
-  /// What could not be read of it.
   var findings: [SourceFinding] = []
 }
 
-/// What decides which branches of `#if` are compiled.
 struct BuildConditions: Hashable, Sendable {
-  /// The platform that is built for.
   var platform: SourcePlatform
 
-  /// The flags that are set.
   var flags: Set<String>
 }
 
-/// A platform that an app is built for.
+/// An app's platform.
 public enum SourcePlatform: String, Sendable, Hashable, CaseIterable {
   case iOS
   case macOS

@@ -1,113 +1,108 @@
 internal import Platform
 internal import SystemPackage
 
-/// Something in source files that decides what the model is, and cannot be told from the sources alone or is not certain.
+/// A part of the sources that is unresolved or uncertain and affects the model.
 public struct SourceFinding: Sendable, Hashable, Encodable {
-  /// What was found; raw values are part of the command line's contract.
+  /// The kind of a finding; raw values belong to the command line's contract.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// A type that no source file declares, or whose definition is beyond what is read.
+    /// Undeclared or unsupported.
     case unresolvedType = "unresolved-type"
 
-    /// The type of a property that has none written, and whose initial value does not tell it.
+    /// The initial value of an untyped property does not determine its type.
     case unresolvedInitialValue = "unresolved-initial-value"
 
-    /// A name that stands for several types.
     case ambiguousType = "ambiguous-type"
 
-    /// A relationship's inverse that is no relationship leading back.
+    /// It is no relationship back.
     case unresolvedInverse = "unresolved-inverse"
 
-    /// A list of types that only a compiler could follow.
+    /// Only a compiler could follow the list of types.
     case unresolvedRoots = "unresolved-roots"
 
-    /// Several lists of types that lead to different models.
     case ambiguousRoots = "ambiguous-roots"
 
-    /// Two classes of one model that would be one entity.
+    /// Two classes have one entity name.
     case duplicateEntity = "duplicate-entity"
 
-    /// A file, or a part of it, that is no Swift that can be read.
     case unreadableSource = "unreadable-source"
 
-    /// A branch of `#if` on a flag, an architecture or a module that is not known.
+    /// `#if` on an unknown flag, architecture or module.
     case undecidedCondition = "undecided-condition"
 
-    /// A branch of `#if` on the platform, where none was named.
+    /// No platform was chosen for `#if`.
     case platformDependent = "platform-dependent"
 
-    /// What SwiftData makes of it is not known; the likeliest is taken.
+    /// SwiftData's rule is unknown; the likeliest applies.
     case unknownRule = "unknown-rule"
 
-    /// A macro or a property wrapper that may add or change properties.
+    /// A macro or wrapper that may add or change properties.
     case foreignMacro = "foreign-macro"
 
-    /// A stage of the migration plan that runs code of the app.
+    /// A migration stage with app code.
     case customStage = "custom-stage"
 
-    /// No list of types was found, and every class is taken.
+    /// No list of types exists.
     case everyClassTaken = "every-class-taken"
 
-    // What a lint finds; the versions are complete, and would hurt stores.
+    // Lint findings: the versions are complete, but would harm stores.
 
-    /// A historical schema that lists or reaches a class of the current version.
+    /// A historical schema uses a current class.
     case liveClass = "live-class"
 
-    /// A class of a historical schema that is called as an alias whose class has another name.
+    /// A historical class is named like an alias of another one.
     case aliasName = "alias-name"
 
-    /// Two schemas of a plan with one checksum.
     case duplicateChecksum = "duplicate-checksum"
 
-    /// A version that was released, and is in no plan.
+    /// A released version is in no plan.
     case unplannedRelease = "unplanned-release"
 
-    /// A store of none of the versions.
+    /// A store matches no version.
     case unknownRelease = "unknown-release"
 
-    /// A relationship of one schema's class to another schema's.
     case foreignVersionClass = "foreign-version-class"
 
-    /// An enumeration or a structure that is part of a historical schema, and is the app's present one.
+    /// A historical schema uses the app's current type.
     case unfrozenType = "unfrozen-type"
 
-    /// A class that a version had, and the next one neither lists nor reaches though it is declared.
+    /// The next version neither lists nor reaches a declared class.
     case unlistedClass = "unlisted-class"
   }
 
-  /// How much it matters.
+  /// The severity of a finding.
   public enum Severity: String, Sendable, Hashable {
-    /// The entity, or the version, is not complete.
+    /// The entity or version is incomplete.
     case error
 
-    /// It is complete, and may not be what the app has.
+    /// Complete, but possibly different from the app's.
     case warning
   }
 
-  /// What was found.
+  /// The kind.
   public var kind: Kind
 
-  /// How much it matters.
+  /// The severity.
   public var severity: Severity
 
-  /// The version it was found in; nil for all.
+  /// The affected version; nil for all.
   public var versionName: String?
 
-  /// The entity it is about, where it is about one.
+  /// The affected entity.
   public var entityName: String?
 
-  /// The property it is about, where it is about one.
+  /// The affected property.
   public var propertyName: String?
 
-  /// Where it stands; nil where it is about no file.
+  /// The place in the sources, if any.
   public var place: SourcePlace?
 
-  /// What was found, in a plain sentence without a full stop.
+  /// A sentence without period.
   public var detail: String
 
-  /// What to do about it, in full sentences.
+  /// The remedy, in full sentences.
   public var hint: String
 
-  /// A finding.
+  /// Creates a finding.
   public init(
     _ kind: Kind, _ severity: Severity, version: String? = nil, entity: String? = nil, property: String? = nil,
     place: SourcePlace?, detail: String, hint: String
@@ -122,7 +117,7 @@ public struct SourceFinding: Sendable, Hashable, Encodable {
     self.hint = hint
   }
 
-  /// Writes the finding with its place.
+  /// Encodes the finding with its place.
   public func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "kind": kind.rawValue, "severity": severity.rawValue, "version": versionName, "entity": entityName,

@@ -1,14 +1,11 @@
-/// A type as it is written in a declaration, before its name is looked up.
+/// A type as written, before lookup.
 indirect enum TypeReference: Hashable, Sendable {
-  /// One name of a path such as `A.B<C>`, with its generic arguments.
   struct Component: Hashable, Sendable {
-    /// The name, without back quotes.
     var name: String
 
     var arguments: [TypeReference] = []
   }
 
-  /// A name, or a path of names.
   case named([Component])
 
   /// `T?`, `T!`, `Optional<T>`.
@@ -17,16 +14,14 @@ indirect enum TypeReference: Hashable, Sendable {
   /// `[T]`, `Array<T>`.
   case array(TypeReference)
 
-  /// `Set<T>`.
   case set(TypeReference)
 
   /// `[K: V]`, `Dictionary<K, V>`.
   case dictionary(TypeReference, TypeReference)
 
-  /// Something that no attribute or relationship can be of: a tuple, a function, a protocol; as it is written.
+  /// A type that models cannot have, such as a tuple, function or protocol.
   case other(String)
 
-  /// A path of names without generic arguments.
   static func path(_ names: [String]) -> TypeReference { .named(names.map { Component(name: $0) }) }
 
   var text: String {
@@ -44,7 +39,7 @@ indirect enum TypeReference: Hashable, Sendable {
     }
   }
 
-  /// The type without optionality, and whether it had any.
+  /// The non-optional type, and whether it was optional.
   var unwrapped: (type: TypeReference, isOptional: Bool) {
     var type = self
     var isOptional = false
@@ -55,16 +50,16 @@ indirect enum TypeReference: Hashable, Sendable {
     return (type, isOptional)
   }
 
-  /// The names of the path, where it is one without generic arguments.
+  /// Nil with generic arguments.
   var names: [String]? {
     guard case .named(let components) = self, components.allSatisfy(\.arguments.isEmpty) else { return nil }
     return components.map(\.name)
   }
 
-  /// A named type in its one spelling: `Swift.Optional<T>` as `T?`, `Array<T>` as `[T]`.
+  /// Converts `Swift.Optional<T>` to `T?`, `Array<T>` to `[T]`.
   static func normalized(_ components: [Component]) -> TypeReference {
     var rest = components[...]
-    // A class may have the name of a type of these, which then is named with its module.
+    // A class may share a built-in type's name, which then needs its module.
     let isPlain = rest.count == 2 && rest.last.map { PrimitiveTypes.all[$0.name] != nil } == true
     if rest.count > 1, let first = rest.first, first.arguments.isEmpty, moduleNames.contains(first.name),
       !isPlain || !["Swift", "Foundation"].contains(first.name)
@@ -83,7 +78,6 @@ indirect enum TypeReference: Hashable, Sendable {
     return .named(Array(rest))
   }
 
-  /// Modules of the system that a type's name may begin with.
   private static let moduleNames: Set<String> = [
     "Swift", "Foundation", "FoundationEssentials", "SwiftUI", "SwiftData", "CoreGraphics", "CoreLocation", "UIKit",
     "AppKit", "CoreFoundation",

@@ -2,33 +2,29 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// Finds and reads source files, within bounds.
+/// Finds and reads source files, within limits.
 struct SourceFiles {
   struct File {
     var path: FilePath
     var bytes: [UInt8]
   }
 
-  /// The largest source file that is read, in bytes.
   static let maximumFileSize = 4 << 20
 
-  /// The most bytes that are read in all.
   static let maximumTotalSize = 256 << 20
 
-  /// More Swift files than any app has.
+  /// More than any app has.
   static let maximumFiles = 20_000
 
-  /// More entries of folders than are looked at.
   static let maximumEntries = 500_000
 
   static let maximumDepth = 64
 
   let fileSystem: FileSystem
 
-  /// Folders that hold no sources of the app's own.
   private static let leftOut: Set<String> = ["DerivedData", "Pods", "Carthage", "node_modules", "build"]
 
-  /// Whether a path is a Swift file, or a folder that holds one and no model of another kind.
+  /// Whether a path is a Swift file, or a folder with one and no other model.
   func isSource(_ path: FilePath) throws(ModelError) -> Bool {
     guard let status = try status(path, followingLinks: true) else { return false }
     if status.kind != .directory { return path.extension?.lowercased() == "swift" }
@@ -44,9 +40,9 @@ struct SourceFiles {
     ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo", "sql"].contains(ending?.lowercased() ?? "")
   }
 
-  /// The Swift files of a path, by name.
+  /// Reads Swift files by name.
   ///
-  /// - Parameter isDeep: whether those in the folders of a folder are among them.
+  /// - Parameter isDeep: whether to include subfolders.
   func read(_ path: FilePath, isDeep: Bool = true) throws(ModelError) -> [File] {
     var walk = Walk()
     if try status(path, followingLinks: true)?.kind == .directory {
@@ -75,7 +71,7 @@ struct SourceFiles {
     var entries = 0
   }
 
-  /// Gathers the Swift files of a folder; true as soon as they are enough.
+  /// Returns true once there are enough.
   private func find(
     _ folder: FilePath, depth: Int, _ walk: inout Walk, isDeep: Bool = true, isEnough: ([FilePath]) -> Bool
   ) throws(ModelError) -> Bool {
@@ -90,7 +86,7 @@ struct SourceFiles {
       if name.string.hasPrefix(".") { continue }
       let path = folder.appending(name)
       let isSwift = name.extension?.lowercased() == "swift"
-      // No link is followed: it may lead out of the folder, or into a circle.
+      // Links may leave the folder or form a cycle.
       switch try status(path, followingLinks: false)?.kind {
       case .regular where isSwift: walk.files.append(path)
       case .directory where isDeep && !isSwift && !Self.isLeftOut(name.string):
@@ -102,12 +98,11 @@ struct SourceFiles {
     return false
   }
 
-  /// Whether a folder holds no declarations of the app's model: dependencies, products, tests.
   private static func isLeftOut(_ name: String) -> Bool {
     leftOut.contains(name) || name.hasSuffix("Tests") || name.hasSuffix(".xcassets") || name.hasSuffix(".bundle")
   }
 
-  /// Whether a file is one of tests or previews, whose containers say little about the app's.
+  /// Tests and previews do not show the app's containers.
   static func isAside(_ file: String) -> Bool {
     let name = file.split(separator: "/").last.map { $0.lowercased() } ?? ""
     return ["preview", "tests.swift", "mock", "sample"].contains { name.contains($0) }

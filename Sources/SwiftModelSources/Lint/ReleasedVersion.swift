@@ -1,8 +1,8 @@
 public import ManagedObjectModel
 
-/// A version that stores in the field have, by what is known of it.
+/// A version known from stores in the field.
 public struct ReleasedVersion: Sendable {
-  /// Where it is known from.
+  /// The source of this knowledge.
   public enum Origin: Sendable, Hashable {
     case lock
 
@@ -12,16 +12,16 @@ public struct ReleasedVersion: Sendable {
   /// The name of the version, or of the store's file.
   public var name: String
 
-  /// Where it is known from.
+  /// The source of this knowledge.
   public var origin: Origin
 
   /// The version hash of each entity.
   public var hashes: [String: VersionHash]
 
-  /// The model that the store carries; nil where it is not known.
+  /// The store's model, if known.
   public var model: ManagedObjectModel?
 
-  /// A released version.
+  /// Creates a released version.
   public init(
     name: String, origin: Origin, hashes: [String: VersionHash], model: ManagedObjectModel? = nil
   ) {

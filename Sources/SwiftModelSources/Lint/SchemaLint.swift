@@ -1,11 +1,11 @@
 internal import ManagedObjectModel
 
-/// Finds in the sources of SwiftData models what makes stores in the field unknown to the app, or costs their data.
+/// Finds sources of SwiftData models that make stores unrecognizable or lose data.
 ///
-/// A historical version is a `VersionedSchema` that is not the current version. What its hashes follow from must not change
-/// with the app: stores of it are known by their hashes alone.
+/// A historical version is a `VersionedSchema` other than the current one. Its hashes must not change with the app,
+/// since they alone identify its stores.
 public struct SchemaLint: Sendable {
-  /// What was found, in the order of the places.
+  /// The findings in source order.
   public private(set) var findings: [SourceFinding] = []
 
   let models: SourceModels
@@ -15,7 +15,6 @@ public struct SchemaLint: Sendable {
 
   private let current: SourceVersion?
 
-  /// The aliases, and the classes with `@Model`, by their paths.
   private let aliases: [SourceDeclaration]
   private let classes: [SourceDeclaration]
 
@@ -23,8 +22,8 @@ public struct SchemaLint: Sendable {
   ///
   /// - Parameters:
   ///   - models: the sources.
-  ///   - released: what is known of the versions that stores in the field have.
-  ///   - others: the same sources as they are on other platforms.
+  ///   - released: the known versions of stores in the field.
+  ///   - others: the same sources on other platforms.
   public init(
     _ models: SourceModels, released: [ReleasedVersion] = [],
     others: [(platform: SourcePlatform, models: SourceModels)] = []
@@ -72,7 +71,6 @@ public struct SchemaLint: Sendable {
 
   // MARK: Namespaces
 
-  /// The schema that a type is declared in; nil for one of the app's own.
   private func namespace(of declaration: SourceDeclaration) -> [String]? {
     schemaPaths.filter { Self.isWithin(declaration.path, $0) }.max { $0.count < $1.count }
   }
@@ -81,12 +79,12 @@ public struct SchemaLint: Sendable {
     path.count > outer.count && Array(path.prefix(outer.count)) == outer
   }
 
-  /// Whether the current version has a class, so that the app changes it.
+  /// Whether the current version uses a class, so that the app changes it.
   private func isLive(_ declaration: SourceDeclaration) -> Bool {
     guard let current, current.classNames[declaration.name] == declaration.path.joined(separator: ".") else {
       return false
     }
-    // One that is nested in a historical schema is frozen there, whatever else uses it.
+    // A class nested in a historical schema is frozen.
     guard let own = namespace(of: declaration) else { return true }
     return own.joined(separator: ".") == current.schemaName
   }
@@ -133,7 +131,7 @@ public struct SchemaLint: Sendable {
     }
   }
 
-  /// Structures and enumerations of the app in classes that are frozen.
+  /// Finds the app's own types in frozen classes.
   private mutating func checkTypes(_ version: SourceVersion, _ schema: SourceDeclaration) {
     let present = Set((current.map { types(of: $0) } ?? []).map(\.path))
     var told: Set<[String]> = []
@@ -169,7 +167,7 @@ public struct SchemaLint: Sendable {
     !property.isComputed && !property.isStatic && property.attribute("Transient") == nil
   }
 
-  /// Classes that are called as an alias, whose own class gave the released entity its name.
+  /// Finds classes named like an alias when the entity had the class's own name.
   private mutating func checkAliases(_ version: SourceVersion, _ schema: SourceDeclaration) {
     for alias in aliases {
       guard !Self.isWithin(alias.path, schema.path),
@@ -186,7 +184,7 @@ public struct SchemaLint: Sendable {
     }
   }
 
-  /// Whether a released version of that name is known to have the entity.
+  /// By the version's name or hashes.
   private func isReleased(entity: String, of version: SourceVersion) -> Bool {
     released.contains { one in
       one.hashes[entity] != nil && (one.name == version.name || one.hashes == version.version.versionHashes)
@@ -195,11 +193,10 @@ public struct SchemaLint: Sendable {
 
   // MARK: Rules of all versions
 
-  /// Relationships that lead from one schema's class to another schema's.
   private mutating func checkRelationships(_ version: SourceVersion) {
     for entity in version.classNames.keys.sorted(by: precedesByCodeUnit) {
       guard let owner = models.declaration(of: entity, in: version), let own = namespace(of: owner) else { continue }
-      // A schema may list a class of another one that has not changed.
+      // A schema may list another's unchanged class.
       let isOwnSchema = own.joined(separator: ".") == version.schemaName
       let listed = isOwnSchema ? models.schema(of: version).flatMap { models.listed(by: $0) }?.classes ?? [] : []
       for property in owner.properties where Self.isStored(property) {
@@ -252,7 +249,7 @@ public struct SchemaLint: Sendable {
     }
   }
 
-  /// A store of none of the versions; without schemas SwiftData infers the way from the store's own model.
+  /// Without schemas SwiftData infers the migration from the store's model.
   private mutating func checkStore(_ store: ReleasedVersion) {
     guard !schemaPaths.isEmpty else { return }
     guard !models.versions.contains(where: { $0.version.versionHashes == store.hashes }) else { return }
@@ -298,7 +295,6 @@ public struct SchemaLint: Sendable {
       + difference.changedProperties.map { "\($0.entity).\($0.property) (\($0.changes.joined(separator: ", ")))" }
   }
 
-  /// A class that goes from one version to the next though it is still declared.
   private mutating func checkListed(_ before: SourceVersion, _ after: SourceVersion) {
     for entity in before.classNames.keys.sorted(by: precedesByCodeUnit) where after.classNames[entity] == nil {
       let own = after.schemaName.map { $0.split(separator: ".").map(String.init) + [entity] }
@@ -316,7 +312,6 @@ public struct SchemaLint: Sendable {
 
   // MARK: Platforms
 
-  /// Entities that are not the same on all platforms.
   private mutating func checkPlatforms(_ others: [(platform: SourcePlatform, models: SourceModels)]) {
     var found: [PlatformDifference: [String]] = [:]
     for other in others {
@@ -356,7 +351,6 @@ public struct SchemaLint: Sendable {
     }
   }
 
-  /// Something that is not the same on another platform.
   private struct PlatformDifference: Hashable {
     var version: String
     var entity: String

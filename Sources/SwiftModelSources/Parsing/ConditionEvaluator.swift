@@ -1,14 +1,12 @@
 #if SwiftSources
   internal import SwiftSyntax
 
-  /// Whether the condition of an `#if` holds; nil where the sources alone do not tell.
+  /// Evaluates `#if`; nil if undecidable.
   struct ConditionEvaluator {
     let conditions: BuildConditions
 
-    /// Whether the platform was asked for on the way.
     private(set) var asksForPlatform = false
 
-    /// An evaluator for one condition.
     init(_ conditions: BuildConditions) { self.conditions = conditions }
 
     mutating func holds(_ syntax: ExprSyntax, depth: Int = 0) -> Bool? {
@@ -28,7 +26,7 @@
       return nil
     }
 
-    /// `a || b && c`: what `&&` joins belongs together.
+    /// `a || b && c`: `&&` binds tighter.
     private mutating func sequence(_ sequence: SequenceExprSyntax, _ depth: Int) -> Bool? {
       var anyOf: [[Bool?]] = [[]]
       for element in sequence.elements {
@@ -57,7 +55,7 @@
         return argument == conditions.platform.rawValue
       case "canImport": return canImport(argument)
       case "targetEnvironment": return false
-      // Every compiler that knows SwiftData is newer than what is asked for in practice.
+      // Compilers with SwiftData are newer than any practical check.
       case "swift", "compiler": return argument.hasPrefix(">=") ? true : argument.hasPrefix("<") ? false : nil
       default: return nil
       }

@@ -1,24 +1,18 @@
 #if SwiftSources
   internal import SwiftSyntax
 
-  /// Reads the declarations of a file: types, what they declare, aliases and extensions.
-  ///
-  /// Bodies of functions are not entered.
+  /// Reads types, members, aliases and extensions, but no function bodies.
   struct DeclarationReader {
     struct Context {
-      /// The names of the types around it.
       var path: [String] = []
 
-      /// Where its names are looked up, the nearest first.
+      /// Nearest first.
       var scopes: [[String]] = []
 
-      /// The condition that could not be told, which it stands under.
       var undecided: String?
 
-      /// Whether a condition on the platform decides whether it is there.
       var dependsOnPlatform = false
 
-      /// Whether it is visible in its file alone.
       var isFilePrivate = false
     }
 
@@ -27,7 +21,6 @@
 
     private(set) var result = ParsedSource()
 
-    /// Reads the statements of a file.
     mutating func read(_ statements: CodeBlockItemListSyntax, _ context: Context = Context()) {
       for statement in statements {
         guard case .decl(let declaration) = statement.item else { continue }
@@ -41,7 +34,6 @@
       }
     }
 
-    /// The branches of an `#if` that are compiled: one, or none.
     private func compiled(
       _ condition: IfConfigDeclSyntax, _ context: Context
     ) -> [(IfConfigClauseSyntax, Context)] {
@@ -57,7 +49,7 @@
       return []
     }
 
-    /// Reads a type, an alias or an extension; whether it was one.
+    /// Returns whether it was a type, alias or extension.
     @discardableResult
     private mutating func readType(_ syntax: DeclSyntax, _ context: Context) -> Bool {
       if let alias = syntax.as(TypeAliasDeclSyntax.self) {
@@ -120,7 +112,7 @@
     }
 
     private mutating func readExtension(_ type: ExtensionDeclSyntax, _ context: Context) {
-      // An extension of a type with generic arguments is one of the type.
+      // Extensions of generic types belong to the type.
       guard case .named(let components) = TypeReference(type.extendedType) else { return }
       let path = components.map(\.name)
       var declaration = SourceDeclaration(
@@ -132,7 +124,6 @@
       readMembers(type.memberBlock.members, of: &declaration, context)
     }
 
-    /// Reads what a type declares, and then the types within it.
     private mutating func readMembers(
       _ members: MemberBlockItemListSyntax, of declaration: inout SourceDeclaration, _ context: Context
     ) {
@@ -176,7 +167,7 @@
       }
     }
 
-    /// The attributes of a declaration, those of the branches of `#if` that are compiled included.
+    /// Reads attributes, including those in compiled `#if` branches.
     private func attributes(_ list: AttributeListSyntax, depth: Int = 0) -> [SourceAttribute] {
       list.flatMap { element -> [SourceAttribute] in
         if case .ifConfigDecl(let condition) = element {
@@ -201,7 +192,7 @@
       let attributes = attributes(variable.attributes)
       let modifiers = variable.modifiers.filter { $0.detail == nil }.map(\.name.text)
       var properties: [SourceProperty] = []
-      // `var a, b: Int`: a type holds for the names before it that have neither type nor value.
+      // In `var a, b: Int` the type applies to both.
       var laterType: TypeReference?
       for binding in variable.bindings.reversed() {
         if let annotation = binding.typeAnnotation {
@@ -229,7 +220,6 @@
       return !list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
     }
 
-    /// What a getter returns, where that is one expression.
     private static func returned(_ block: AccessorBlockSyntax?) -> SourceExpression? {
       var statements: CodeBlockItemListSyntax?
       if case .getter(let own)? = block?.accessors { statements = own }

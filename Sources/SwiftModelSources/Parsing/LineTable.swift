@@ -1,17 +1,13 @@
-/// The lines of a file, for places in it.
 struct LineTable: Sendable {
   private let file: String
 
-  /// The offset of the first byte of each line.
   private var starts = [0]
 
-  /// The lines of a file's bytes.
   init(file: String, bytes: [UInt8]) {
     self.file = file
     for (offset, byte) in bytes.enumerated() where byte == 0x0A { starts.append(offset + 1) }
   }
 
-  /// The place of a byte.
   func place(of offset: Int) -> SourcePlace {
     var low = 0
     var high = starts.count

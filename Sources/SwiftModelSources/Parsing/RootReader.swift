@@ -1,26 +1,25 @@
 #if SwiftSources
   internal import SwiftSyntax
 
-  /// Finds the lists of types that an app gives to its containers and schemas, wherever they stand in a file.
+  /// Finds lists of types of containers and schemas.
   struct RootReader {
     let lines: LineTable
 
-    /// Whether the file is one of tests or previews.
     let isAside: Bool
 
     private(set) var roots: [SourceRoots] = []
 
-    /// The lists of types that variables have as their initial value.
+    /// From variables' initial values.
     private(set) var lists: [String: SourceExpression] = [:]
 
-    /// Whether bytes hold any of the words that lists of types stand beside.
+    /// Whether schemas or containers occur.
     static func isWorthReading(_ bytes: [UInt8]) -> Bool {
       let text = String(decoding: bytes, as: UTF8.self)
-      // Lists in variables only matter to the containers of the same file.
+      // Lists matter only to containers of the same file.
       return text.contains("Schema") || text.contains("odelContainer")
     }
 
-    /// Walks a file with a stack of its own, so that no nesting of what it reads is too deep.
+    /// Uses an explicit stack, safe for any nesting.
     mutating func read(_ file: SourceFileSyntax) {
       var waiting: [Syntax] = [Syntax(file)]
       while let node = waiting.popLast() {
@@ -83,7 +82,7 @@
           place: lines.place(of: call.positionAfterSkippingLeadingTrivia.utf8Offset)))
     }
 
-    /// `Schema` of `Schema(…)` and `SwiftData.Schema(…)`, `modelContainer` of `view.modelContainer(…)`.
+    /// `Schema` for `SwiftData.Schema(…)`, `modelContainer` for `view.modelContainer(…)`.
     private static func name(of called: ExprSyntax) -> String? {
       if let name = called.as(DeclReferenceExprSyntax.self) { return name.baseName.plainName }
       guard let member = called.as(MemberAccessExprSyntax.self) else { return nil }
@@ -103,7 +102,7 @@
       }
     }
 
-    /// The types around a node, and whether one of them, or a function or a macro, is for previews or tests.
+    /// Returns enclosing types, and whether they are for previews or tests.
     private static func surroundings(of node: Syntax) -> (scopes: [[String]], isAside: Bool) {
       var names: [[String]] = []
       var isAside = false
@@ -146,7 +145,6 @@
       return group.asProtocol((any NamedDeclSyntax).self).map { [$0.name.plainName] } ?? []
     }
 
-    /// Whether a name is one of previews, samples or tests.
     static func isAside(_ name: String) -> Bool {
       let name = name.lowercased()
       return ["preview", "test", "mock", "sample"].contains { name.contains($0) }

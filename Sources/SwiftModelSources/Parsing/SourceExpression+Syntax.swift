@@ -3,7 +3,7 @@
   internal import SwiftSyntax
 
   extension SourceExpression {
-    /// An expression; what is nested more deeply than any initial value is `other`.
+    /// Excessive nesting yields `other`.
     init(_ syntax: ExprSyntax, depth: Int = 0) {
       guard depth < 64 else {
         self = .other
@@ -63,7 +63,7 @@
     }
 
     private static func member(_ member: MemberAccessExprSyntax, _ depth: Int) -> SourceExpression {
-      // Long chains lean to the left and have no bound: the names are gathered without recursion.
+      // Without recursion, since chains are unlimited.
       var names: [String] = []
       var next = member
       var base: ExprSyntax?
@@ -133,7 +133,7 @@
     }
 
     private static func call(_ call: FunctionCallExprSyntax, _ depth: Int) -> SourceExpression {
-      // The type of a closure that is called at once is only known where it is written.
+      // A called closure has only a written type.
       if let closure = call.calledExpression.as(ClosureExprSyntax.self) {
         return closure.signature?.returnClause.map { .cast(TypeReference($0.type)) } ?? .other
       }
@@ -149,7 +149,7 @@
         if let binary = element.as(BinaryOperatorExprSyntax.self) {
           operators.append(binary.operator.text)
         } else if let ternary = element.as(UnresolvedTernaryExprSyntax.self) {
-          // Of `a ? b : c` only b and c tell the type.
+          // In `a ? b : c`, b and c decide the type.
           operands = [SourceExpression(ternary.thenExpression, depth: depth + 1)]
           operators = ["?:"]
         } else if let cast = element.as(UnresolvedAsExprSyntax.self) {
@@ -166,7 +166,6 @@
       return .operators(operands, operators)
     }
 
-    /// The type that an expression names, where it names one.
     var typeReference: TypeReference? {
       switch self {
       case .path(let names): TypeReference.normalized(names.map { TypeReference.Component(name: $0) })
@@ -182,7 +181,6 @@
   }
 
   extension SourceExpression.Argument {
-    /// The arguments of a call, an attribute or a macro.
     static func list(_ syntax: LabeledExprListSyntax, depth: Int = 0) -> [SourceExpression.Argument] {
       syntax.map { argument in
         SourceExpression.Argument(

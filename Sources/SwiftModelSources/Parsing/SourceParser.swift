@@ -2,12 +2,10 @@
   internal import SwiftParser
   internal import SwiftSyntax
 
-  /// Reads one source file without a compiler.
   enum SourceParser {
-    /// Brackets within brackets, beyond which a file is not read; real code has a dozen.
+    /// Real code has a dozen levels.
     private static let maximumNestingLevel = 128
 
-    /// What a file declares, and which types it gives to containers.
     static func parse(_ bytes: [UInt8], file: String, conditions: BuildConditions, isAside: Bool) -> ParsedSource {
       guard SourceScan.isBounded(bytes) else {
         var result = ParsedSource()
@@ -39,7 +37,6 @@
       return result
     }
 
-    /// The first place that the parser could not make sense of.
     private static func firstError(in tree: SourceFileSyntax, _ lines: LineTable) -> SourcePlace? {
       var waiting: [Syntax] = [Syntax(tree)]
       while let node = waiting.popLast() {

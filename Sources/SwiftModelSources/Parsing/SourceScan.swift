@@ -1,12 +1,11 @@
-/// A look over a file's bytes before it is parsed, for nesting that the parser's recursion has no bound for.
+/// Scans for nesting that would overflow the parser's recursion.
 ///
-/// It knows comments, text and words, and nothing of the grammar; what it counts is more than any code written by people
-/// or generators has.
+/// It knows no grammar; its limits exceed any real code.
 struct SourceScan {
   private let bytes: [UInt8]
   private var index = 0
 
-  /// The brackets that are open, and whether each began within text.
+  /// The open brackets and interpolations.
   private var brackets: [(byte: UInt8, isInterpolation: Bool, quote: Quote?)] = []
   private var squares = 0
   private var angles = 0
@@ -16,7 +15,7 @@ struct SourceScan {
   private var alternatives = 0
   private var interpolations = 0
 
-  /// How a text began: the number signs before it, and whether it spans lines.
+  /// Number signs, and whether multi-line.
   private struct Quote {
     var signs: Int
     var isMultiline: Bool
@@ -24,18 +23,17 @@ struct SourceScan {
 
   private static let maximumBrackets = 100
 
-  /// Square brackets within square brackets, for which the parser's time doubles each time.
+  /// Each nested square bracket doubles the parser's time.
   private static let maximumSquares = 12
 
-  /// Anything else that leads the parser one level deeper each time.
+  /// The limit of other nesting syntax.
   private static let maximumRun = 100
 
-  /// `else if` after `else if`.
   private static let maximumAlternatives = 250
 
   private static let maximumInterpolations = 12
 
-  /// Words that the parser goes one level deeper for.
+  /// The words that nest the parser one level deeper.
   private static let prefixWords: Set<String> = [
     "try", "await", "unsafe", "let", "var", "inout", "some", "any", "each", "repeat", "consume", "copy", "borrow",
     "consuming", "borrowing", "sending", "isolated", "if", "else", "switch", "return", "throw", "indirect",
@@ -45,7 +43,6 @@ struct SourceScan {
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Whether a file can be parsed with the stack that a thread has.
   static func isBounded(_ bytes: [UInt8]) -> Bool {
     var scan = SourceScan(bytes)
     return scan.run()
@@ -139,7 +136,7 @@ struct SourceScan {
     if last?.byte == UInt8(ascii: "[") { squares -= 1 }
     if byte == UInt8(ascii: "}") {
       endStatement()
-      // A chain of alternatives goes on only where `else` follows.
+      // Only `else` continues a chain of alternatives.
       var next = index
       while next < bytes.count, [0x20, 0x0A, 0x0D, 0x09].contains(bytes[next]) { next += 1 }
       if !bytes[next...].starts(with: Array("else".utf8)) { alternatives = 0 }
@@ -166,7 +163,6 @@ struct SourceScan {
     }
   }
 
-  /// `#if`, `#endif`, or the number signs before text.
   private mutating func numberSign() {
     var signs = 0
     while byte(signs) == UInt8(ascii: "#") { signs += 1 }
@@ -180,7 +176,6 @@ struct SourceScan {
     if bytes[index...].starts(with: Array("endif".utf8)) { conditions = max(0, conditions - 1) }
   }
 
-  /// Skips text up to its end, or up to an expression in it.
   private mutating func skipText(_ quote: Quote, isOpening: Bool) {
     var quote = quote
     if isOpening {

@@ -2,7 +2,7 @@
   internal import SwiftSyntax
 
   extension TypeReference {
-    /// A type as it is written; what is nested more deeply than any real type is `other`.
+    /// Excessive nesting yields `other`.
     init(_ syntax: TypeSyntax, depth: Int = 0) {
       guard depth < 64 else {
         self = .other("a type that is nested too deeply")
@@ -35,7 +35,7 @@
       }
     }
 
-    /// What kind of type it is, where it is none that a property of a model can have.
+    /// Describes a type that models cannot have.
     private static func words(_ syntax: TypeSyntax) -> String {
       switch syntax.kind {
       case .tupleType: "a tuple"
@@ -45,7 +45,7 @@
       }
     }
 
-    /// `A.B<C>.D`, walked without recursion: such chains have no bound.
+    /// Without recursion, since `A.B<C>.D` may be of any length.
     private static func member(_ type: MemberTypeSyntax, _ depth: Int) -> TypeReference {
       var components: [Component] = []
       var next = TypeSyntax(type)
@@ -72,7 +72,6 @@
   }
 
   extension TokenSyntax {
-    /// The name without back quotes.
     var plainName: String {
       let text = text
       return text.count > 2 && text.hasPrefix("`") && text.hasSuffix("`") ? String(text.dropFirst().dropLast()) : text

@@ -1,8 +1,6 @@
 internal import ManagedObjectModel
 
-/// Makes the attribute of a resolved type, with the elements of composites.
 struct AttributeReader {
-  /// Something that is not known of the type, or not certain.
   struct Problem {
     var kind: SourceFinding.Kind
     var detail: String
@@ -13,15 +11,15 @@ struct AttributeReader {
 
   let program: SourceProgram
 
-  /// What was found: why there is no attribute, or what of it is not certain.
+  /// The reasons for a missing or uncertain attribute.
   private(set) var problems: [Problem] = []
   private var elementCount = 0
 
   init(program: SourceProgram) { self.program = program }
 
-  /// Sets an attribute's type and elements; false where that cannot be told.
+  /// Sets an attribute's type and elements; returns false if unknown.
   ///
-  /// - Parameter isTop: whether it is the class's own attribute, and no element of a composite.
+  /// - Parameter isTop: whether it is the class's own attribute, not a composite's element.
   mutating func read(
     _ type: ResolvedType, _ written: TypeReference, isTop: Bool, depth: Int = 0, into attribute: inout Attribute
   ) -> Bool {
@@ -57,7 +55,7 @@ struct AttributeReader {
       return read(inner, written, isTop: isTop, depth: depth + 1, into: &attribute)
     case .model(let declaration): return fail(.unresolvedType, "holds the model \(declaration.name) within a value")
     case .unknown(let kind, let words):
-      // What has no name is said by what it is.
+      // The type has no name.
       if case .other = written { return fail(kind, words) }
       return fail(kind, "is of type \(written.text), which \(words)")
     }
@@ -81,7 +79,7 @@ struct AttributeReader {
         hint: "Compare with a store that the app wrote."))
   }
 
-  /// An array: of primitives transformable in a class, else JSON in a binary attribute.
+  /// A class's primitives become transformable, other arrays JSON in a binary attribute.
   private mutating func collection(
     _ element: ResolvedType, _ written: TypeReference, _ isTop: Bool, _ attribute: inout Attribute
   ) -> Bool {
@@ -96,7 +94,7 @@ struct AttributeReader {
       attribute.valueClassName = "Array<\(name)>"
       if case .optional = element { doubt("is an array of optional values: taken as Transformable") }
     case .unknown(let kind, let words):
-      // It might be a model, and the property a relationship.
+      // It might be a model and a relationship.
       return fail(kind, "is an array of \(written.text), which \(words)")
     case .system, .model, .structure, .enumeration, .array, .set, .dictionary, .optional:
       doubt("is of type [\(written.text)]: taken as Binary")
@@ -133,10 +131,10 @@ struct AttributeReader {
     if !isTop { doubt("has an enum within a struct: taken as a composite within a composite") }
   }
 
-  /// Whether an enumeration has raw values, so that its cases are not part of the model.
+  /// Whether it has raw values, which keep cases out of the model.
   func hasRawValues(_ declaration: SourceDeclaration) -> Bool { rawType(of: declaration) != nil }
 
-  /// The type of an enumeration's raw values: the first it inherits from, where that is one, through aliases.
+  /// The first inherited type, through aliases.
   private func rawType(of declaration: SourceDeclaration) -> AttributeType? {
     for type in declaration.inherited {
       guard let names = type.names else { continue }

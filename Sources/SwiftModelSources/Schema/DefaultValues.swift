@@ -1,12 +1,9 @@
 internal import ManagedObjectModel
 
-/// What initial values become as defaults of attributes.
 struct DefaultValues {
   let options: SwiftSources.Options
 
-  /// The default of an attribute; nil for none.
-  ///
-  /// A value that only the app can compute is one of its own kind.
+  /// Values that only the app can compute have their own kind.
   func value(_ initial: SourceExpression?, for attribute: Attribute) -> AttributeValue? {
     guard let initial, initial != .null else { return nil }
     switch (attribute.type, initial) {

@@ -6,10 +6,9 @@ struct EntityReader {
   let options: SwiftSources.Options
   let declaration: SourceDeclaration
 
-  /// What was found on the way.
   private(set) var findings: [SourceFinding] = []
 
-  /// Attributes of properties that change nothing about what is stored.
+  /// Without effect on storage.
   private static let knownAttributes: Set<String> = [
     "Attribute", "Relationship", "Transient", "available", "objc", "nonobjc", "MainActor", "ObservationIgnored",
     "backDeployed", "inlinable", "usableFromInline", "preconcurrency", "_spi", "GKInspectable", "IBInspectable",
@@ -20,7 +19,7 @@ struct EntityReader {
     "_spi", "frozen", "usableFromInline", "unchecked", "nonisolated",
   ]
 
-  /// The entity, its relationships without the inverses that are not named.
+  /// Unnamed inverses are still missing.
   mutating func read() -> EntityDraft {
     var draft = EntityDraft(declaration: declaration, entity: Entity(name: declaration.name))
     checkClass(&draft)
@@ -29,7 +28,6 @@ struct EntityReader {
     return draft
   }
 
-  /// Adds a finding about the class or a property of it.
   mutating func add(
     _ kind: SourceFinding.Kind, _ severity: SourceFinding.Severity, _ property: SourceProperty? = nil, _ detail: String,
     _ hint: String, at place: SourcePlace? = nil
@@ -66,10 +64,8 @@ struct EntityReader {
     }
   }
 
-  /// The contexts in which the class's own types are looked up.
   var scopes: [[String]] { declaration.scopes }
 
-  /// The file of the class.
   var file: String { declaration.place.file }
 
   private func isStored(_ property: SourceProperty) -> Bool {
@@ -143,7 +139,6 @@ struct EntityReader {
 
   // MARK: Relationships
 
-  /// The class that a property leads to; nil for an attribute.
   private mutating func link(_ type: ResolvedType, _ property: SourceProperty) -> EntityDraft.Link? {
     var element = type
     var isToMany = false
@@ -159,7 +154,6 @@ struct EntityReader {
     while case .optional(let inner) = element { element = inner }
     guard case .model(let destination) = element else {
       if property.attribute("Relationship") != nil, case .unknown = element {
-        // Told when the attribute is read.
       } else if property.attribute("Relationship") != nil {
         add(
           .unresolvedType, .error, property, "carries @Relationship and does not lead to a class with @Model",
@@ -176,7 +170,7 @@ struct EntityReader {
     var explicit: (root: TypeReference?, name: String)?
     switch macro?.arguments.first(where: { $0.label == "inverse" })?.value {
     case .keyPath(let root, let names)?:
-      // `\A.B.c`, where the parser cannot tell a type's name from a property's.
+      // In `\A.B.c` the parser cannot distinguish types from properties.
       if let last = names.last {
         let types = names.dropLast().map { TypeReference.Component(name: $0) }
         switch root {
@@ -321,7 +315,7 @@ struct EntityReader {
       kind = name == "rtree" ? .rTree : .binary
       list = first.value
     }
-    // Indexes are not hashed: one that cannot be read is worth a word and no more.
+    // Indexes are not hashed.
     guard let names = Self.names(list) else {
       add(
         .unknownRule, .warning, nil, "has an #Index that is no list of key paths; it is left out",
@@ -334,12 +328,11 @@ struct EntityReader {
         elements: names.map { FetchIndexElement(propertyName: $0, kind: kind) }))
   }
 
-  /// The properties that a list of key paths names.
   private static func names(_ value: SourceExpression) -> [String]? {
     guard case .array(let elements) = value, !elements.isEmpty else { return nil }
     let names = elements.map { element -> String? in
       guard case .keyPath(let root, let names) = element, !names.isEmpty else { return nil }
-      // Without a dot before it the parser takes the first name for the type.
+      // Without a dot the parser takes the first name for the type.
       return root == nil || !names.isEmpty ? names.joined(separator: ".") : nil
     }
     return names.contains(nil) ? nil : names.compactMap { $0 }

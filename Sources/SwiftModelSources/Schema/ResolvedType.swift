@@ -1,11 +1,10 @@
 internal import ManagedObjectModel
 
-/// What a written type is, as far as the model is concerned.
+/// A resolved type, as it concerns the model.
 indirect enum ResolvedType {
-  /// A type of Swift or Foundation that is an attribute's value; `isCertain` where the rule for it is known.
+  /// `isCertain` means that the rule is known.
   case primitive(AttributeType, name: String, isCertain: Bool)
 
-  /// A structure of the system, with its elements.
   case system(name: String, elements: [(name: String, type: AttributeType)], isCertain: Bool)
   case model(SourceDeclaration)
   case structure(SourceDeclaration)
@@ -14,16 +13,14 @@ indirect enum ResolvedType {
   case set(ResolvedType, TypeReference)
   case dictionary
 
-  /// An optional behind an alias.
+  /// An optional alias.
   case optional(ResolvedType)
 
-  /// Nothing that is known, with the reason in words.
   case unknown(SourceFinding.Kind, String)
 }
 
-/// Types of Swift and Foundation and what they are in a model.
 enum PrimitiveTypes {
-  /// The types, and whether it is known what SwiftData makes of them.
+  /// The types, and whether SwiftData's handling is known.
   static let all: [String: (type: AttributeType, isCertain: Bool)] = [
     "String": (.string, true), "Int": (.integer64, true), "Int64": (.integer64, true), "Int32": (.integer32, true),
     "Int16": (.integer16, true), "Int8": (.integer16, false), "UInt": (.integer64, false),
@@ -33,20 +30,19 @@ enum PrimitiveTypes {
     "Float": (.float, true), "Decimal": (.decimal, true), "NSDecimalNumber": (.decimal, false),
     "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true), "URL": (.uri, true),
     "Data": (.binary, true),
-    // Other names of these in frameworks of Apple's.
+    // Aliases in Apple's frameworks.
     "CLLocationDegrees": (.double, true), "CLLocationDistance": (.double, true), "CLLocationSpeed": (.double, true),
     "CLLocationAccuracy": (.double, true), "CLLocationDirection": (.double, true), "CMTimeValue": (.integer64, true),
     "CMTimeScale": (.integer32, true),
     "AttributedString": (.binary, false), "Float32": (.float, true), "Float64": (.double, true),
   ]
 
-  /// The types of raw values, with their module or without it.
   static func rawType(_ name: String) -> AttributeType? {
     let name = ["Swift.", "Foundation."].first(where: name.hasPrefix).map { String(name.dropFirst($0.count)) } ?? name
     return name == "Character" ? .string : all[name]?.type
   }
 
-  /// Structures of the system that become composites.
+  /// The system structures that become composites.
   static let systems: [String: (elements: [(name: String, type: AttributeType)], isCertain: Bool)] = [
     "Color.Resolved": (
       [("linearRed", .float), ("linearGreen", .float), ("linearBlue", .float), ("opacity", .float)], true
@@ -56,7 +52,7 @@ enum PrimitiveTypes {
 }
 
 extension SourceProgram {
-  /// What a written type is where it is used; optionality of the type itself is not looked at.
+  /// Ignores the type's own optionality.
   func resolve(_ type: TypeReference, scopes: [[String]], file: String, depth: Int = 0) -> ResolvedType {
     guard depth < 32 else { return .unknown(.unresolvedType, "stands for itself") }
     switch type {
@@ -74,7 +70,7 @@ extension SourceProgram {
     }
   }
 
-  /// Whether a type of Swift's or Foundation's is named with its module, which no class of the app's name can hide.
+  /// A module keeps app classes from hiding a type.
   private func isOfModule(_ names: [String]) -> Bool {
     names.count == 2 && ["Swift", "Foundation"].contains(names[0]) && !isDeclared(names[0])
       && PrimitiveTypes.all[names[1]] != nil

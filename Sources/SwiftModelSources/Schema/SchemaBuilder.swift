@@ -1,18 +1,14 @@
 internal import ManagedObjectModel
 
-/// Makes a model of classes and of all that their relationships reach.
+/// Builds a model from all reachable classes.
 struct SchemaBuilder {
   struct Result: Sendable {
-    /// The model; entities that are not complete lack what could not be resolved.
     var model: ManagedObjectModel
 
-    /// The class of each entity.
     var classes: [String: SourceDeclaration] = [:]
 
-    /// Entities whose hash cannot be told, because something of them could not be resolved.
     var incompleteEntities: Set<String> = []
 
-    /// What was found on the way.
     var findings: [SourceFinding] = []
   }
 
@@ -24,17 +20,16 @@ struct SchemaBuilder {
   private var order: [String] = []
   private var findings: [SourceFinding] = []
 
-  /// A builder for one version.
   init(program: SourceProgram, options: SwiftSources.Options) {
     self.program = program
     self.options = options
   }
 
-  /// The model of classes.
+  /// Builds the model.
   ///
   /// - Parameters:
-  ///   - roots: the classes that are listed.
-  ///   - identifier: the version identifier, such as `1.0.0`.
+  ///   - roots: the listed classes.
+  ///   - identifier: such as `1.0.0`.
   mutating func build(_ roots: [SourceDeclaration], identifier: String) -> Result {
     var waiting = Array(roots.reversed())
     while let next = waiting.popLast() {
@@ -58,7 +53,7 @@ struct SchemaBuilder {
       model: model, classes: entities.mapValues(\.declaration), incompleteEntities: incomplete(), findings: findings)
   }
 
-  /// The entities with an error, and those that inherit from one.
+  /// Returns the entities with errors and their sub-entities.
   private func incomplete() -> Set<String> {
     var result = Set(findings.filter { $0.severity == .error }.compactMap(\.entityName))
     for name in order {
@@ -72,7 +67,7 @@ struct SchemaBuilder {
     return result
   }
 
-  /// Whether a class is not in the model yet; another class of the same name is told of.
+  /// Whether a class is new; reports duplicate names.
   private mutating func isNew(_ declaration: SourceDeclaration) -> Bool {
     guard let known = entities[declaration.name] else { return true }
     if known.declaration.path != declaration.path || known.declaration.place.file != declaration.place.file {
@@ -90,20 +85,15 @@ struct SchemaBuilder {
   }
 }
 
-/// An entity on its way, and what the inverses of its relationships are decided by.
 struct EntityDraft {
-  /// A relationship as it is declared.
   struct Link {
-    /// The class it leads to.
     var destination: SourceDeclaration
 
-    /// The inverse that is named, with the type where one is.
+    /// The named inverse with an optional type.
     var explicit: (root: TypeReference?, name: String)?
 
-    /// Whether the property carries `@Relationship`.
     var hasMacro: Bool
 
-    /// Whether it leads to any number.
     var isToMany: Bool
 
     var place: SourcePlace
@@ -115,26 +105,22 @@ struct EntityDraft {
 
   var links: [String: Link] = [:]
 
-  /// The classes that it leads to or inherits from, in the order of their properties.
+  /// Destinations and parents in property order.
   var reached: [SourceDeclaration] = []
 
   var name: String { entity.name }
 }
 
-/// Decides the inverses of relationships: those that are named first, then those that are the only ones possible.
+/// Resolves named inverses first, then the only possible ones.
 struct InverseResolver {
-  /// The entities, with what was decided.
   private(set) var entities: [String: EntityDraft]
 
-  /// What was found on the way.
   private(set) var findings: [SourceFinding] = []
 
-  /// All relationships, in the order in which their entities were found.
   private var links: [Link] = []
 
   private var between: [Way: [Link]] = [:]
 
-  /// A resolver for the entities of one version.
   init(entities: [String: EntityDraft], order: [String]) {
     self.entities = entities
     for entity in order {
@@ -182,7 +168,6 @@ struct InverseResolver {
         detail: "\(link.entity).\(link.name) \(detail)", hint: hint))
   }
 
-  /// An inverse that is named holds for both sides.
   private mutating func takeNamed(_ link: Link, _ program: SourceProgram) {
     guard let declared = draft(link), let explicit = declared.explicit else { return }
     let other = Link(entity: declared.destination.name, name: explicit.name)
@@ -222,14 +207,14 @@ struct InverseResolver {
     return false
   }
 
-  /// The relationships from one entity to another without an inverse and, unless asked for, without a macro.
+  /// Returns relationships without inverse and, by default, without macro.
   private func free(from entity: String, to destination: String, withMacro: Bool = false) -> [Link] {
     (between[Way(from: entity, to: destination)] ?? []).filter { link in
       inverse(of: link) == nil && (withMacro || draft(link)?.hasMacro == false)
     }
   }
 
-  /// Two properties without a macro, the only ones between their classes, are each other's inverse.
+  /// Pairs the only properties between two classes.
   private mutating func takeOnlyOne(_ link: Link) {
     guard let declared = draft(link), !declared.hasMacro, inverse(of: link) == nil else { return }
     let back = free(from: declared.destination.name, to: link.entity)
@@ -245,7 +230,7 @@ struct InverseResolver {
     }
   }
 
-  /// Relationships without inverse that SwiftData might have given one.
+  /// Reports relationships that SwiftData might have given an inverse.
   private mutating func tellOfDoubt(_ link: Link) {
     guard let declared = draft(link) else { return }
     let destination = declared.destination.name
@@ -256,7 +241,6 @@ struct InverseResolver {
       add(.unknownRule, .warning, link, "leads to its own class and has no inverse: taken without one", hint)
       return
     }
-    // Told once for both sides.
     guard precedesByCodeUnit(link.entity, destination) else { return }
     let forth = free(from: link.entity, to: destination, withMacro: true)
     if back.count == 1, forth.count == 1 {

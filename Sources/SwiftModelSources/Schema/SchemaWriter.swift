@@ -1,12 +1,10 @@
 public import ManagedObjectModel
 public import Platform
 
-/// Writes the declarations of a model.
 struct SchemaWriter {
   let model: ManagedObjectModel
   private var lines: [String] = []
 
-  /// A writer of one version.
   init(model: ManagedObjectModel) { self.model = model }
 
   mutating func write(_ name: String) throws(ModelError) -> String {
@@ -27,7 +25,7 @@ struct SchemaWriter {
     return lines.map { $0 + "\n" }.joined()
   }
 
-  /// The three numbers of a version identifier; 1.0.0 where it is none.
+  /// Defaults to 1.0.0.
   private static func numbers(_ identifiers: [String]) -> [String] {
     let parts = (identifiers.first ?? "").split(separator: ".").map(String.init)
     return parts.count == 3 && parts.allSatisfy { Int($0) != nil } ? parts : ["1", "0", "0"]
@@ -117,7 +115,7 @@ struct SchemaWriter {
     lines.append("    \(macro)var \(try Self.identifier(attribute.name, entity: entity)): \(type)")
   }
 
-  /// `originalName:` and `hashModifier:`, which attributes and relationships have in common.
+  /// Returns `originalName:` and `hashModifier:`.
   private static func names(_ traits: PropertyTraits) -> [String] {
     var names: [String] = []
     if let original = traits.explicitRenamingIdentifier, original != traits.name {
@@ -134,13 +132,13 @@ struct SchemaWriter {
     .float: "Float", .string: "String", .boolean: "Bool", .date: "Date", .binary: "Data", .uuid: "UUID", .uri: "URL",
   ]
 
-  /// A type of Swift's or Foundation's, with its module where a class of the schema has its name.
+  /// Adds a module if a class has the type's name.
   private func qualified(_ type: String) -> String {
     guard model.entities[type] != nil else { return type }
     return (["Decimal", "Date", "Data", "UUID", "URL"].contains(type) ? "Foundation." : "Swift.") + type
   }
 
-  /// The element of an array that SwiftData keeps as a transformable attribute.
+  /// The element of a transformable array.
   private static func element(of attribute: Attribute) -> String? {
     guard let name = attribute.valueClassName, name.hasPrefix("Array<"), name.hasSuffix(">") else { return nil }
     let element = String(name.dropFirst("Array<".count).dropLast())
@@ -169,7 +167,7 @@ struct SchemaWriter {
     let name = "\(attribute.name.prefix(1).uppercased())\(attribute.name.dropFirst())Value"
     structures += ["", "    struct \(try Self.identifier(name, entity: entity)): Codable {"]
     for element in attribute.compositeElements {
-      // A composite within a composite has the elements of both, as it is hashed.
+      // Nested elements are flattened, as they are hashed.
       for leaf in ManagedObjectModel.leaves(of: element) {
         guard let type = Self.types[leaf.type] else {
           throw FrozenSchema.unwritable(
@@ -208,13 +206,13 @@ struct SchemaWriter {
     }
     options += Self.names(relationship.traits)
     if let inverse = relationship.inverseName {
-      // The macro may name the inverse on one side only.
+      // Only one side may name the inverse.
       let other = [relationship.destinationEntityName, inverse]
       if [entity, relationship.name].lexicographicallyPrecedes(other) || other == [entity, relationship.name] {
         options.append("inverse: \\\(destination).\(try Self.identifier(inverse, entity: entity))")
       }
     }
-    // A macro that names no inverse keeps SwiftData from looking for one.
+    // A macro keeps SwiftData from choosing an inverse.
     let isBare = options.isEmpty && relationship.inverseName != nil
     let macro = isBare ? "" : "@Relationship\(options.isEmpty ? "" : "(\(options.joined(separator: ", ")))") "
     lines.append("    \(macro)var \(try Self.identifier(relationship.name, entity: entity)): \(type)")
@@ -231,7 +229,6 @@ struct SchemaWriter {
     "try", "typealias", "var", "where", "while", "Any",
   ]
 
-  /// A name as Swift writes it; an error for one that it cannot.
   private static func identifier(_ name: String, entity: String? = nil) throws(ModelError) -> String {
     let isName = name.unicodeScalars.enumerated().allSatisfy { number, scalar in
       let properties = scalar.properties
@@ -256,24 +253,23 @@ struct SchemaWriter {
   }
 }
 
-/// A version of a model as a `VersionedSchema` in Swift, with classes of its own that later changes do not reach.
+/// A model version as a `VersionedSchema`, isolated from later changes.
 ///
-/// Its hashes equal the version's; that is checked by reading the text back. Enumerations and structures become structures
-/// with the same elements: the same columns, the same hashes, and every value that a store may hold can be read.
+/// Reading the text back verifies equal hashes. Enumerations become structures with the same elements: same columns,
+/// same hashes, and every stored value stays readable.
 public struct FrozenSchema: Sendable {
-  /// The name of the schema.
+  /// The schema's name.
   public let name: String
 
   /// The declarations.
   public let text: String
 
-  /// Declares a version of a model.
+  /// Declares a model's version.
   ///
   /// - Parameters:
-  ///   - model: the version; of a store, of sources, or of any other model that SwiftData could have made.
-  ///   - name: the name of the schema.
-  /// - Throws: `model-unwritable` where SwiftData has no declaration for something of the model, or where the text read
-  ///   back has other hashes.
+  ///   - model: any model that SwiftData could have made.
+  ///   - name: the schema's name.
+  /// - Throws: `model-unwritable` if SwiftData cannot declare a part, or hashes differ.
   public init(_ model: ManagedObjectModel, name: String) throws(ModelError) {
     self.name = name
     var writer = SchemaWriter(model: model)
@@ -285,16 +281,16 @@ public struct FrozenSchema: Sendable {
     throw Self.unwritable("entity \"\(printable(other))\" would get another hash", entity: other)
   }
 
-  /// The hashes that a schema has in the text of a source file.
+  /// Returns a schema's hashes from source text.
   ///
-  /// - Throws: `model-unknown-type` where it is not there, `model-unresolved-source` where it is not complete.
+  /// - Throws: `model-unknown-type` if missing, `model-unresolved-source` if incomplete.
   public static func hashes(in text: [UInt8], schema: String) throws(ModelError) -> [String: VersionHash] {
     try version(in: text, schema: schema).versionHashes
   }
 
-  /// The version that a schema declares in the text of a source file.
+  /// Returns a schema's version from source text.
   ///
-  /// - Throws: `model-unknown-type` where it is not there, `model-unresolved-source` where it is not complete.
+  /// - Throws: `model-unknown-type` if missing, `model-unresolved-source` if incomplete.
   public static func version(in text: [UInt8], schema: String) throws(ModelError) -> ModelVersion {
     guard SwiftSources.isAvailable else {
       throw ModelError(.sourcesNotBuiltIn, detail: "this build of Lazaret does not read Swift sources")
@@ -304,7 +300,6 @@ public struct FrozenSchema: Sendable {
     return try models.bundle().current
   }
 
-  /// The error of something that has no declaration.
   static func unwritable(_ detail: String, entity: String? = nil, property: String? = nil) -> ModelError {
     var error = ModelError(
       .unwritable, operation: "declare the model in Swift", detail: detail,

@@ -1,10 +1,8 @@
-/// The declarations of all source files together, and what their names stand for.
+/// The declarations of all files, with name lookup.
 struct SourceProgram: Sendable {
-  /// The result of looking a name up.
   enum Lookup {
     case found(SourceDeclaration)
 
-    /// Several declarations of that name are in question.
     case ambiguous([SourceDeclaration])
     case missing
   }
@@ -13,21 +11,17 @@ struct SourceProgram: Sendable {
 
   private var extensions: [[String]: [SourceDeclaration]] = [:]
 
-  /// The paths that end with a name, for names that are only known by their last part.
+  /// Paths by last name.
   private var byLastName: [String: [[String]]] = [:]
 
-  /// The types given to containers and schemas.
   private(set) var roots: [SourceRoots] = []
 
-  /// Lists of types that variables have as their initial value, by file and name.
   private var lists: [String: [String: SourceExpression]] = [:]
 
-  /// What could not be read of the files.
   private(set) var findings: [SourceFinding] = []
 
   init() {}
 
-  /// Takes in what a file declares.
   mutating func add(_ source: ParsedSource, file: String) {
     for declaration in source.declarations {
       if declaration.kind == .extension {
@@ -42,39 +36,36 @@ struct SourceProgram: Sendable {
     findings += source.findings
   }
 
-  /// All types and aliases, in the order of their paths.
+  /// In path order.
   var declarations: [SourceDeclaration] {
     declared.values.joined().sorted {
       ($0.path.joined(separator: "."), $0.place) < ($1.path.joined(separator: "."), $1.place)
     }
   }
 
-  /// The type of a path that is declared at a place.
   func declaration(_ path: [String], at place: SourcePlace) -> SourceDeclaration? {
     declared[path]?.first { $0.place == place }
   }
 
-  /// The list of types that a variable of a file has.
   func list(_ name: String, file: String) -> SourceExpression? { lists[file]?[name] }
 
-  /// What a path of names stands for where it is used.
+  /// Looks up names in context.
   ///
-  /// Names are looked up as Swift does: in the types around, the nearest first, then at the top level. A name that begins
-  /// with a module's is looked up without it.
+  /// Like Swift, searches enclosing types, nearest first, then the top level; drops a leading module name.
   func find(_ names: [String], scopes: [[String]], file: String) -> Lookup {
     guard let first = names.first else { return .missing }
     for scope in scopes + [[]] {
-      // The first name decides, as in Swift: what it stands for has the others as members, or nothing has.
+      // The first name decides, as in Swift.
       let path = scope + [first]
       if declared[path] != nil {
         let found = members(names.dropFirst(), of: choice(path, file: file), file: file, depth: 0)
         if case .missing = found, names.count > 1 { continue }
         return found
       }
-      // A type of another module that is only extended here.
+      // Another module's type, only extended here.
       if names.count > 1, declared[scope + names] != nil { return choice(scope + names, file: file) }
     }
-    // Extensions of nested types see the types around only in Swift's older rules; and a module may come first.
+    // Extensions of nested types see enclosing types only by Swift's older rules; a module may come first.
     for scope in scopes {
       for length in stride(from: scope.count - 1, to: 0, by: -1) {
         let path = Array(scope.prefix(length)) + names
@@ -87,13 +78,12 @@ struct SourceProgram: Sendable {
     return .missing
   }
 
-  /// Whether the sources declare a type of that name outside of all others.
   func isDeclared(_ name: String) -> Bool { declared[[name]] != nil }
 
   private func members(_ names: ArraySlice<String>, of found: Lookup, file: String, depth: Int) -> Lookup {
     guard !names.isEmpty else { return found }
     if case .ambiguous(let all) = found, let path = all.first?.path, let next = names.first {
-      // Namespaces that are declared in several modules: what is named in them may be there only once.
+      // Perhaps only one of several namespaces has the member.
       guard declared[path + [next]] != nil else { return found }
       return members(names.dropFirst(), of: choice(path + [next], file: file), file: file, depth: depth + 1)
     }
@@ -108,7 +98,6 @@ struct SourceProgram: Sendable {
     return members(names.dropFirst(), of: choice(path, file: file), file: file, depth: depth + 1)
   }
 
-  /// The one of several declarations of a path that a file means.
   private func choice(_ path: [String], file: String) -> Lookup {
     let all = declared[path] ?? []
     let own = all.filter { $0.place.file == file }
@@ -118,11 +107,11 @@ struct SourceProgram: Sendable {
       if certain.count == 1 { return .found(certain[0]) }
     }
     guard let first = visible.first else { return .missing }
-    // The same declaration in the sources of several targets.
+    // The same source in several targets.
     return visible.allSatisfy { $0.shape == first.shape } ? .found(first) : .ambiguous(visible)
   }
 
-  /// What a name given from outside the sources stands for: a whole path, or the end of just one.
+  /// Accepts a whole path, or the end of exactly one.
   func find(named name: String) -> Lookup {
     let names = name.split(separator: ".").map(String.init)
     if declared[names] != nil { return choice(names, file: "") }
@@ -132,7 +121,7 @@ struct SourceProgram: Sendable {
     return all.isEmpty ? .missing : .ambiguous(all)
   }
 
-  /// The same, aliases followed to what they stand for in the end.
+  /// Follows aliases.
   func follow(_ found: Lookup) -> (declaration: SourceDeclaration?, target: TypeReference?) {
     var found = found
     for _ in 0..<32 {
@@ -147,28 +136,26 @@ struct SourceProgram: Sendable {
     return (nil, nil)
   }
 
-  /// The extensions of a type.
   func extensions(of declaration: SourceDeclaration) -> [SourceDeclaration] {
     var all = extensions[declaration.path] ?? []
     if declaration.path.count > 1 {
-      // An extension may name a type by an alias or within another extension's scope; only whole paths are told.
+      // Only whole paths are certain, since extensions may use aliases.
       all = all.filter { !$0.isFilePrivate }
     }
     return all
   }
 
-  /// What a type inherits from and conforms to, its extensions' conformances included.
   func inherited(_ declaration: SourceDeclaration) -> [TypeReference] {
     declaration.inherited + extensions(of: declaration).flatMap(\.inherited)
   }
 
-  /// A static property of a type, declared in it or in an extension.
+  /// Includes extensions.
   func staticProperty(_ name: String, of declaration: SourceDeclaration) -> SourceProperty? {
     let all = declaration.properties + extensions(of: declaration).flatMap(\.properties)
     return all.first { $0.name == name && $0.isStatic }
   }
 
-  /// The same static property where the type is none of the sources', such as `String`.
+  /// For types outside the sources, such as `String`.
   func staticProperty(_ name: String, ofForeign type: [String]) -> SourceProperty? {
     (extensions[type] ?? []).flatMap(\.properties).first { $0.name == name && $0.isStatic }
   }

@@ -1,10 +1,10 @@
-/// Tells the type of a property without a written one from its initial value.
+/// Infers a property's type from its initial value.
 struct TypeInference {
   let program: SourceProgram
   let scopes: [[String]]
   let file: String
 
-  /// The type of a value; nil where only a compiler knows it.
+  /// Returns nil if only a compiler knows the type.
   func type(of value: SourceExpression, depth: Int = 0) -> TypeReference? {
     guard depth < 32 else { return nil }
     switch value {
@@ -33,12 +33,11 @@ struct TypeInference {
     let types = values.map { type(of: $0, depth: depth + 1) }
     guard let first = types.first, let first else { return nil }
     if types.allSatisfy({ $0 == first }) { return first }
-    // Whole numbers among fractions are fractions.
+    // Whole numbers among fractions count as fractions.
     let numbers: Set<TypeReference> = [.path(["Int"]), .path(["Double"])]
     return types.allSatisfy { $0.map { numbers.contains($0) } ?? false } ? .path(["Double"]) : nil
   }
 
-  /// The type of a call: that of an initializer, or of a function of Foundation that is known.
   private func result(
     of called: SourceExpression, _ arguments: [SourceExpression.Argument], _ depth: Int
   ) -> TypeReference? {
@@ -46,11 +45,11 @@ struct TypeInference {
     case .path(var names):
       if names.last == "init", names.count > 1 { names.removeLast() }
       if isType(names) {
-        // A URL of text may be none.
+        // A URL from text is optional.
         let isFailable = names.last == "URL" && arguments.first?.label == "string"
         return isFailable ? .optional(.path(names)) : .normalized(names.map { TypeReference.Component(name: $0) })
       }
-      // `Kind.custom(1)`: a case with associated values is of its type.
+      // A case with associated values has its enumeration's type: `Kind.custom(1)`.
       if names.count > 1, let type = enumeration(Array(names.dropLast())),
         type.cases.contains(where: { $0.name == names.last })
       {
@@ -67,7 +66,7 @@ struct TypeInference {
     }
   }
 
-  /// `[Int]` of `[Int]()`.
+  /// Reads `[Int]()`.
   private static func reference(_ value: SourceExpression) -> TypeReference? {
     switch value {
     case .path(let names): .normalized(names.map { TypeReference.Component(name: $0) })
@@ -81,7 +80,7 @@ struct TypeInference {
     }
   }
 
-  /// The type of a function of Foundation that initial values are often made by.
+  /// Knows Foundation functions common in initial values.
   private static func function(_ names: [String]) -> TypeReference? {
     switch names.last {
     case "addingTimeInterval"?: .path(["Date"])
@@ -93,7 +92,6 @@ struct TypeInference {
     }
   }
 
-  /// The type of the raw values of an enumeration.
   private func rawType(_ names: [String]) -> TypeReference? {
     enumeration(names)?.inherited.first { type in
       type.names.map { PrimitiveTypes.rawType($0.joined(separator: ".")) != nil } ?? false
@@ -116,7 +114,6 @@ struct TypeInference {
     }
   }
 
-  /// The type of a member of a type: a case, or a static property.
   private func member(_ names: [String], _ depth: Int) -> TypeReference? {
     guard names.count > 1, let last = names.last else { return nil }
     let owner = Array(names.dropLast())
@@ -140,7 +137,7 @@ struct TypeInference {
     return property.initialValue.flatMap { inference.type(of: $0, depth: depth + 1) }
   }
 
-  /// Members of Foundation's types that are of the type itself.
+  /// The members that have their own type.
   private static let ownMembers: [String: Set<String>] = [
     "Date": ["now", "distantPast", "distantFuture"], "Int": ["max", "min", "zero"], "Int64": ["max", "min", "zero"],
     "Int32": ["max", "min", "zero"], "Int16": ["max", "min", "zero"], "Decimal": ["zero", "pi", "nan"],
@@ -148,7 +145,7 @@ struct TypeInference {
     "Float": ["pi", "zero", "infinity", "nan", "greatestFiniteMagnitude", "leastNormalMagnitude"],
   ]
 
-  /// Members of Foundation's values whose type is the same whatever they are members of.
+  /// The members with one type everywhere.
   private static let knownMembers: [String: TypeReference] = [
     "uuidString": .path(["String"]), "timeIntervalSince1970": .path(["Double"]),
     "timeIntervalSinceReferenceDate": .path(["Double"]),

@@ -2,13 +2,12 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// Finds the versions that sources declare, and makes a model of each.
+/// Builds models of the declared versions.
 struct VersionReader {
   let program: SourceProgram
   let options: SwiftSources.Options
   var findings: [SourceFinding] = []
 
-  /// A reader of a program.
   init(program: SourceProgram, options: SwiftSources.Options) {
     self.program = program
     self.options = options
@@ -17,7 +16,6 @@ struct VersionReader {
 
   private static let maximumVersions = 1000
 
-  /// The types given to containers and schemas that count, and the plan that goes with them.
   private struct AppTypes {
     var classes: [SourceDeclaration]
     var schema: SourceDeclaration?
@@ -84,7 +82,7 @@ struct VersionReader {
     }
   }
 
-  /// Whether a type conforms to a protocol of SwiftData's, here or in an extension.
+  /// Directly or by extension.
   static func conforms(_ declaration: SourceDeclaration, to name: String, _ program: SourceProgram) -> Bool {
     switch declaration.kind {
     case .class, .structure, .enumeration, .actor:
@@ -95,7 +93,6 @@ struct VersionReader {
 
   // MARK: Named types
 
-  /// The one version of the types that were asked for.
   private mutating func named(_ name: String, _ path: FilePath?) throws(ModelError) -> SourceModels {
     var classes: [SourceDeclaration] = []
     var schema: SourceDeclaration?
@@ -146,7 +143,7 @@ struct VersionReader {
 
   // MARK: Versions
 
-  /// The version of a `VersionedSchema`; nil where it lists nothing.
+  /// Returns nil if the schema's list is empty.
   private mutating func version(
     of schema: SourceDeclaration, isPlanned: Bool, _ names: inout VersionNames
   ) -> SourceVersion? {
@@ -178,7 +175,7 @@ struct VersionReader {
     return version
   }
 
-  /// The classes of a list of types, and whether all could be followed.
+  /// Returns the classes, and whether all could be followed.
   private mutating func classes(
     _ items: [ListedTypes.Item], _ version: String?, _ place: SourcePlace
   ) -> (classes: [SourceDeclaration], isFollowed: Bool) {
@@ -223,7 +220,7 @@ struct VersionReader {
       isComplete: isFollowed && !result.findings.contains { $0.severity == .error })
   }
 
-  /// `1.2.3` of `Schema.Version(1, 2, 3)`.
+  /// Returns `1.2.3` for `Schema.Version(1, 2, 3)`.
   private func identifier(of schema: SourceDeclaration) -> String? {
     guard let property = program.staticProperty("versionIdentifier", of: schema),
       case .call(_, let arguments)? = property.returned ?? property.initialValue
@@ -237,7 +234,7 @@ struct VersionReader {
 
   // MARK: Plans
 
-  /// The migration plan that the app uses: the one a container is given, or the only one there is.
+  /// A container's plan, or the only one.
   private mutating func plan() -> SourceDeclaration? {
     let plans = program.declarations.filter { Self.conforms($0, to: "SchemaMigrationPlan", program) }
     let used = program.roots.filter { !$0.isAside }.compactMap { root in
@@ -313,7 +310,7 @@ struct VersionReader {
     return SourceStage(source: source, destination: destination, isCustom: kind == "custom", place: place)
   }
 
-  /// Brings versions into the plan's order, else that of their identifiers; whether that is known to be their order.
+  /// Sorts by plan, else by identifiers; returns whether the order is known.
   private func sort(_ versions: inout [SourceVersion], _ order: [SourceDeclaration], _ names: VersionNames) -> Bool {
     let places = Dictionary(
       order.enumerated().map { (names.name(of: $1), $0) }, uniquingKeysWith: { first, _ in first })
@@ -333,7 +330,7 @@ struct VersionReader {
 
   // MARK: The current version
 
-  /// The name of the current version; one of the app's own list is added where no schema has its checksum.
+  /// Adds the app's own list if no schema has its checksum.
   private mutating func current(
     _ versions: inout [SourceVersion], _ order: [SourceDeclaration], _ names: VersionNames, _ path: FilePath?
   ) throws(ModelError) -> String {
@@ -362,8 +359,7 @@ struct VersionReader {
     return version.name
   }
 
-  /// The lists of types that the app gives to containers and schemas; those of previews and tests only where there are no
-  /// others.
+  /// Previews and tests count only without others.
   private mutating func appTypes() -> [AppTypes] {
     let own = program.roots.filter { !$0.isAside }
     var result: [AppTypes] = []
@@ -389,7 +385,7 @@ struct VersionReader {
   }
 
   private mutating func tellUnfollowed(_ root: SourceRoots) {
-    // `ModelContainer(for: schema)`: the schema is made elsewhere, where it is found.
+    // The schema is found where it is made.
     if case .path(let names) = root.models, names.last?.lowercased().hasSuffix("schema") == true { return }
     findings.append(
       SourceFinding(
@@ -398,7 +394,7 @@ struct VersionReader {
         hint: "Name the types with --types A,B."))
   }
 
-  /// The list whose model holds those of all others.
+  /// The list that contains all others.
   private mutating func choose(_ lists: [AppTypes]) -> AppTypes? {
     let closures = lists.map { list -> Set<String> in
       var builder = SchemaBuilder(program: program, options: options)
@@ -429,7 +425,7 @@ struct VersionReader {
     return largest.map { lists[$0] }
   }
 
-  /// Every class that belongs to no versioned schema, where no list was found.
+  /// All classes outside schemas, if no list exists.
   private mutating func everyClass() -> AppTypes? {
     let classes = program.declarations.filter(\.isModel)
     guard let first = classes.first else { return nil }
@@ -443,7 +439,7 @@ struct VersionReader {
   }
 }
 
-/// The names of versions: the last name of a schema, or the whole where several have the same.
+/// A schema's last name, or its whole path if ambiguous.
 struct VersionNames {
   private let shared: Set<String>
 
@@ -452,7 +448,6 @@ struct VersionNames {
     shared = Set(counts.filter { $0.value.count > 1 }.keys)
   }
 
-  /// The name of a schema's version.
   func name(of schema: SourceDeclaration) -> String {
     shared.contains(schema.name) ? schema.path.joined(separator: ".") : schema.name
   }
