@@ -1,17 +1,16 @@
 package import Backup
 internal import CZstd
 
-/// libzstd, behind types of Swift; the only place of this module that hands memory to it.
+/// The module's only use of libzstd's memory interface.
 package struct ZstandardLibrary: ZstandardFrames {
-  /// The Zstandard of the system.
   package init() {}
 
-  /// What packs frames of a level on one thread; nil where memory is short.
+  /// Packs on one thread; nil if out of memory.
   package func packer(level: Int) -> (any ZstandardPacker)? { FramePacker(level: level) }
 
-  /// Unpacks one frame; nil where it is damaged, is not exactly one, or does not unpack to so many bytes.
+  /// Unpacks one frame; nil if damaged, not exactly one, or of another size.
   package func unpack(_ frame: ArraySlice<UInt8>, count: Int) -> [UInt8]? {
-    // Legacy formats and skippable frames are none of ours.
+    // Excludes legacy formats and skippable frames.
     guard frame.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) else { return nil }
     var output = [UInt8](repeating: 0, count: max(1, count))
     let isWhole = unsafe frame.withUnsafeBytes { source in
@@ -27,7 +26,7 @@ package struct ZstandardLibrary: ZstandardFrames {
     return output
   }
 
-  /// What unpacks a file of any origin; nil where memory is short.
+  /// Reads untrusted files; nil if out of memory.
   package func reader() -> (any ZstandardReader)? { StreamReader() }
 }
 
@@ -61,7 +60,7 @@ package struct ZstandardLibrary: ZstandardFrames {
   }
 }
 
-/// Unpacks any number of frames, piece by piece; a window of more than 128 MiB is refused, as the command `zstd` does.
+/// Unpacks frames in pieces, rejecting windows above 128 MiB as `zstd` does.
 @safe private final class StreamReader: ZstandardReader {
   private let context: OpaquePointer
   private var buffer = [UInt8](repeating: 0, count: 128 << 10)
@@ -74,7 +73,6 @@ package struct ZstandardLibrary: ZstandardFrames {
 
   deinit { unsafe ZSTD_freeDCtx(context) }
 
-  /// Whether the last frame is whole.
   var isWhole: Bool { left == 0 }
 
   func read(_ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void) throws -> Bool {
