@@ -111,7 +111,7 @@ struct SalvageCommand: ParsableCommand {
       schema.map { [$0.path] } ?? ModelOption.chosen(model), fitting: store.path, json: output.json)
     let line = ProgressLine()
     Interruption.listen()
-    let options = Salvager.Options(
+    var options = Salvager.Options(
       findsDeleted: deleted, migrates: !noMigrate, offset: at, kit: kit, scope: try EvidenceScope(of: store.path),
       donor: donor
     ) {
@@ -119,6 +119,7 @@ struct SalvageCommand: ParsableCommand {
       line.show(phase.words, done, of: total, phase.unit)
       return !Interruption.isRequested
     }
+    options.writesReport = true
     let model = known.map(SalvageModel.init)
     let mark = PrivateFolder.mark(of: out.path)
     defer { withExtendedLifetime(mark) {} }
@@ -126,7 +127,7 @@ struct SalvageCommand: ParsableCommand {
       raw
       ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
       : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
-    let place = try report.write(beside: out.path)
+    let place = SalvageReport.path(beside: out.path)
     line.clear()
     try output.print(home.told(report), SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
     if !report.isComplete { throw ExitStatus.doubtful }

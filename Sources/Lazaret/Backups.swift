@@ -74,6 +74,13 @@ package struct Backups: Sendable {
       do throws(BackupError) {
         return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
       } catch {
+        if error.kind == .encryptionMissing, request.reason != .manual {
+          throw BackupError(
+            .encryptionMissing, operation: error.operation, path: error.path, detail: error.detail,
+            hint:
+              "Name the recipients in \(printable(home.appending(BackupPolicy.fileName).string)): {\"encryptTo\": [\"age1…\"]}"
+          )
+        }
         // Another process has given the folder its opaque name: look again.
         attempts -= 1
         guard error.fileError?.kind == .changed, attempts > 0, try !isThere(place) else { throw error }

@@ -95,9 +95,25 @@ package struct Quarantines: Sendable {
       // The lookup of a missing store throws the reason.
       found += try stores.map { (folder, try folder.store(named: $0.id, includingMissing: includingMissing)) }
     }
-    guard let first = found.first else { throw Self.notFound(name) }
+    guard let first = found.first else {
+      guard try finishInterrupted() else { throw Self.notFound(name) }
+      return try find(name, includingMissing: includingMissing)
+    }
     guard found.count == 1 else { throw Self.ambiguous(name, found.map(\.1)) }
     return first
+  }
+
+  /// Finishes or takes back the moves that an earlier run left unfinished in the folders of the home.
+  ///
+  /// - Returns: whether there was one.
+  private func finishInterrupted() throws -> Bool {
+    var hasFinished = false
+    for folder in try catalogue.folders() where try folder.hasInterrupted() {
+      let lock = try FolderLock(folder.path.folder, in: fileSystem)
+      hasFinished = try !folder.finishInterrupted().isEmpty || hasFinished
+      _ = consume lock
+    }
+    return hasFinished
   }
 
   private static func ambiguous(_ name: FilePath, _ found: [QuarantinedStore]) -> QuarantineError {
@@ -298,6 +314,10 @@ extension Quarantines {
     // Report a store in use first.
     let attempt = try StoreLock(on: place, in: fileSystem)
     _ = consume attempt
+    // What an earlier attempt left half-way is ended first; a store that it brings back is locked as a salvage is.
+    let earlier = try lockFolders(of: found, in: folder, and: place.folder)
+    _ = try QuarantineFolder(beside: place, surroundings: surroundings).finishInterrupted()
+    _ = consume earlier
     _ = try Backups(home: home, surroundings: surroundings).backUp(
       place, before: .beforeInstall, appVersion: appVersion)
     let salvaging = try folder.salvageLock(patience: 1_000)
@@ -308,7 +328,6 @@ extension Quarantines {
     let (files, result) = try checked(installation, model)
     let mark = PendingNotice(for: place, in: fileSystem)
     let hadMark = try mark.isThere()
-    _ = try QuarantineFolder(beside: place, surroundings: surroundings).finishInterrupted()
     try SalvageInstallation.removeHalf(of: place, in: fileSystem)
     try installation.noteAttempt()
     let staged = try installation.stage(files, result)

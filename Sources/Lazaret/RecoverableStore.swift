@@ -175,15 +175,16 @@ extension RecoverableStore {
   ) async throws -> Salvage {
     try await work { cancellation in
       let kits = [KitFolder(for: path, home: home), KitFolder(for: path, home: nil)]
-      let options = Salvager.Options(
+      var options = Salvager.Options(
         findsDeleted: findsDeleted, kit: .folders(kits), scope: try EvidenceScope(of: path)
       ) { _, done, total in
         progress(StoreProgress(.salvaging, done: done, of: total))
         return !cancellation.isAsked
       }
+      options.writesReport = true
       let report = try Salvager().salvage(
         path, to: output, model: SalvageModel(model.model), options: options, migration: SalvageMigration(migration))
-      return Salvage(report, writtenTo: try report.write(beside: output))
+      return Salvage(report, writtenTo: SalvageReport.path(beside: output))
     }
   }
 

@@ -50,7 +50,7 @@ public enum SalvageErrorKind: String, FailureKind {
     case .model: "Check the schema file."
     case .unfitModel:
       "Give the model that the store was written with, or none where the store carries its own."
-    case .verificationFailed: "Salvage with --raw to get the rows as they are, and report it."
+    case .verificationFailed: "Salvage the rows as they are, without a model's layout, and report it."
     case .cancelled: "Run the same command again at any time."
     case .file: "Check the path and its permissions."
     }

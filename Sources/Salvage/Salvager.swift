@@ -49,6 +49,9 @@ public struct Salvager: Sendable {
     /// Called with the work done and the total; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
+    /// Whether to write the report beside the result; without the report there is no result.
+    package var writesReport = false
+
     /// Creates options; live rows only by default.
     public init(
       findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
@@ -98,9 +101,15 @@ public struct Salvager: Sendable {
     do throws(SalvageError) {
       let run = SalvageRun(evidence: evidence, model: model, options: options)
       var report = try run.raw(to: target.unfinished, makesVirtualTables: true).report
-      try target.install()
       report.store = PathText(path)
       report.output = PathText(output)
+      if options.writesReport { try report.write(beside: output, in: fileSystem) }
+      do throws(SalvageError) {
+        try target.install()
+      } catch {
+        if options.writesReport { SalvageReport.remove(beside: output, in: fileSystem) }
+        throw error
+      }
       return report
     } catch {
       target.discard()
@@ -174,13 +183,10 @@ extension Salvager {
   package func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel?, options: Options, migration: SalvageMigration
   ) throws(SalvageError) -> SalvageReport {
-    var report = try StoreReconstruction(
-      evidence: try Evidence(path, in: fileSystem), model: model, options: options, migration: migration,
+    try StoreReconstruction(
+      path: path, evidence: try Evidence(path, in: fileSystem), model: model, options: options, migration: migration,
       surroundings: surroundings, output: output
     ).run()
-    report.store = PathText(path)
-    report.output = PathText(output)
-    return report
   }
 
   /// Removes the leftovers of a killed salvage.

@@ -32,7 +32,7 @@ struct BackupJob {
   }
 
   private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
-    let examination = try examine(snapshot, countsRecords: request.isEvidence)
+    let examination = try examine(snapshot, isFull: request.isEvidence)
     let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
     var damaged: Examination?
     if !request.isEvidence, !isUnreadable {
@@ -45,7 +45,7 @@ struct BackupJob {
     try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
     if let damaged { return try runEvidence(snapshot, damaged) }
     return try runEvidence(
-      snapshot, request.isEvidence ? examination : try examine(snapshot, countsRecords: true))
+      snapshot, request.isEvidence ? examination : try examine(snapshot, isFull: true))
   }
 
   // MARK: A sound store
@@ -171,15 +171,18 @@ struct BackupJob {
     }
   }
 
-  /// - Parameter countsRecords: whether to count records, which the check of every page does too.
-  private func examine(_ snapshot: StoreSnapshot, countsRecords: Bool) throws(BackupError) -> Examination {
+  /// - Parameter isFull: whether to check every page and index and count records, as ``StoreCheck`` does otherwise.
+  private func examine(_ snapshot: StoreSnapshot, isFull: Bool) throws(BackupError) -> Examination {
     do {
       return try Examiner(fileSystem: surroundings.fileSystem).examine(
         main: snapshot.main, log: snapshot.log, journal: snapshot.journal, of: files, members: snapshot.members,
-        options: .init(countsRecords: countsRecords))
+        options: .init(depth: isFull ? .full : .quick, countsRecords: isFull) { [request] done, total in
+          request.progress(.checking, Int64(done), Int64(max(1, total)))
+        })
     } catch let error as FileError {
       throw BackupError(error)
     } catch let error as FormatError {
+      if error.kind == .cancelled { throw .cancelled("back up the store") }
       throw BackupError(error, store: files.main)
     } catch {
       throw BackupError(

@@ -208,7 +208,12 @@ package final class ChainContent: ByteSource {
   }
 
   private static func damaged(block number: Int, _ reader: MemberReader) -> BackupError {
-    damaged("block \(number) of \(reader.file.name) is damaged")
+    do throws(BackupError) {
+      let name = try reader.place.nameOnDisk(reader.file.name, in: reader.section)
+      return damaged("block \(number) of \(name) is damaged")
+    } catch {
+      return error
+    }
   }
 
   private static func damaged(_ detail: String) -> BackupError {

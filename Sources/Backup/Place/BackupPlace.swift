@@ -79,6 +79,12 @@ extension BackupPlace {
     }
   }
 
+  /// The name of a backup's file as it lies on the disk: with `.age` where the backup is encrypted.
+  func nameOnDisk(_ file: String, in section: BackupSection) throws(BackupError) -> String {
+    guard let id = BackupCatalog.identifier(of: file) else { return file }
+    return try named(file, of: id, in: section)
+  }
+
   package func label(
     of id: BackupIdentifier
   ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { nil }

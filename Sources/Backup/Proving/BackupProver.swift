@@ -114,7 +114,7 @@ package struct BackupProver: Sendable {
     ) -> BackupProof {
       BackupProof(
         id: backup.id, date: surroundings.now(), result: result, depth: depth, problems: found.problems,
-        warnings: (result == .proven && backup.isApart ? [Self.evidence(backup)] : []) + found.warnings
+        warnings: (result == .proven && backup.damage != nil ? [Self.evidence(backup)] : []) + found.warnings
           + backup.warnings.filter { $0.code == .proofUnreadable }.map { .init($0) },
         // A restore by an unconfirmed manifest does not count.
         lastRestored: backup.isUnverified ? nil : backup.proof?.lastRestored,

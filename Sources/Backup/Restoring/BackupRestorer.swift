@@ -145,7 +145,7 @@ package struct BackupRestorer: Sendable {
     // A delta still has its changed pages.
     let isNothingLeft = manifest.kind == .full && losses.lostBlocks.count >= Self.blockCount(manifest)
     guard options.salvages || isContentRight && values.isWhole else {
-      throw Self.damaged(id, losses, values, isNothingLeft: isNothingLeft)
+      throw try damaged(id, losses, values, isNothingLeft: isNothingLeft)
     }
     var salvaged: SalvageReport?
     var lacksMetadata = false
@@ -153,7 +153,7 @@ package struct BackupRestorer: Sendable {
       isRight = isContentRight
       if isRight { isRight = try isSound(folder.store.main, manifest, options) }
       if !isRight {
-        guard !isNothingLeft else { throw Self.damaged(id, losses, values, isNothingLeft: true) }
+        guard !isNothingLeft else { throw try damaged(id, losses, values, isNothingLeft: true) }
         try refuseWhatWasSetAside(folder.asideTarget)
         salvaged = try salvage(folder, manifest, try extraction.recoveryKit(), options)
         lacksMetadata =
@@ -163,8 +163,10 @@ package struct BackupRestorer: Sendable {
     let missing = isEvidence ? [] : try missingValues(of: folder.store)
     try synchronize(folder.store)
     let damage = (isContentRight ? [:] : losses.damage).merging(values.damage) { first, _ in first }
-    let lost = damage.ordered { $0.key < $1.key }.flatMap { file, blocks in
-      blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
+    var lost: [RestoreReport.LostBlock] = []
+    for (file, blocks) in damage.ordered(by: { $0.key < $1.key }) {
+      let name = try place.nameOnDisk(file, in: .kept)
+      lost += blocks.map { .init(file: name, block: $0) }
     }
     return RestoreReport(
       id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
@@ -207,12 +209,12 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  private static func damaged(
+  private func damaged(
     _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result, isNothingLeft: Bool
-  ) -> BackupError {
+  ) throws(BackupError) -> BackupError {
     let what =
       if let (file, blocks) = (losses.damage.min { $0.key < $1.key } ?? values.damage.first), let block = blocks.first {
-        "block \(block) of \(file) is damaged"
+        "block \(block) of \(try place.nameOnDisk(file, in: .kept)) is damaged"
       } else if let item = values.lostItems.first {
         "the large value \(item) is damaged or missing"
       } else {

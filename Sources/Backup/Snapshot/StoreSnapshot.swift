@@ -96,9 +96,9 @@ final class StoreSnapshot: Sendable {
       if isWriterActive || isWriterWaiting { try makeCopy() } else if try hasAmpleRoom() { try makeCopy() }
       return
     }
-    journal = nil
     if let joined = try LogReadLock(of: files, in: fileSystem) {
       manner = .liveLog
+      journal = nil
       isInUse = true
       logLock = joined
       let committed = try Self.committedLog(of: files, joined, in: fileSystem)
@@ -110,6 +110,9 @@ final class StoreSnapshot: Sendable {
       isInUse = false
       logLock = nil
       log = try logMember == nil ? nil : SwitchingSource(fileSystem.open(files.path(of: .wal)))
+      // SQLite rolls a hot journal back before it reads the log.
+      let hasJournal = members.contains { $0.part == .journal }
+      journal = try hasJournal ? fileSystem.open(files.path(of: .journal)) : nil
       committedFrames = nil
     }
   }
@@ -225,11 +228,13 @@ final class StoreSnapshot: Sendable {
     let now = try lock.file.currentStatus()
     var isSame = now.size == initial.size && now.modified == initial.modified
     if manner == .restingLog {
-      let before = members.first { $0.part == .wal }?.status
-      let after = try surroundings.fileSystem.status(of: files.path(of: .wal), followingLinks: false)
-      isSame =
-        isSame && before?.identity == after?.identity && before?.size == after?.size
-        && before?.modified == after?.modified
+      for part in [StoreFileSet.Part.wal, .journal] {
+        let before = members.first { $0.part == part }?.status
+        let after = try surroundings.fileSystem.status(of: files.path(of: part), followingLinks: false)
+        isSame =
+          isSame && before?.identity == after?.identity && before?.size == after?.size
+          && before?.modified == after?.modified
+      }
     }
     guard isSame else {
       throw FileError(.changed, operation: "back up the store", path: files.main)

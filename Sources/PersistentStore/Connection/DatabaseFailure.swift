@@ -44,8 +44,25 @@ package enum DatabaseFailure {
       self = .file(FileError(kind, operation: operation, path: path))
     } else if cause == .interrupted {
       self = .interrupted
+    } else if error.resultCode == .SQLITE_CORRUPT, let path, let failure = Self.readFailure(of: path) {
+      self = .file(failure)
     } else {
       self = .sqlite(code: error.extendedResultCode.rawValue, name: "\(error.resultCode)")
+    }
+  }
+
+  /// The error of reading a file to its end: SQLite reports a page that the disk cannot read as a damaged one.
+  private static func readFailure(of path: FilePath) -> FileError? {
+    do throws(FileError) {
+      let file = try FileSystem().open(path)
+      var buffer = [UInt8](repeating: 0, count: 1 << 20)
+      var offset: Int64 = 0
+      while case let count = try file.read(at: offset, length: buffer.count, into: &buffer), count > 0 {
+        offset += Int64(count)
+      }
+      return nil
+    } catch {
+      return error.kind == .notFound ? nil : error
     }
   }
 

@@ -160,28 +160,34 @@ extension FileSystem {
   }
 
   /// Gives a finished file its final name, durably.
+  ///
+  /// On failure, a file that replaces no other keeps its first name only.
   public func install(_ source: FilePath, at destination: FilePath, replacing: Bool) throws(FileError) {
     if replacing {
       try rename(source, to: destination)
-    } else {
-      // A link fails if the name is taken; a rename would replace the file.
-      let isLinked: Bool
-      do throws(FileError) {
-        try link(source, to: destination)
-        isLinked = true
-      } catch  where error.meansLinksAreUnsupported {
-        isLinked = false
-      }
-      if isLinked {
-        try unlink(source)
-      } else {
-        guard try status(of: destination, followingLinks: false) == nil else {
-          throw FileError(.alreadyExists, operation: "install the file", path: destination)
-        }
-        try rename(source, to: destination)
-      }
+      try synchronizeDirectory(destination.folder)
+      return
     }
-    try synchronizeDirectory(destination.folder)
+    // A link fails if the name is taken; a rename would replace the file.
+    var isLinked = true
+    do throws(FileError) {
+      try link(source, to: destination)
+    } catch  where error.meansLinksAreUnsupported {
+      isLinked = false
+      guard try status(of: destination, followingLinks: false) == nil else {
+        throw FileError(.alreadyExists, operation: "install the file", path: destination)
+      }
+      try rename(source, to: destination)
+    }
+    do throws(FileError) {
+      try synchronizeDirectory(destination.folder)
+    } catch {
+      // The error that led here is the one to report.
+      if isLinked { try? unlink(destination) } else { try? rename(destination, to: source) }
+      throw error
+    }
+    // The file has its name; a first one that stays is removed by the next run, as after a kill.
+    if isLinked { try? unlink(source) }
   }
 
   private func removeAfterFailure(_ path: FilePath, _ error: FileError) throws(FileError) {

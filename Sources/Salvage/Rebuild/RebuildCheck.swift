@@ -159,6 +159,6 @@ extension SalvageError {
   private init(unexplained detail: String, _ operation: String, _ path: FilePath?) {
     self.init(
       .output, operation: operation, path: path, detail: detail,
-      hint: "Salvage with --raw to get the rows as they are, and report it.")
+      hint: "Salvage the rows as they are, without a model's layout, and report it.")
   }
 }

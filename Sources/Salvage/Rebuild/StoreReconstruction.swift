@@ -8,6 +8,7 @@ internal import SystemPackage
 
 /// One rebuild, from the evidence to the installed result.
 struct StoreReconstruction {
+  let path: FilePath
   let evidence: Evidence
   let model: SalvageModel?
   private(set) var options: Salvager.Options
@@ -17,9 +18,10 @@ struct StoreReconstruction {
   private let relay: ProgressRelay
 
   init(
-    evidence: Evidence, model: SalvageModel?, options: Salvager.Options, migration: SalvageMigration,
+    path: FilePath, evidence: Evidence, model: SalvageModel?, options: Salvager.Options, migration: SalvageMigration,
     surroundings: Surroundings, output: FilePath
   ) {
+    self.path = path
     self.evidence = evidence
     self.model = model
     self.migration = migration
@@ -94,6 +96,8 @@ struct StoreReconstruction {
       fitting.keepsModel = { _ in false }
       made = try make(fitting, in: folder, after: noWay)
     }
+    made.report.store = PathText(path)
+    made.report.output = PathText(output)
     try install(made.file, folder, target, asideTarget, made.report)
     return made.report
   }
@@ -275,13 +279,14 @@ struct StoreReconstruction {
 }
 
 extension StoreReconstruction {
-  /// Installs the set-aside rows, the large values, then the store.
+  /// Installs the set-aside rows, the large values, the report, then the store.
   func install(
     _ result: FilePath, _ folder: RebuildFolder, _ target: SalvageTarget, _ aside: SalvageTarget,
     _ report: SalvageReport
   ) throws(SalvageError) {
     let external = StoreFileSet(main: target.path).path(of: .externalData)
-    do throws(FileError) {
+    var isReported = false
+    do {
       let hasAside = report.rebuild?.setAsideFile != nil
       if hasAside {
         try fileSystem.synchronizeFile(folder.aside)
@@ -296,11 +301,16 @@ extension StoreReconstruction {
         try fileSystem.rename(folder.external, to: external)
         try fileSystem.synchronizeDirectory(external.folder)
       }
+      if options.writesReport {
+        try report.write(beside: output, in: fileSystem)
+        isReported = true
+      }
       try fileSystem.install(result, at: target.path, replacing: false)
     } catch {
       // The earlier error counts; the next run removes the rest.
       try? folder.takeBack(main: target.path, aside: aside.path, external: external)
-      throw SalvageError(error)
+      if isReported { SalvageReport.remove(beside: output, in: fileSystem) }
+      throw SalvageError(database: error, path: target.path)
     }
   }
 

@@ -99,6 +99,11 @@ extension SalvageReport {
     return path
   }
 
+  /// Removes the report of a result that could not be installed.
+  static func remove(beside result: FilePath, in fileSystem: FileSystem) {
+    try? fileSystem.unlink(path(beside: result))
+  }
+
   /// Reads the report beside a result.
   ///
   /// - Throws: ``SalvageError`` if missing or unreadable.

@@ -94,8 +94,10 @@ public struct StoreScrubber: Sendable {
       let work = try ScrubWork(
         store: store, target: target, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress)
       var checkDuration = Duration.zero
+      var unclear: [CheckFindings.Place] = []
       for attempt in 0..<Self.attempts {
-        var result = try work.run(attempt: attempt)
+        // Values that are there by chance are gone with other pseudonyms.
+        var result = try work.run(attempt: attempt, overwriting: attempt < 2 ? [] : unclear)
         result.checkDuration = checkDuration
         guard let found = try work.check(&result) else {
           try work.finish(&result)
@@ -103,8 +105,9 @@ public struct StoreScrubber: Sendable {
         }
         checkDuration = result.checkDuration
         work.discard()
+        unclear += found.pages
         guard attempt + 1 < Self.attempts else {
-          throw ScrubbingError(.valuesFound, path: store.main, detail: found)
+          throw ScrubbingError(.valuesFound, path: store.main, detail: found.words)
         }
       }
       throw ScrubbingError.cancelled()

@@ -200,7 +200,8 @@ struct ResultPass {
       if use == .kept {
         for index in 4..<after.count { after[index] = 0 }
       } else if use != .metadata {
-        isSame = comparison.isSameStretch(before.span, after.span, from: 4, isText: use == .text)
+        isSame = comparison.isSameStretch(
+          before.span, after.span, from: store.endOfTrunk(before.span), isText: use == .text)
       }
     } else if page.kind == 0 {
       // The database header holds no values.
@@ -220,7 +221,7 @@ struct ResultPass {
       findings.add(
         CheckFindings.Place(
           kind: .samePlace, file: name, page: image.page, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: image.offset))
+          offset: image.offset, image: image.offset))
     }
   }
 
@@ -278,7 +279,8 @@ struct ResultPass {
       findings.add(
         CheckFindings.Place(
           kind: .elsewhere, file: name, page: number, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0))
+          offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0,
+          image: found?.image?.offset))
     }
     waiting = Array(waiting.suffix(Self.overlap))
     carried = waiting.count
@@ -339,6 +341,9 @@ public struct CheckFindings: Sendable, Hashable {
 
     /// The offset of the value if known, otherwise of the page.
     public var offset: Int64
+
+    /// The offset of the page's image in its file; nil where it is no page.
+    public var image: Int64?
 
     /// The place in words.
     public var words: String {

@@ -169,6 +169,22 @@ struct CheckedStore: Sendable {
     page == 1 && bytes.count > 112 && bytes[0] != 13 && bytes[0] != 10 ? 100 : 0
   }
 
+  /// The end of the page numbers in an image that is a trunk page of the freelist; 4 for any other page.
+  ///
+  /// A page that held a part of a value can be one later. Each number is a page of the store, and none comes twice.
+  func endOfTrunk(_ bytes: Span<UInt8>) -> Int {
+    guard let next = Bytes.four(bytes, 0), next < uses.count, let count = Bytes.four(bytes, 4), count > 0,
+      count <= bytes.count / 4 - 2
+    else { return 4 }
+    var seen: Set<Int> = []
+    for index in 0..<count {
+      guard let leaf = Bytes.four(bytes, 8 + 4 * index), leaf > 1, leaf < uses.count, seen.insert(leaf).inserted else {
+        return 4
+      }
+    }
+    return 8 + 4 * count
+  }
+
   private mutating func note(name: String) {
     guard names.count < Self.mostNames, name.utf8.count <= 1024 else { return }
     names.insert(name)
