@@ -215,6 +215,8 @@ extension Finding {
 
     case indexOrder = "index-order"
 
+    case keyOrder = "key-order"
+
     case largestRootWrong = "largest-root-wrong"
 
     case schemaRowMalformed = "schema-row-malformed"
@@ -302,6 +304,7 @@ extension Finding.Kind {
     case .indexCountDiffers: "an index does not have as many entries as its table has rows"
     case .indexEntriesDiffer: "the entries of an index are not those that its table's rows should have"
     case .indexOrder: "the entries of an index are not in order"
+    case .keyOrder: "the rows of a table WITHOUT ROWID are not in the order of their key"
     case .largestRootWrong: "the header's largest root page is not the largest root page"
     case .schemaRowMalformed: "a row of the schema is malformed"
     case .schemaRootInvalid: "the schema names a root page that cannot be one"
@@ -341,6 +344,7 @@ extension Finding.Kind {
       .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
       .overflowTooShort, .overflowTooLong, .payloadTooLong, .freelistTrunkInvalid, .freelistCountWrong,
       .pointerMapWrong, .pageNeverUsed, .reservedPageUsed, .indexCountDiffers, .indexEntriesDiffer, .indexOrder,
+      .keyOrder,
       .largestRootWrong, .schemaRowMalformed, .schemaRootInvalid, .schemaTooLarge:
       .damage
     }

@@ -1,5 +1,6 @@
 import Backup
 import GRDB
+import PersistentStore
 import Platform
 import SystemPackage
 import TestSupport
@@ -47,8 +48,11 @@ struct CheckedBackupTests {
     #expect(good.manifest?.check.depth == .whole && good.manifest?.check.uncompared == nil)
     try damage(scene, kind)
     let before = try scene.bytes(scene.store)
-    for (minute, isFull) in [(1, false), (2, true)] {
-      let backup = try scene.back(up: minute) { $0.isFull = isFull }
+    for (minute, isFull, isEvidence) in [(1, false, false), (2, true, false), (3, false, true)] {
+      let backup = try scene.back(up: minute) { request in
+        request.isFull = isFull
+        request.isEvidence = isEvidence
+      }
       #expect(backup.isApart && backup.manifest?.kind == .evidence && backup.manifest?.check.isSound == false)
       #expect(backup.manifest?.check.code != nil && backup.manifest?.check.words != nil)
       let extraction = try BackupExtraction(backup.id, in: BackupCatalog(of: scene.place), fileSystem: FileSystem())
@@ -64,6 +68,32 @@ struct CheckedBackupTests {
     #expect(try BackupScene.summary(of: scene.folder.appending("Restored.sqlite")) == summary)
     let left = try FileSystem().entries(of: scene.placePath).filter { $0.string.hasSuffix(".unfinished") }
     #expect(left.isEmpty)
+  }
+
+  @Test("Evidence of a sound store is whole, and is not called the evidence of a damaged one")
+  func soundEvidence() throws {
+    let scene = try BackupScene(mode: "wal")
+    let backup = try scene.back(up: 0) { $0.isEvidence = true }
+    #expect(backup.manifest?.kind == .evidence && backup.manifest?.check.isSound == true)
+    let proof = try BackupProver(surroundings: .still(at: "2026-11-21T11:00:00Z")).prove(backup.id, in: scene.place)
+    #expect(proof.result == .proven && !proof.isOfEvidence && proof.warnings == nil)
+  }
+
+  @Test("The journal of another database beside a store with a log is damage, as for an examination")
+  func foreignJournal() throws {
+    let scene = try BackupScene(mode: "wal")
+    let other = try BackupScene(rows: 400, mode: "delete")
+    let queue = try DatabaseQueue(path: other.store.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA cache_spill = 1; PRAGMA cache_size = 1; BEGIN; UPDATE cars SET name = 'x' || name")
+      let journal = try scene.bytes(other.store.sibling(suffix: "-journal"))
+      #expect(journal.count > 512)
+      try scene.folder.write(journal, to: "Stores/App.sqlite-journal")
+      try db.execute(sql: "ROLLBACK")
+    }
+    try queue.close()
+    #expect(try Examiner().examine(scene.store).verdict == .damaged)
+    #expect(try scene.back(up: 0).isApart)
   }
 
   @Test(

@@ -1,7 +1,9 @@
+import GRDB
 import ManagedObjectModel
 import PersistentStore
 import Platform
 import SQLiteFormat
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -268,5 +270,33 @@ struct ModelVerdictTests {
     #expect(examination.verdict == .unavailable)
     #expect(examination.reason.code == "schema-script-refused")
     VerdictCase.checkWords(examination)
+  }
+}
+
+/// The order of keys in tables that are b-trees of their key.
+@Suite("Key order of tables WITHOUT ROWID")
+struct KeyOrderTests {
+  @Test("A key that one byte has moved out of its order is damage")
+  func changedKey() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { db in
+      try db.execute(
+        sql: "CREATE TABLE tag (name TEXT NOT NULL, note INTEGER NOT NULL, PRIMARY KEY (name, note)) WITHOUT ROWID")
+      for index in 0..<60 {
+        try db.execute(sql: "INSERT INTO tag VALUES (?, ?)", arguments: ["tag number \(1000 + index)", index])
+      }
+    }
+    try queue.close()
+    #expect(try Examiner().examine(path, options: .init(depth: .full)).verdict == .compatible)
+    var bytes = try FileSystem().contents(of: path, limit: 1 << 20)
+    let key = Array("tag number 1030".utf8)
+    let place = try #require(bytes.indices.dropLast(key.count).first { bytes[$0...].starts(with: key) })
+    bytes[place] = UInt8(ascii: "z")
+    try folder.write(bytes, to: "Store.sqlite")
+    let examination = try Examiner().examine(path, options: .init(depth: .full))
+    #expect(examination.verdict == .damaged && examination.reason.code == "pages-damaged")
+    #expect(examination.health.integrity?.isSound == true)
   }
 }

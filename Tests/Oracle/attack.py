@@ -567,7 +567,11 @@ class Scene:
             if now != truth and not store.is_halfway:
                 self.fail(f"LOST ROWS: a sound store: {differences(now, truth)}", told)
         elif was and told.code == 0:
-            self.check_complete(now, truth, reading, harm, told)
+            # What a killed command did may be taken back: then a store is there that was there before.
+            is_taken_back = any(one.get("kind") == "recovery" for one in told.data.get("events", [])) and any(
+                known == now for (path, _), (known, _) in self.known.items() if path == store.path)
+            if not is_taken_back:
+                self.check_complete(now, truth, reading, harm, told)
         store.is_halfway = store.is_halfway and not told.ended
         self.settle(store, told, [truth, reading] if not told.ended and not harm else [], "open")
         return told

@@ -427,7 +427,7 @@ extension Examiner {
 }
 
 extension IndexReport {
-  /// Has SQLite compare remaining indexes, such as of `WITHOUT ROWID` tables.
+  /// Has SQLite compare remaining indexes, and check the key order of `WITHOUT ROWID` tables.
   ///
   /// Expression and partial indexes stay uncompared: expressions are never evaluated.
   ///
@@ -435,13 +435,14 @@ extension IndexReport {
   package mutating func askSQLite(
     about schema: Schema, of content: DatabaseContent, isCancelled: @escaping () -> Bool = { false }
   ) throws(FormatError) {
-    guard isSound, !uncompared.isEmpty else { return }
+    let keyed = schema.tables.filter { keyedTables.contains($0.rootPage) }
+    guard isSound, !uncompared.isEmpty || !keyed.isEmpty else { return }
     let names = Set(uncompared)
     let indexes = schema.indexes.filter { names.contains($0.name) }
     let found: [String: SchemaReading.Check]
     do throws(FileError) {
       found = try SchemaReading(content).checkIndexes(
-        of: Set(indexes.map(\.tableName)).sorted(), isCancelled: isCancelled)
+        of: Set(indexes.map(\.tableName) + keyed.map(\.name)).sorted(), isCancelled: isCancelled)
     } catch {
       throw FormatError(error)
     }
@@ -456,6 +457,10 @@ extension IndexReport {
         findings.append(Finding(.indexEntriesDiffer, root: index.rootPage))
       case .unchecked, nil: break
       }
+    }
+    let blamed = Set(indexes.map(\.tableName))
+    for table in keyed where found[table.name] == .damaged && !blamed.contains(table.name) {
+      findings.append(Finding(.keyOrder, root: table.rootPage))
     }
   }
 }

@@ -100,6 +100,9 @@ extension VerdictReason {
   /// - Parameter names: the indexes; empty if unknown.
   package static func damagedIndexes(_ names: [String], _ findings: Findings) -> VerdictReason {
     let found = findings.damage.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
+    if findings.damage.keys.contains(.keyOrder) {
+      return damage("pages-damaged", "Not every row can be found by its key: \(found).")
+    }
     let indexes = names.isEmpty ? "" : " (\(Examination.list(names)))"
     return VerdictReason(
       "indexes-damaged",

@@ -105,6 +105,9 @@ public struct IndexReport: Sendable {
   /// They have expressions, complex conditions, tables WITHOUT ROWID or unreadable definitions.
   public var uncompared: [String] = []
 
+  /// The root pages of tables WITHOUT ROWID whose key order is unchecked.
+  package var keyedTables: Set<UInt32> = []
+
   /// Whether there is no damage.
   public var isSound: Bool { !findings.hasDamage }
 
@@ -112,6 +115,7 @@ public struct IndexReport: Sendable {
     findings.append(contentsOf: other.findings)
     compared += other.compared
     uncompared += other.uncompared
+    keyedTables.formUnion(other.keyedTables)
   }
 }
 

@@ -10,12 +10,17 @@ package struct IndexedRows {
   /// The remaining bytes of long rows, at most the database's size, since rows share no pages.
   private var budget: Int64
 
+  /// The root pages of tables WITHOUT ROWID.
+  private let keyed: Set<UInt32>
+
   private var last: (root: UInt32, place: Int?) = (0, nil)
 
   package init(_ content: DatabaseContent, _ schema: Schema) throws(FormatError) {
     // A separate database, because the running check uses its own.
     database = try Database(main: content, pageSize: content.pageSize)
     budget = Int64(content.highestPage) * Int64(content.pageSize)
+    keyed = Set(
+      schema.tables.lazy.filter { $0.rootPage > 0 && $0.tableDefinition?.isWithoutRowid == true }.map(\.rootPage))
     for entry in schema.tables where entry.rootPage > 0 {
       guard let table = IndexedTable(entry, schema.indexes(ofTable: entry.name), in: database) else { continue }
       if table.root > 0, !table.plans.isEmpty, places[table.root] == nil {
@@ -39,6 +44,7 @@ package struct IndexedRows {
   /// - Parameter tables: the root pages to compare; nil for all.
   package func comparisons(ofTables roots: Set<UInt32>? = nil) -> (report: IndexReport, left: [IndexScan]) {
     var report = IndexReport()
+    report.keyedTables = roots.map(keyed.intersection) ?? keyed
     var scans: [IndexScan] = []
     for (root, table) in zip(entries, tables) where roots?.contains(root) != false {
       report.uncompared += table.uncompared
