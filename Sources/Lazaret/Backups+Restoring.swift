@@ -82,7 +82,7 @@ extension Backups {
     _ = try finishInterrupted(store)
     // Report a store in use first.
     let attempt = try StoreLock(on: store, in: fileSystem)
-    _ = consume attempt
+    attempt.release()
     let folder = RestoreFolder(for: store, in: fileSystem)
     let present = takesBackup ? try backUp(store, before: .beforeRestore) : nil
     var staged: RestoreReport?
@@ -91,7 +91,7 @@ extension Backups {
       let report = try restorer.stage(chosen, in: folder, options: options)
       staged = report
       let quarantined = try exchange(store, folder, report, restored)
-      _ = consume working
+      working.release()
       return Restored(
         report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
         damage: report.damage(backup))
@@ -133,7 +133,7 @@ extension Backups {
       }
       throw error
     }
-    _ = consume lock
+    lock.release()
     return quarantined
   }
 
@@ -143,7 +143,7 @@ extension Backups {
       guard try fileSystem.status(of: quarantine.path)?.kind == .directory else { return }
       let salvaging = try quarantine.salvageLock()
       try quarantine.noteRestored(restored, at: store.main)
-      _ = consume salvaging
+      salvaging.release()
     } catch {
       // Without the note the store only starts its own generation.
     }
@@ -156,7 +156,7 @@ extension Backups {
     let lock = try FolderLock(store.folder, in: fileSystem)
     _ = try QuarantineFolder(beside: store, surroundings: surroundings).finishInterrupted()
     let outcome = try folder.finishInterrupted()
-    _ = consume lock
+    lock.release()
     if case .installed(let id) = outcome { return id }
     return nil
   }

@@ -29,4 +29,7 @@ struct FolderLocks: ~Copyable {
     self.second = second
     self.third = third
   }
+
+  /// Ends the locks.
+  consuming func release() {}
 }

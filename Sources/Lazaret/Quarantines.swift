@@ -111,7 +111,7 @@ package struct Quarantines: Sendable {
     for folder in try catalogue.folders() where try folder.hasInterrupted() {
       let lock = try FolderLock(folder.path.folder, in: fileSystem)
       hasFinished = try !folder.finishInterrupted().isEmpty || hasFinished
-      _ = consume lock
+      lock.release()
     }
     return hasFinished
   }
@@ -154,7 +154,7 @@ package struct Quarantines: Sendable {
     let stored = try add(
       place, model: model, reason: reason, appVersion: appVersion, refusesSound: refusesSound,
       holding: [place.folder], observer)
-    _ = consume lock
+    lock.release()
     return stored
   }
 
@@ -222,7 +222,7 @@ package struct Quarantines: Sendable {
     do {
       let released = try folder.release(store.id, to: place)
       if replaced != nil { try own.endReplacing(place) }
-      _ = consume locks
+      locks.release()
       return (released, replaced)
     } catch {
       // Put the replaced store back, now or in the next opening.
@@ -241,7 +241,7 @@ package struct Quarantines: Sendable {
     let (folder, store) = try findDiscardable(name)
     let locks = try lockFolders(of: store, in: folder, and: nil)
     try folder.discard(store.id)
-    _ = consume locks
+    locks.release()
     return store
   }
 }
@@ -290,7 +290,7 @@ extension Quarantines {
       migration: SalvageMigration(migration), surroundings: surroundings, observer: observer, home: home)
     work.identities = identities
     let result = try work.run()
-    _ = consume lock
+    lock.release()
     return result
   }
 
@@ -313,11 +313,11 @@ extension Quarantines {
     let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: found)
     // Report a store in use first.
     let attempt = try StoreLock(on: place, in: fileSystem)
-    _ = consume attempt
+    attempt.release()
     // What an earlier attempt left half-way is ended first; a store that it brings back is locked as a salvage is.
     let earlier = try lockFolders(of: found, in: folder, and: place.folder)
     _ = try QuarantineFolder(beside: place, surroundings: surroundings).finishInterrupted()
-    _ = consume earlier
+    earlier.release()
     _ = try Backups(home: home, surroundings: surroundings).backUp(
       place, before: .beforeInstall, appVersion: appVersion)
     let salvaging = try folder.salvageLock(patience: 1_000)
@@ -345,7 +345,7 @@ extension Quarantines {
       if replaced != nil { try QuarantineFolder(beside: place, surroundings: surroundings).endReplacing(place) }
     } catch {
       if let replaced, try fileSystem.status(of: place.main, followingLinks: false) == nil {
-        _ = consume salvaging
+        salvaging.release()
         let own = QuarantineFolder(beside: place, surroundings: surroundings)
         _ = try own.release(replaced.id, to: place)
         try own.endReplacing(place)
@@ -357,7 +357,7 @@ extension Quarantines {
     }
     // The caller requested it, so the app's user needs no notice.
     try mark.remove()
-    _ = consume locks
+    locks.release()
     return (place, replaced)
   }
 

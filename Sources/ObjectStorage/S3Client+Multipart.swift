@@ -87,7 +87,7 @@ extension S3Client {
         throw odd("the answer is no listing", call)
       }
       let isEncoded = page.text("EncodingType") == "url"
-      func decoded(_ text: String) -> String? { isEncoded ? PercentEncoding.decode(text) : text }
+      func decoded(_ text: String) -> String? { isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text }
       for element in page.all("Upload") {
         guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"), Self.isIdentifier(id)
         else { throw odd("the listing has an entry that cannot be", call) }

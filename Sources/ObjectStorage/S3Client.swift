@@ -265,7 +265,7 @@ extension S3Client {
       }
       let isEncoded = page.text("EncodingType") == "url"
       for element in page.all("Contents") {
-        guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text) : text,
+        guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text,
           key.hasPrefix(prefix), key.utf8.count <= 1024, let bytes = element.text("Size").flatMap({ Int64($0) }),
           (0...Self.largestObject).contains(bytes)
         else { throw odd("the listing has an entry that cannot be", call) }

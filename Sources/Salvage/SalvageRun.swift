@@ -264,7 +264,7 @@ package struct RawSalvage {
   package var foreignModel: ManagedObjectModel?
 
   /// The store's entity numbers; nil where they match its model's.
-  package var numbering: EntityNumbering?
+  package var numbering: EntityNames?
 
   /// The store's names for the layout's tables and columns.
   package var names: StoreNames

@@ -6,7 +6,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-import struct PersistentStore.Record
+import struct PersistentStore.StoreRecord
 
 /// Stores that Core Data itself has migrated, beside their originals: ours equal them record by record.
 ///
@@ -102,9 +102,9 @@ struct AppleMigrationTests {
     return content
   }
 
-  private static func records(_ path: FilePath, _ model: ManagedObjectModel) throws -> Set<Record> {
+  private static func records(_ path: FilePath, _ model: ManagedObjectModel) throws -> Set<StoreRecord> {
     let store = try PersistentStore(opening: path, model: model)
-    var records: Set<Record> = []
+    var records: Set<StoreRecord> = []
     for name in model.entities.keys.sorted() {
       try store.forEachRecord(of: name) { record in records.insert(record) }
     }

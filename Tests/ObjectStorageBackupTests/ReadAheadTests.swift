@@ -21,7 +21,7 @@ struct ReadAheadTests {
 
   @Test("From one end to the other every byte is asked for once, in few requests")
   func sequential() throws {
-    let (ahead, object) = (ReadAhead(), Object(count: 40_000_123))
+    let (ahead, object) = (ObjectReadAhead(), Object(count: 40_000_123))
     var result: [UInt8] = []
     // Blocks are of different lengths.
     var length = 400_001
@@ -37,7 +37,7 @@ struct ReadAheadTests {
 
   @Test("Threads that read together, and overtake each other, ask for every byte once")
   func overtaking() throws {
-    let (ahead, object, length) = (ReadAhead(), Object(count: 40_000_000), 500_000)
+    let (ahead, object, length) = (ObjectReadAhead(), Object(count: 40_000_000), 500_000)
     var blocks = Array(0..<80)
     for place in stride(from: 4, to: 78, by: 3) { blocks.swapAt(place, place + 1) }
     for block in blocks {
@@ -50,7 +50,7 @@ struct ReadAheadTests {
 
   @Test("Of places here and there nothing is read but what is asked for")
   func scattered() throws {
-    let (ahead, object) = (ReadAhead(), Object(count: 9_000_000))
+    let (ahead, object) = (ObjectReadAhead(), Object(count: 9_000_000))
     for place in [8_000_000, 100, 5_000_000, 2_000_000, 7_000_000] {
       let part = try ahead.read("a", at: Int64(place), length: 1000, fetch: object.fetch)
       #expect(part == Array(object.bytes[place..<(place + 1000)]))
@@ -63,7 +63,7 @@ struct ReadAheadTests {
 
   @Test("Another object, and one that was written anew, are asked for")
   func others() throws {
-    let (ahead, object, other) = (ReadAhead(), Object(count: 5000), Object(count: 3000))
+    let (ahead, object, other) = (ObjectReadAhead(), Object(count: 5000), Object(count: 3000))
     #expect(try ahead.read("a", at: 0, length: 5000, fetch: object.fetch) == object.bytes)
     #expect(try ahead.read("a", at: 10, length: 100, fetch: object.fetch) == Array(object.bytes[10..<110]))
     #expect(object.requests.count == 1)

@@ -95,11 +95,11 @@ package final class MemoryBucket: Sendable {
 
   private func answer(_ request: ScriptedServer.Received) -> ScriptedServer.Step {
     let parts = request.target.split(separator: "?", maxSplits: 1)
-    let key = PercentEncoding.decode(String(parts[0].dropFirst("/bucket/".count))) ?? ""
+    let key = PercentEncoding.decode(parts[0].dropFirst("/bucket/".count), plusIsSpace: true) ?? ""
     var query: [String: String] = [:]
     for item in parts.dropFirst().first?.split(separator: "&") ?? [] {
       let pair = item.split(separator: "=", maxSplits: 1)
-      query[String(pair[0])] = pair.count == 2 ? PercentEncoding.decode(String(pair[1])) ?? "" : ""
+      query[String(pair[0])] = pair.count == 2 ? PercentEncoding.decode(pair[1], plusIsSpace: true) ?? "" : ""
     }
     let number = state.withLock { state in
       defer { state.count += 1 }

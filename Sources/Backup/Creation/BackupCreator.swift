@@ -75,7 +75,7 @@ package struct BackupCreator: Sendable {
     if try surroundings.fileSystem.status(of: files.main) != nil { return true }
     let lock = try FolderLock(files.folder, in: surroundings.fileSystem)
     let isThere = try surroundings.fileSystem.status(of: files.main) != nil
-    _ = consume lock
+    lock.release()
     return isThere
   }
 

@@ -131,15 +131,15 @@ final class StoreCheck: Sendable {
     return outcome
   }
 
-  private func survey() throws(BackupError) -> StoreSurvey {
+  private func survey() throws(BackupError) -> BackupSurvey {
     do throws(FormatError) {
-      return try StoreSurvey(content, at: job.id.date)
+      return try BackupSurvey(content, at: job.id.date)
     } catch {
       throw failure(error)
     }
   }
 
-  private func examine(_ survey: StoreSurvey) throws(BackupError) -> Examination {
+  private func examine(_ survey: BackupSurvey) throws(BackupError) -> Examination {
     do {
       return try Examiner(fileSystem: job.surroundings.fileSystem).examine(
         main: content, log: nil, journal: nil, of: job.files, members: snapshot.members,
@@ -158,7 +158,7 @@ final class StoreCheck: Sendable {
     }
   }
 
-  private func kit(_ survey: StoreSurvey) throws(BackupError) -> [UInt8]? {
+  private func kit(_ survey: BackupSurvey) throws(BackupError) -> [UInt8]? {
     let found = try wrapping(BackupError.init) { () throws(FileError) in try survey.kit() }
     guard var kit = found else { return nil }
     kit.generation = job.request.lineage?.generation
@@ -173,7 +173,7 @@ final class StoreCheck: Sendable {
 
   /// Compares the indexes with their tables' rows, two at once if few pages are packed.
   private func compareIndexes(
-    _ survey: StoreSurvey, _ tables: Set<UInt32>?
+    _ survey: BackupSurvey, _ tables: Set<UInt32>?
   ) throws(BackupError) -> IndexReport {
     let (begun, scans) = survey.comparisons(ofTables: tables)
     var report = begun

@@ -92,7 +92,7 @@ extension BackupRestorer {
       try synchronize(folder.store.main)
       try check(folder.store.main, id)
       try install(id, from: folder, nil)
-      _ = consume working
+      working.release()
       return report
     }
   }

@@ -36,7 +36,7 @@ extension BackupPlaces {
     }
     let path = try hide(place.path, from: recipients)
     if path != place.path { place = FolderPlace(path, of: place.owner, in: fileSystem) }
-    _ = consume lock
+    lock.release()
     return place.claimed()
   }
 

@@ -67,7 +67,7 @@ extension BackupPlaces {
         let lock = try locked(source.path)
         let own = Set(arriving.backups.compactMap { BackupIdentifier($0) })
         try settle(own, from: source, to: FolderPlace(folder.path, in: fileSystem))
-        _ = consume lock
+        lock.release()
       }
     }
     note.arriving = nil

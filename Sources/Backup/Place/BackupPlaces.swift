@@ -296,7 +296,7 @@ extension BackupPlaces {
       return path
     }
     let hidden = try hideLocked(folder, note, recipients)
-    _ = consume lock
+    lock.release()
     return hidden
   }
 

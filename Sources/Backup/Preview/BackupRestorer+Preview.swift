@@ -72,7 +72,7 @@ extension BackupRestorer {
     let working = try folder.make()
     let report = try stage(id, in: folder, options: options)
     let value = try body(folder.store, home.path, report)
-    _ = consume working
+    working.release()
     return value
   }
 }

@@ -225,7 +225,7 @@ extension RestorePreview {
         let address = other.map { EvidenceConnection.address($0, .unchanging) } ?? ":memory:"
         try database.execute(sql: "ATTACH DATABASE ? AS present", arguments: [address])
         return try EvidenceConnection.limit(for: files).apply(to: database) {
-          var difference = StoreDifference(
+          var difference = StorePreviewDifference(
             database, backup: try ComparedStore(database, schema: "backup"),
             present: try ComparedStore(database, schema: "present"), models: models)
           try difference.run()

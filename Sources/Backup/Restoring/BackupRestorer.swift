@@ -68,7 +68,7 @@ package struct BackupRestorer: Sendable {
       let working = try folder.make()
       let report = try stage(id, in: folder, options: options)
       try install(id, from: folder, report)
-      _ = consume working
+      working.release()
       return report
     }
   }
@@ -119,7 +119,7 @@ package struct BackupRestorer: Sendable {
   private func finish(_ folder: RestoreFolder) throws(BackupError) -> RestoreFolder.Outcome? {
     let lock = try lockFolder(of: folder.target)
     let outcome = try folder.finishInterrupted()
-    _ = consume lock
+    lock.release()
     return outcome
   }
 
@@ -322,7 +322,7 @@ package struct BackupRestorer: Sendable {
     let lock = try lockFolder(of: folder.target)
     try folder.markReady(id, report)
     try folder.install()
-    _ = consume lock
+    lock.release()
   }
 
   private func checkSpace(

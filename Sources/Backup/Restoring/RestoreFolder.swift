@@ -72,7 +72,7 @@ package struct RestoreFolder: Sendable {
             detail: "another process is restoring a backup there"))
       }
       try remove()
-      _ = consume lock
+      lock.release()
     }
     do throws(FileError) {
       try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
@@ -153,7 +153,7 @@ package struct RestoreFolder: Sendable {
   package func finishInterrupted() throws(BackupError) -> Outcome? {
     guard try isThere(), let lock = try lockUnlessTaken() else { return nil }
     let outcome = try finishLocked()
-    _ = consume lock
+    lock.release()
     return outcome
   }
 
@@ -166,7 +166,7 @@ package struct RestoreFolder: Sendable {
       try FolderLock(result.folder, patience: 0, in: fileSystem)
     }
     _ = try folder.finishInterrupted()
-    _ = consume lock
+    lock.release()
   }
 
   private func finishLocked() throws(BackupError) -> Outcome {

@@ -1,3 +1,5 @@
+import Platform
+
 /// A decoded path and query.
 ///
 /// Paths name routes, never files; dot segments are refused all the same.

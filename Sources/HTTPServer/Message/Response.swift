@@ -1,3 +1,5 @@
+import Platform
+
 package struct Response: Sendable {
   package enum Body: Sendable {
     case bytes([UInt8])

@@ -34,7 +34,7 @@ package final class InboxDatabase: Sendable {
         _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
       }
       try migrator.migrate(queue)
-      _ = consume lock
+      lock.release()
       self.queue = queue
     } catch {
       throw Self.told(error, Self.operation)

@@ -171,7 +171,7 @@ extension Inbox {
     // Records first: after a kill they know the files to remove.
     guard let removed = try records.remove(removal, sparing: states, newer: newer, where: mayGo) else { return nil }
     let failure = try clear(removal.bundle)
-    _ = consume lock
+    lock.take()?.release()
     return (removed, failure)
   }
 

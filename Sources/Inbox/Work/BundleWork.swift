@@ -32,7 +32,7 @@ package struct BundleWork: Sendable {
       try fileSystem.makeDirectory(guarded, permissions: .ownerReadWriteExecute)
       let lock = try FolderLock(guarded, in: fileSystem)
       let result = try work(home, folder)
-      _ = consume lock
+      lock.release()
       return result
     } catch {
       return WorkResult(failure: WorkResult.Failure(error))
@@ -163,7 +163,7 @@ package struct BundleWork: Sendable {
       receipt.add(
         Receipt.Moment(.received, at: date, words: "From \(printable(order.sender)), in the bundle \(order.bundle)."))
     }
-    _ = consume lock
+    lock.release()
     return stored.id
   }
 

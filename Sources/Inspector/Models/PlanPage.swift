@@ -33,7 +33,7 @@ struct PlanPage: InspectorPage {
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
       let plan = try Migrator(bundle, logger: parts.logger).plan(
         copy.files.main, tryingSteps: false)
-      _ = consume copy
+      copy.remove()
       return plan
     }
   }

@@ -87,6 +87,6 @@ struct SavedQueries: Sendable {
     try change(&content.queries)
     let bytes = try JSON.bytes(of: content, to: "save the query", at: file)
     try fileSystem.writeAtomically(bytes, to: file, replacing: true)
-    _ = consume lock
+    lock.release()
   }
 }

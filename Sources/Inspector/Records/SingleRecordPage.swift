@@ -27,7 +27,7 @@ struct SingleRecordPage: InspectorPage {
   let frame: Int?
 
   /// The bytes, for a salvaged record those of its source row.
-  let bytes: PagePart<RecordBytes?>
+  let bytes: PagePart<RecordByteMap?>
 
   let decoded: [String: DecodedValue]
 
@@ -60,11 +60,11 @@ struct SingleRecordPage: InspectorPage {
   private static func bytes(
     _ provenance: RowProvenance?, _ image: String?, _ place: RecordPlace, _ collection: RecordCollection,
     _ key: RecordKey, _ source: RecordSource
-  ) throws -> RecordBytes? {
+  ) throws -> RecordByteMap? {
     guard let files = place.store.files else { return nil }
     let pages = try source.pages(of: place.store)
     if let provenance {
-      return try RecordBytes(of: provenance, image: image, in: collection, of: place.opened.store, pages)
+      return try RecordByteMap(of: provenance, image: image, in: collection, of: place.opened.store, pages)
     }
     guard place.side == .salvaged, place.sides.contains(.original) else { return nil }
     let sums = place.store.quarantined?.receipt?.files.map(\.sha256) ?? []
@@ -73,7 +73,7 @@ struct SingleRecordPage: InspectorPage {
       let other = found.store.collections.first(where: { $0.name == collection.name }),
       let origin = try found.store.provenance(of: key, in: other)
     else { return nil }
-    return try RecordBytes(
+    return try RecordByteMap(
       of: origin, image: try Self.image(origin, place.store, source), in: other, of: found.store, pages)
   }
 

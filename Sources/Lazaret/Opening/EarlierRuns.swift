@@ -34,7 +34,7 @@ struct EarlierRuns {
     if hasLeftover { try SalvageInstallation.removeHalf(of: place, in: fileSystem) }
     try StagedStore.removeLeftover(for: place, in: fileSystem)
     let finished = try folder.finishInterrupted()
-    _ = consume lock
+    lock.release()
     return finished.filter { $0.path == nil || $0.path == place.main }.map { step in
       logger.notice("finished an interrupted step", metadata: ["kind": "\(step.kind)", "id": "\(step.id)"])
       return OpeningEvent(

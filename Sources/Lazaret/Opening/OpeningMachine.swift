@@ -140,7 +140,7 @@ struct OpeningMachine {
     do throws(FileError) {
       let folder = try PlaceSearch(path: path, surroundings: surroundings).target().folder
       let lock = try FolderLock(folder, in: fileSystem)
-      _ = consume lock
+      lock.release()
       return true
     } catch {
       // Without a reachable folder, report the first error.
@@ -257,11 +257,11 @@ struct OpeningMachine {
     let found = try (waiting ?? quarantine.newest()).map { try quarantine.found($0) }
     let told = [found].compactMap(\.self)
     if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
-      _ = consume lock
+      lock.release()
       return Transition(to: .salvage(waiting, judgement, told: told))
     }
     let created = try empty.create(at: place)
-    _ = consume lock
+    lock.release()
     let next = waiting.map { OpeningStep.stopWaiting($0, judgement) } ?? .open(judgement, .installed)
     return Transition(to: next, telling: told + [created])
   }
@@ -297,12 +297,12 @@ struct OpeningMachine {
     // Leftovers without records must not displace a pending salvage.
     let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
     if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
-      _ = consume staged
-      _ = consume lock
+      staged.discard()
+      lock.release()
       return Transition(to: .salvage(waiting, judgement, told: [quarantined]))
     }
     let created = try empty.install(staged)
-    _ = consume lock
+    lock.release()
     return Transition(to: .open(judgement, .installed), telling: [quarantined, created])
   }
 
@@ -322,7 +322,7 @@ struct OpeningMachine {
     } catch let error as any ReportableError
       where !error.isEnvironmental && error.code != LazaretErrorKind.cancelled.code
     {
-      _ = consume lock
+      lock.release()
       throw try salvage.putBack(because: error)
     }
     let events: [OpeningEvent]?
@@ -340,7 +340,7 @@ struct OpeningMachine {
       observer.progress(.init(phase: .creating))
       events = try salvage.giveUp(for: try emptyStore())
     }
-    _ = consume lock
+    lock.release()
     guard let events else { return Transition(to: .begin) }
     return Transition(to: .open(judgement, .installed), telling: told + events)
   }
@@ -349,7 +349,7 @@ struct OpeningMachine {
     let quarantine = quarantine(of: judgement.place)
     let lock = try quarantine.folder.salvageLock(patience: 10_000)
     _ = try quarantine.stopWaiting(stored.id)
-    _ = consume lock
+    lock.release()
     return Transition(to: .open(judgement, .installed))
   }
 

@@ -76,7 +76,7 @@ struct PlaceQuarantine {
     if now.receipt?.salvage?.state != .installed {
       now = try SalvageInstallation(place: place, folder: folder, stored: now, surroundings: surroundings).note()
     }
-    _ = consume lock
+    lock.release()
     return now
   }
 

@@ -180,7 +180,7 @@ struct WaitingSalvage {
     _ = try folder.release(work.id, to: place)
     if try folder.released(work.id) != nil { try folder.discard(work.id) }
     try PendingNotice(for: place, in: fileSystem).remove()
-    _ = consume lock
+    lock.release()
     logger.error("a salvage failed by itself", metadata: ["id": "\(work.id)", "code": "\(error.code)"])
     return LazaretError(
       .salvageFailed, because: error, operation: "salvage the store", path: path,
@@ -200,7 +200,7 @@ struct WaitingSalvage {
     let staged = try installation.stage(files, result)
     try installation.announce(staged)
     let stored = try installation.install(staged, from: files)
-    _ = consume lock
+    lock.release()
     logger.notice(
       "salvaged a store",
       metadata: ["id": "\(stored.id)", "recovered": "\(result.recovered)", "lost": "\(result.lost)"])
@@ -214,7 +214,7 @@ struct WaitingSalvage {
     guard try place.members(in: fileSystem).isEmpty else { return nil }
     let evidence = try fileSystem.access(to: folder.store(named: work.id).files.main)
     let created = try empty.create(at: place, access: evidence)
-    _ = consume lock
+    lock.release()
     return [.salvaged(try quarantine.stopWaiting(work.id), at: surroundings.now()), created]
   }
 }

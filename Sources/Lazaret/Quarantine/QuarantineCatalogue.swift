@@ -90,7 +90,7 @@ package struct QuarantineCatalogue: Sendable {
     }
     let lock = try FolderLock(home, in: fileSystem)
     try write { $0.add(path) }
-    _ = consume lock
+    lock.release()
   }
 
   /// Adds a parent folder, unless known, and drops its subfolders' entries.
@@ -99,7 +99,7 @@ package struct QuarantineCatalogue: Sendable {
     if try content().parents?.contains(where: { $0.path == path }) == true { return }
     let lock = try FolderLock(home, in: fileSystem)
     try write { $0.add(parent: path) }
-    _ = consume lock
+    lock.release()
   }
 
   /// Writes the catalogue under the home's lock.

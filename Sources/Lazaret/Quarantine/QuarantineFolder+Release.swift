@@ -31,8 +31,8 @@ extension QuarantineFolder {
       receipt.add(Receipt.Moment(.released, at: date, path: PathText(target.main)))
       return try receipt.json()
     }
-    _ = consume lock
-    _ = consume salvaging
+    lock.release()
+    salvaging.release()
     return target
   }
 
@@ -69,9 +69,9 @@ extension QuarantineFolder {
     let lock = try StoreLock(on: store.files, in: fileSystem)
     // The mark lets the next run finish the removal.
     try fileSystem.writeAtomically([], to: discardMark(of: id), replacing: true)
-    _ = consume lock
+    lock.release()
     try finishDiscarding(id)
-    _ = consume salvaging
+    salvaging.release()
   }
 
   private func finishDiscarding(_ id: String) throws {
@@ -179,7 +179,7 @@ extension QuarantineFolder {
     do throws(FileError) {
       let salvaging = try salvageLock()
       try fileSystem.removeTree(workingFolder(of: id))
-      _ = consume salvaging
+      salvaging.release()
     } catch {
       guard error.kind == .locked else { throw error }
     }
@@ -190,7 +190,7 @@ extension QuarantineFolder {
     do throws(FileError) {
       let salvaging = try salvageLock()
       try fileSystem.unlink(path.appending(name))
-      _ = consume salvaging
+      salvaging.release()
     } catch {
       guard error.kind == .locked else { throw error }
     }

@@ -194,7 +194,7 @@ extension QuarantineFolder {
     try move(&relocation, id: id, receiptPath: receiptPath(of: id), progress: progress) { arrived in
       try Receipt(arrived, of: facts, id: id, date: date, folder: path, succession).json()
     }
-    _ = consume lock
+    lock.release()
     return try self.store(id)
   }
 

@@ -4,7 +4,7 @@ internal import PersistentStore
 struct RecordStream {
   private let store: PersistentStore
   private let entityName: String
-  private var batch: ArraySlice<Record> = []
+  private var batch: ArraySlice<StoreRecord> = []
   private var key = Int64.min
   private var isAtEnd = false
   private static let batchSize = 500
@@ -14,7 +14,7 @@ struct RecordStream {
     self.entityName = entityName
   }
 
-  mutating func next() throws -> Record? {
+  mutating func next() throws -> StoreRecord? {
     while true {
       while let record = batch.popFirst() {
         if record.entityName == entityName { return record }
@@ -30,7 +30,7 @@ struct RecordStream {
   /// Walks two entities in step, pairing records by primary key.
   static func zip(
     _ first: (store: PersistentStore, entity: String), _ second: (store: PersistentStore, entity: String),
-    _ body: (Record?, Record?) throws -> Void
+    _ body: (StoreRecord?, StoreRecord?) throws -> Void
   ) throws {
     var (left, right) = (RecordStream(first.store, first.entity), RecordStream(second.store, second.entity))
     var (one, other) = (try left.next(), try right.next())

@@ -83,7 +83,7 @@ struct ValueExpectation {
   }
 
   /// Returns nil if unknown.
-  func expected(_ record: Record) -> Expected? {
+  func expected(_ record: StoreRecord) -> Expected? {
     var expected: Expected
     switch rule {
     case .unknown: return nil

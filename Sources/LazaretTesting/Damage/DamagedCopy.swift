@@ -57,7 +57,7 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
       if try fileSystem.status(of: values)?.kind == .directory {
         try fileSystem.copyTree(values, to: target.path(of: .externalData))
       }
-      _ = consume lock
+      lock.release()
       var run = try DamageRun(on: target, in: fileSystem)
       for (index, kind) in kinds.enumerated() { try run.apply(kind, seed: seed, index: index) }
       return DamagedCopy(

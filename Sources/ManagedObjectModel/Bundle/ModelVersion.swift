@@ -88,7 +88,7 @@ extension ModelBundle {
 
 private struct ModelBundleLoader {
   let path: FilePath
-  let files: ModelFiles
+  let files: ModelFileReader
   private var versions: [ModelVersion] = []
   private var unreadable: [ModelBundle.UnreadableVersion] = []
 
@@ -96,7 +96,7 @@ private struct ModelBundleLoader {
 
   init(path: FilePath, fileSystem: FileSystem) {
     self.path = path
-    files = ModelFiles(fileSystem: fileSystem)
+    files = ModelFileReader(fileSystem: fileSystem)
   }
 
   mutating func load(order: [String]?) throws(ModelError) -> ModelBundle {
@@ -256,7 +256,7 @@ struct VersionInfo {
 }
 
 /// Reads a model's files with errors as `ModelError`.
-struct ModelFiles {
+struct ModelFileReader {
   /// The limit in bytes.
   static let maximumFileSize = 64 << 20
 

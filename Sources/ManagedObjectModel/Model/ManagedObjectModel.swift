@@ -352,7 +352,7 @@ extension ManagedObjectModel {
     for (name, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
       message += Array(name.utf8) + hash.bytes
     }
-    return Base64.text(of: Array(SHA512.hash(data: message)))
+    return Base64.encode(Array(SHA512.hash(data: message)))
   }
 
   /// Returns the checksum of known version hashes.
@@ -386,28 +386,10 @@ public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
   public var hex: String { bytes.hexadecimal }
 
   /// The hash in base 64, as in Xcode.
-  public var base64: String { Base64.text(of: bytes) }
+  public var base64: String { Base64.encode(bytes) }
 
   /// The hash as hexadecimal digits.
   public var description: String { hex }
-}
-
-/// Padded, as in model checksums.
-enum Base64 {
-  private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-  static func text(of bytes: [UInt8]) -> String {
-    var out: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      var bits: UInt32 = 0
-      for index in 0..<3 { bits = bits << 8 | UInt32(index < group.count ? group[start + index] : 0) }
-      for index in 0..<4 {
-        out.append(index <= group.count ? letters[Int(bits >> (18 - 6 * UInt32(index)) & 63)] : UInt8(ascii: "="))
-      }
-    }
-    return String(decoding: out, as: UTF8.self)
-  }
 }
 
 /// Compares UTF-16 code units, as Core Data does; upper case first.

@@ -26,7 +26,7 @@ struct StoreView {
       let isAlone = before.allSatisfy { $0.part == .main || $0.size == 0 }
       let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
       let isUnchanged = MigrationJournal.members(try members()) == before
-      _ = consume lock
+      lock.release()
       // A write may have mixed old and new.
       if isUnchanged { return try result.get() }
     }
@@ -48,7 +48,7 @@ struct StoreView {
       let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
       let copy = try PrivateCopy(of: original, surroundings: surroundings)
       let isUnchanged = MigrationJournal.members(try members()) == before
-      _ = consume lock
+      lock.release()
       guard isUnchanged else { continue }
       let connection = try StepConnection(copy.files.main, .copy)
       try connection.run { database in
@@ -57,7 +57,7 @@ struct StoreView {
       }
       try connection.close()
       let value = try body(copy.files.main)
-      _ = consume copy
+      copy.remove()
       return value
     }
     throw busy

@@ -70,7 +70,7 @@ extension Migrator {
       let line = try JSON.bytes(of: metrics, .line, to: "note the metrics", at: path)
       let earlier = lines.map { "\($0)\n" }.joined()
       try fileSystem.writeAtomically(Array(earlier.utf8) + line, to: path, replacing: true)
-      _ = consume lock
+      lock.release()
     } catch {
       // Missing metrics must not fail a finished migration.
       logger.warning("the metrics could not be written", metadata: ["error": "\(typeName(of: error))"])
@@ -274,7 +274,7 @@ extension Migrator {
     try copyExternalData(of: original, to: place, sharing: false)
     guard try externalFiles(original) == before else { throw changed(original) }
     try checkUnchanged(original, journal)
-    _ = consume lock
+    lock.release()
   }
 
   private func externalFiles(

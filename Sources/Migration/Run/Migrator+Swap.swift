@@ -26,7 +26,7 @@ extension Migrator {
       let result = try finishLocked(original, folder)
       // The journal was void.
       if result == nil, try folder.journal() == nil { try folder.remove() }
-      _ = consume lock
+      lock.release()
       return result
     } catch {
       throw MigrationError(database: error, path: path)
@@ -44,7 +44,7 @@ extension Migrator {
     let folder = WorkingFolder(for: place, in: fileSystem)
     guard let lock = try lockIfThere(folder, patience: 0) else { return }
     if try folder.journal().map({ $0.phase == .stepping }) ?? true { try folder.remove() }
-    _ = consume lock
+    lock.release()
   }
 
   /// The working folder's lock; nil if the folder is missing or was removed meanwhile.
@@ -203,7 +203,7 @@ extension Migrator {
     do {
       let place = try FolderLock(original.folder, in: fileSystem)
       let backup = try finishSwapLocked(original, folder, journal)
-      _ = consume place
+      place.release()
       return backup
     } catch {
       throw MigrationError(database: error, path: original.main)
@@ -307,9 +307,9 @@ extension Migrator {
       try writeNote(journal, of: original, for: saved)
       try placeAside(journal, folder, beside: saved.main, like: original)
       try move(original, to: saved, folder, leaving: folder.step(journal.steps.count))
-      _ = consume backups
+      backups.release()
     }
-    _ = consume lock
+    lock.release()
     return true
   }
 

@@ -140,8 +140,8 @@ extension Migrator {
       let isBack = try revert(original, folder, journal)
       try folder.removeEnded()
       guard isBack else { throw changed(original) }
-      _ = consume place
-      _ = consume lock
+      place.release()
+      lock.release()
     } catch {
       throw MigrationError(database: error, path: path)
     }
@@ -171,7 +171,7 @@ extension Migrator {
     let saved = try backup(journal, original, folder)
     let isBack = try bringBack(original, folder, journal)
     if isBack { try folder.clearEnded() } else { try folder.removeEnded() }
-    _ = consume place
+    place.release()
     return isBack ? nil : saved
   }
 
@@ -198,7 +198,7 @@ extension Migrator {
       } else {
         try removeResult(original)
       }
-      _ = consume lock
+      lock.release()
     }
     try move(saved, to: original, folder)
     // Its records are live again.

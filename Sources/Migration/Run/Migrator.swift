@@ -82,7 +82,7 @@ public struct Migrator: Sendable {
       let lock = try takeLock(folder)
       do throws(MigrationError) {
         let result = try migrate(original, to: place, folder, options)
-        _ = consume lock
+        lock.release()
         return result
       } catch {
         // Another process wrote to the store, so start over.
@@ -101,7 +101,7 @@ public struct Migrator: Sendable {
     if try fileSystem.status(of: original.main) != nil { return }
     let lock = try FolderLock(original.folder, in: fileSystem)
     let isThere = try fileSystem.status(of: original.main) != nil
-    _ = consume lock
+    lock.release()
     if isThere { return }
     // An interrupted replacement is finished by the next call.
     let isReplaced = try isReplacing(original)
@@ -291,7 +291,7 @@ public struct Migrator: Sendable {
         throw error
       }
       try check()
-      _ = consume lock
+      lock.release()
       return value
     } catch {
       throw MigrationError(database: error, path: original.main)
@@ -326,7 +326,7 @@ public struct Migrator: Sendable {
         try fileSystem.duplicate(original.path(of: member.part), to: target.path(of: member.part))
       }
       let now = MigrationJournal.members(try original.members(in: fileSystem))
-      _ = consume lock
+      lock.release()
       guard now == members else {
         throw FileError(.changed, operation: "copy the store", path: original.main)
       }

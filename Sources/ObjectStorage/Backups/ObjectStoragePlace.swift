@@ -197,7 +197,7 @@ final class StorageState: Sendable {
 
   func ends(_ id: BackupIdentifier) { begun.withLock { _ = $0.remove(id) } }
 
-  let ahead = ReadAhead()
+  let ahead = ObjectReadAhead()
 
   private let looks = Mutex(false)
 

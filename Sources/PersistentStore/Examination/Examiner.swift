@@ -116,7 +116,7 @@ package struct Examiner: Sendable {
       if let fileError = error.fileError { throw fileError }
       examination.condemn(.unreadable(error))
     }
-    _ = consume lock
+    lock.release()
     if examination.health.usesLog != false, let holder = try files.holderOfDeletedLog(in: fileSystem) {
       // The file alone is not the store.
       examination.verdict = .unavailable

@@ -27,7 +27,7 @@ public struct IndexLayout: Sendable, Hashable {
   public let isUnique: Bool
 
   /// The indexed columns, in order.
-  public let columns: [IndexedColumn]
+  public let columns: [IndexLayoutColumn]
 
   /// A partial index's condition, as SQL.
   public let condition: String?
@@ -46,7 +46,7 @@ public struct IndexLayout: Sendable, Hashable {
 }
 
 /// An indexed column.
-public struct IndexedColumn: Sendable, Hashable {
+public struct IndexLayoutColumn: Sendable, Hashable {
   /// The column's name.
   public let name: String
 

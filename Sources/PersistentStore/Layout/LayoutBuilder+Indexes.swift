@@ -32,7 +32,7 @@ extension LayoutBuilder {
     indexes.append(
       IndexLayout(
         name: schemaNames.allocate("\(table.name)_\(column)_INDEX"), tableName: table.name, isUnique: false,
-        columns: [IndexedColumn(name: column, isAscending: nil)], condition: nil, purpose: purpose))
+        columns: [IndexLayoutColumn(name: column, isAscending: nil)], condition: nil, purpose: purpose))
   }
 
   private mutating func addIndex(of table: JoinTableLayout) {
@@ -40,7 +40,7 @@ extension LayoutBuilder {
       IndexLayout(
         name: schemaNames.allocate("\(table.name)_\(table.destinationColumn)_INDEX"), tableName: table.name,
         isUnique: false,
-        columns: [table.destinationColumn, table.sourceColumn].map { IndexedColumn(name: $0, isAscending: nil) },
+        columns: [table.destinationColumn, table.sourceColumn].map { IndexLayoutColumn(name: $0, isAscending: nil) },
         condition: nil, purpose: .joinTable))
   }
 
@@ -93,7 +93,7 @@ extension LayoutBuilder {
   }
 
   private mutating func add(_ index: FetchIndex, of entity: EntityLayout) {
-    var columns: [IndexedColumn] = []
+    var columns: [IndexLayoutColumn] = []
     for element in index.elements {
       // The expression `entity` is the entity number column.
       guard let path = element.propertyName ?? element.expression,
@@ -103,7 +103,7 @@ extension LayoutBuilder {
         notes.append(note(.indexLeftOut, entity.name, index.name))
         return
       }
-      columns.append(IndexedColumn(name: column, isAscending: element.isAscending))
+      columns.append(IndexLayoutColumn(name: column, isAscending: element.isAscending))
     }
     guard !columns.isEmpty else { return }
     if index.elements.contains(where: { $0.kind == .rTree }) {
@@ -133,7 +133,7 @@ extension LayoutBuilder {
         IndexLayout(
           name: schemaNames.allocate("Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))"),
           tableName: entity.tableName, isUnique: true,
-          columns: columns.map { IndexedColumn(name: $0, isAscending: true) }, condition: nil,
+          columns: columns.map { IndexLayoutColumn(name: $0, isAscending: true) }, condition: nil,
           purpose: .uniqueness(entityName: entity.name, properties: constraint)))
     }
   }

@@ -63,19 +63,19 @@ struct RecordReader {
     }
   }
 
-  func records(_ database: Database, after key: Int64, limit: Int) throws -> [Record] {
+  func records(_ database: Database, after key: Int64, limit: Int) throws -> [StoreRecord] {
     let rows = try Row.fetchCursor(
       database, sql: sql,
       arguments: [key, entity.numbers.lowerBound, entity.numbers.upperBound, limit])
-    var records: [Record] = []
+    var records: [StoreRecord] = []
     while let row = try rows.next() { records.append(record(row)) }
     return records
   }
 
-  private func record(_ row: Row) -> Record {
+  private func record(_ row: Row) -> StoreRecord {
     let number = Self.integer(row, 1).flatMap { Int(exactly: $0) } ?? 0
     let own = layout.entity(numbered: number) ?? entity
-    var record = Record(entityName: own.name, primaryKey: Self.integer(row, 0) ?? 0, values: [:], toOne: [:])
+    var record = StoreRecord(entityName: own.name, primaryKey: Self.integer(row, 0) ?? 0, values: [:], toOne: [:])
     for index in targetIndexes[own.number] ?? [] {
       let value = row.whole(index + 2)
       switch targets[index] {
@@ -100,7 +100,7 @@ struct RecordReader {
 }
 
 /// A record of a Core Data store.
-public struct Record: Sendable, Hashable {
+public struct StoreRecord: Sendable, Hashable {
   /// The requested entity or a sub-entity.
   public var entityName: String
 

@@ -235,7 +235,7 @@ extension PersistentStore {
   /// - Throws: `PersistentStoreError` without a model, for an unknown entity, or for SQLite's errors.
   public func records(
     of entityName: String, after key: Int64 = .min, limit: Int = 500
-  ) throws -> [Record] {
+  ) throws -> [StoreRecord] {
     let reader = try recordReader(for: entityName)
     return try read { try reader.records($0, after: key, limit: limit) }
   }
@@ -244,7 +244,7 @@ extension PersistentStore {
   ///
   /// Each batch is a separate read that may or may not see concurrent changes. Reading ends if `body` throws.
   public func forEachRecord(
-    of entityName: String, batchSize: Int = 500, _ body: (Record) throws -> Void
+    of entityName: String, batchSize: Int = 500, _ body: (StoreRecord) throws -> Void
   ) throws {
     let reader = try recordReader(for: entityName)
     let batchSize = max(1, batchSize)

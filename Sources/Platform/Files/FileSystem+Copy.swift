@@ -180,14 +180,14 @@ extension FileSystem {
       try rename(source, to: destination)
     }
     do throws(FileError) {
+      if isLinked { try unlink(source) }
       try synchronizeDirectory(destination.folder)
     } catch {
       // The error that led here is the one to report.
-      if isLinked { try? unlink(destination) } else { try? rename(destination, to: source) }
+      let isThere = (try? status(of: source, followingLinks: false)) != nil
+      if isThere { try? unlink(destination) } else { try? rename(destination, to: source) }
       throw error
     }
-    // The file has its name; a first one that stays is removed by the next run, as after a kill.
-    if isLinked { try? unlink(source) }
   }
 
   private func removeAfterFailure(_ path: FilePath, _ error: FileError) throws(FileError) {

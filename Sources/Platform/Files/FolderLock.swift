@@ -38,6 +38,9 @@ package struct FolderLock: ~Copyable {
     descriptor = opened
   }
 
+  /// Ends the lock.
+  package consuming func release() {}
+
   deinit {
     SystemCalls.unlock(descriptor)
     // No data was written.

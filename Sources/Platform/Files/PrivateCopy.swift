@@ -26,6 +26,9 @@ package struct PrivateCopy: ~Copyable {
     self.folder = folder
     self.files = files
   }
+
+  /// Removes the copy.
+  package consuming func remove() {}
 }
 
 /// The environment of a run: file system, clock and randomness.

@@ -189,7 +189,7 @@ package final class PrivateFolder: Sendable {
     else { return }
     removeNoted(in: folder, fileSystem, finishing: finishing)
     try fileSystem.removeTree(folder)
-    _ = consume lock
+    lock.release()
   }
 
   /// Returns false if it exists or its parent is gone.

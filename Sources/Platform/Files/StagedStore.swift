@@ -58,6 +58,9 @@ package struct StagedStore: ~Copyable {
     }
   }
 
+  /// Removes the staged store.
+  package consuming func discard() {}
+
   deinit {
     // The name is gone after an installation; the next run removes a remainder.
     try? Self.removeLeftover(for: target, in: fileSystem)

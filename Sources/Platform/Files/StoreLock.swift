@@ -38,6 +38,9 @@ package struct StoreLock: ~Copyable {
     descriptors = opened
   }
 
+  /// Ends the lock.
+  package consuming func release() {}
+
   deinit { Self.close(descriptors) }
 
   private static func lock(

@@ -90,6 +90,9 @@ package struct SharedStoreLock: ~Copyable {
     file = opened
   }
 
+  /// Ends the lock.
+  package consuming func release() {}
+
   deinit {
     // A process may still read the file, but without a lock.
     if let file { SystemCalls.unlock(file.descriptor) }

@@ -67,8 +67,8 @@ package struct UploadChecksum: Sendable, Hashable {
 }
 
 /// Canonical base64 with padding (RFC 4648, section 4).
-enum Base64 {
-  static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
+package enum Base64 {
+  package static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 
   /// Accepts only the output of ``encode(_:)``.
   static func decode(_ text: some StringProtocol) -> [UInt8]? {

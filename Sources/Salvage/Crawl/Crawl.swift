@@ -317,7 +317,7 @@ struct InnerPage {
 
   /// The cell count that accounts for every used byte, if any.
   private static func cellCount(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Int? {
-    let free = LeafScan.freeBytes(bytes, start, start + kind.headerLength, reader.geometry)
+    let free = LeafCellScan.freeBytes(bytes, start, start + kind.headerLength, reader.geometry)
     guard free >= 0 else { return nil }
     var used = 0
     var count = 0

@@ -286,7 +286,7 @@ struct FoundTrees {
   }
 
   /// The store's entity numbers; nil where they match the model's.
-  var numbering: EntityNumbering? { definitions.shapes?.numbering }
+  var numbering: EntityNames? { definitions.shapes?.numbering }
 
   /// The store's names for the target layout.
   func names() throws(SalvageError) -> StoreNames {

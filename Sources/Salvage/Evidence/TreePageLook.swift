@@ -43,7 +43,7 @@ enum TreePageLook {
     else { return false }
     let geometry = PayloadGeometry(usableSize: usableSize)
     let pointers = start + kind.headerLength
-    let free = LeafScan.freeBytes(bytes, start, pointers + 2 * count, geometry)
+    let free = LeafCellScan.freeBytes(bytes, start, pointers + 2 * count, geometry)
     guard free >= 0 else { return false }
     var used = free
     for index in 0..<count {

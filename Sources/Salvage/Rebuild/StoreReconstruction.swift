@@ -50,7 +50,7 @@ struct StoreReconstruction {
     do throws(SalvageError) {
       let report = try run(in: folder)
       try? folder.remove()
-      _ = consume lock
+      lock.release()
       return report
     } catch {
       // The earlier error counts; the next run removes the remains.
@@ -66,7 +66,7 @@ struct StoreReconstruction {
     let lock = try folder.take(patience: 0)
     try clear(folder, output)
     try folder.remove()
-    _ = consume lock
+    lock.release()
   }
 
   private static func clear(_ folder: RebuildFolder, _ output: FilePath) throws(FileError) {

@@ -46,7 +46,7 @@ extension LossEstimate {
   func sequenceKey(of table: Tree) throws(SalvageError) -> Int64? {
     guard let tree = crawl.trees.first(where: { isSame($0.name, "sqlite_sequence") && $0.isWalked }) else { return nil }
     var buffer = outcome.reader.makeBuffer()
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for page in tree.leaves where crawl.map.fate(page) == .tree {
       guard try outcome.reader.readPlace(page, into: &buffer) else { continue }
       scan.read(

@@ -38,7 +38,7 @@ struct ChainEndSearch {
       guard try reader.read(row.end.page, into: &buffer) else { continue }
       traits.learn(buffer.span, used: row.end.used)
     }
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for number in Set(rows.map(\.row.tree)).sorted() {
       let tree = context.crawl.trees[number]
       for page in RowContext.sample(of: tree) {
@@ -107,7 +107,7 @@ extension RowContext {
   func learnTexts(waiting: [WaitingRow]) throws(SalvageError) -> TextStatistics {
     var statistics = TextStatistics(encoding: reader.layout.encoding)
     var buffer = reader.makeBuffer()
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for tree in crawl.trees where tree.hasRowids && !tree.isInternal {
       for page in Self.sample(of: tree) {
         guard page > 1, try reader.readPlace(page, into: &buffer) else { continue }

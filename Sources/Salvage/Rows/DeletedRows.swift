@@ -180,7 +180,7 @@ struct DeletedRows {
   }
 
   private func cells(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     scan.read(
       bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
     for cell in scan.cells where !cell.isOutOfOrder && !cell.isOfUnknownEntity {
@@ -211,7 +211,7 @@ struct DeletedRows {
 
   private func superseded(_ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
     guard let overlay = reader.overlay, overlay.source == .log else { return }
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for page in overlay.images.keys.sorted() {
       guard let tree = context.crawl.map.owner(page), tables.live[tree] != nil, tables.trees[tree].hasRowids,
         try reader.readMain(page, into: &buffer), buffer[0] == PageKind.tableLeaf.rawValue

@@ -24,7 +24,7 @@ struct IndexEvidence: Equatable {
 /// Infers the order of an index's entries.
 ///
 /// Sort directions and case sensitivity remain those that all entries allow.
-struct EntryOrder {
+struct InferredIndexOrder {
   private struct Directions: OptionSet {
     let rawValue: Int
     static let ascending = Directions(rawValue: 1)
@@ -152,7 +152,7 @@ extension IndexComparison {
 
   private struct Walk {
     var pages = PageSet()
-    var order: EntryOrder
+    var order: InferredIndexOrder
     var missing: [Int64] = []
     var compared = 0
     var differing = 0
@@ -173,7 +173,7 @@ extension IndexComparison {
         count += 1
       }
     }
-    var walk = Walk(order: EntryOrder(columns: index.fields.count))
+    var walk = Walk(order: InferredIndexOrder(columns: index.fields.count))
     guard try follow(tree.root, of: index, depth: 0, rows, live, &walk) else { return .broken }
     walk.missing.sort()
     let isTwice = zip(walk.missing, walk.missing.dropFirst()).contains { $0 == $1 }

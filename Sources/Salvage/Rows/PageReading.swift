@@ -30,7 +30,7 @@ struct PageReading {
   private mutating func read(tree index: Int, progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
     var buffer = reader.makeBuffer()
     var payload: [UInt8] = []
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     var done = 0
     for page in pages(of: index) {
       if try reader.readPlace(page, into: &buffer) {
@@ -89,7 +89,7 @@ struct PageReading {
     }
   }
 
-  private mutating func read(_ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ scan: inout LeafScan) {
+  private mutating func read(_ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ scan: inout LeafCellScan) {
     isLikeAnother = false
     let tree = context.crawl.trees[index]
     let fate = context.crawl.map.fate(page)
@@ -99,7 +99,7 @@ struct PageReading {
     if fate == .damaged, let gap = tree.gaps.first(where: { $0.page == page }), gap.above < gap.upTo {
       keys = gap.above.addingClamped(1)...gap.upTo
     }
-    func read(_ admission: LeafScan.Admission) {
+    func read(_ admission: LeafCellScan.Admission) {
       scan.read(
         bytes, start: start, kind: context.kind(of: page, hasRowids: tree.hasRowids), shape: tree.shape,
         geometry: reader.geometry, keys: keys, admission: admission, encoding: reader.layout.encoding,
@@ -117,7 +117,7 @@ struct PageReading {
   ///
   /// A tree's own page belongs to the table. Misfits on a page attributed by likeness are not the table's; on one found
   /// by content they are not believed.
-  private func admission(ofPage page: UInt32, _ tree: Tree) -> LeafScan.Admission {
+  private func admission(ofPage page: UInt32, _ tree: Tree) -> LeafCellScan.Admission {
     switch context.crawl.map.fate(page) {
     case .tree: context.isSound || tree.hasRowids && tree.isComplete ? .all : tree.hasRowids ? .mostlyUsual : .misfits
     case .placed: .misfits
@@ -137,7 +137,7 @@ struct PageReading {
   }
 
   private mutating func write(
-    _ scan: LeafScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
+    _ scan: LeafCellScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
   ) throws(SalvageError) {
     let pageDoubt = context.crawl.doubtReason(ofPage: page, tree: index) ?? (isLikeAnother ? .unusualValue : nil)
     // In an entirely doubtful page, other reasons do not matter.

@@ -39,7 +39,7 @@ final class RowContext {
   }
 
   /// Returns the number kept.
-  func keep(_ found: [LeafScan.Misfit], of page: UInt32) -> Int {
+  func keep(_ found: [LeafCellScan.Misfit], of page: UInt32) -> Int {
     let kept = found.prefix(Self.misfitLimit - misfits.count)
     misfits += kept.map { Misfit(page: page, cell: $0.cell, fields: $0.fields) }
     return kept.count

@@ -19,7 +19,7 @@ struct RowRecovery {
     if findsDeleted { context.tables.deletedDigests = try deleted.digests() }
     let (wounds, goBehindEnd) = try live(progress: progress)
     try progress(0)
-    try IndexedRows(context: context).run()
+    try IndexRowRecovery(context: context).run()
     try progress(0)
     let remarks = try uncommitted.settleBehindEnd(goBehindEnd: goBehindEnd)
     let unplaced = try UnplacedRows(context: context).write()
@@ -105,17 +105,17 @@ struct PageWounds {
   /// Unusable pages without further rows.
   private(set) var accountedFor: Set<UInt32> = []
 
-  mutating func noteUnusable(_ page: UInt32, _ scan: LeafScan) {
+  mutating func noteUnusable(_ page: UInt32, _ scan: LeafCellScan) {
     if scan.isMended, scan.torn.isEmpty, accountedFor.count < Self.limit { accountedFor.insert(page) }
   }
 
   @inline(__always)
-  mutating func note(_ page: UInt32, _ scan: LeafScan) {
+  mutating func note(_ page: UInt32, _ scan: LeafCellScan) {
     guard scan.isDamaged || scan.isOutOfOrder else { return }
     add(page, scan)
   }
 
-  private mutating func add(_ page: UInt32, _ scan: LeafScan) {
+  private mutating func add(_ page: UInt32, _ scan: LeafCellScan) {
     guard pages.count < Self.limit else { return }
     pages[page] = Wound(
       badPointers: scan.badPointers, unfitting: scan.unfitting,
@@ -197,7 +197,7 @@ struct UncommittedRows {
     in pages: [UInt32], of reader: PageReader, _ body: (FoundRow, Span<UInt8>) throws(SalvageError) -> Void
   ) throws(SalvageError) {
     var buffer = reader.makeBuffer()
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for page in pages where page > 1 && page <= context.crawl.map.pageCount {
       guard try reader.readPlace(page, into: &buffer), buffer[0] == PageKind.tableLeaf.rawValue,
         let tree = try tree(of: page, buffer.span)
@@ -274,7 +274,7 @@ struct UnplacedRows {
     let any = RecordShape(
       fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: width), minimumFields: 1)
     var buffer = context.reader.makeBuffer()
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for page in pages {
       let candidates = try context.crawl.ties(for: page, &buffer) { index in
         !context.crawl.trees[index].isInternal && context.crawl.trees[index].kind != .index
@@ -313,7 +313,7 @@ struct UnplacedRows {
 
   /// - Parameter candidates: indexes in the list of trees.
   private func note(
-    _ page: UInt32, _ scan: LeafScan, _ candidates: [Int], isIndex: Bool
+    _ page: UInt32, _ scan: LeafCellScan, _ candidates: [Int], isIndex: Bool
   ) throws(SalvageError) {
     guard let first = scan.cells.map(\.rowid).min(), let last = scan.cells.map(\.rowid).max() else { return }
     let names = candidates.map { context.crawl.trees[$0].name }

@@ -35,7 +35,7 @@ struct DefinitionSearch {
     var isListRefuted = false
     let rows = try TableRows.gather(entries, reader, map)
     if let layout = shapes?.layout {
-      let finding = try EntityNumbering.find(reader, map, schema.entries, layout)
+      let finding = try EntityNames.find(reader, map, schema.entries, layout)
       if let numbering = finding.numbering { shapes?.renumber(numbering) }
       isListRefuted = finding.isListRefuted
     }

@@ -14,7 +14,7 @@ struct ExpectedSchema {
   var isOfDonor = false
 
   /// The store's numbering of entities; nil if it is the layout's.
-  private(set) var numbering: EntityNumbering?
+  private(set) var numbering: EntityNames?
 
   /// The store's names for the layout's tables and columns.
   private(set) var names = StoreNames()
@@ -123,7 +123,7 @@ struct ExpectedSchema {
   }
 
   /// Renames tables and columns for a store with other entity numbers.
-  mutating func renumber(_ numbering: EntityNumbering) {
+  mutating func renumber(_ numbering: EntityNames) {
     guard let layout else { return }
     self.numbering = numbering
     let names = StoreNames(layout, numbering)

@@ -59,7 +59,7 @@ struct SchemaSearch {
     guard try reader.readPlace(page, into: &buffer) else { return false }
     let isCopy = page == 1 && map.look(1) == .tableLeaf && buffer[0] == 13 && buffer[100] != 13
     let start = page == 1 && !isCopy ? DatabaseHeader.length : 0
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     scan.read(
       buffer.span, start: start, kind: .tableLeaf, shape: .schema, geometry: reader.geometry,
       encoding: reader.layout.encoding)

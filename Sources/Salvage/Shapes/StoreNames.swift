@@ -37,7 +37,7 @@ package struct StoreNames {
 
 extension StoreNames {
   /// Creates the names for the same model in another numbering.
-  package init(_ layout: StoreLayout, _ numbering: EntityNumbering) {
+  package init(_ layout: StoreLayout, _ numbering: EntityNames) {
     func renumbered(_ name: String, after prefix: String) -> String {
       let digits = name.dropFirst(prefix.count).prefix { $0.isASCII && $0.isNumber }
       guard name.hasPrefix(prefix), let number = Int(digits), let entity = layout.entity(numbered: number),

@@ -172,7 +172,7 @@ struct ExportWork: Sendable {
     }
     let copy = try PrivateCopy(of: evidence.files, in: folder.path, surroundings: surroundings)
     log.open(copy.files)
-    _ = consume copy
+    copy.remove()
   }
 
   // MARK: The check

@@ -102,7 +102,7 @@ package struct SupportExports: Sendable {
           at: date, level: bundle.level.rawValue, path: place, bytes: bundle.bytes, sha256: bundle.sha256,
           isEncrypted: !bundle.recipients.isEmpty), at: date)
     }
-    _ = consume lock
+    lock.release()
   }
 }
 

@@ -48,7 +48,7 @@ final class ScrubRun {
 
   // Reusable buffers.
   var mask: PageMask
-  var fields = RecordFields()
+  var fields = ScrubbedRecordFields()
   var payload: [UInt8] = []
   var payloadMask = PageMask(count: 0)
   var overflowMask = PageMask(count: 0)

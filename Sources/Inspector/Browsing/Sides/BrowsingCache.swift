@@ -58,7 +58,7 @@ package final class BrowsingCache: Sendable {
         try? fileSystem.removeTree(making)
         throw error
       }
-      _ = consume lock
+      lock.release()
     }
     _ = inUse.withLock { $0.insert(name) }
     try fileSystem.writeAtomically([], to: folder.appending(Self.mark), replacing: true)
@@ -87,7 +87,7 @@ package final class BrowsingCache: Sendable {
       do throws(FileError) {
         let lock = try FolderLock(folder, patience: 0, in: fileSystem)
         try fileSystem.removeTree(folder)
-        _ = consume lock
+        lock.release()
       } catch {
         // Another process is making it or has just finished.
         guard error.kind == .locked || error.kind == .notFound else { throw error }

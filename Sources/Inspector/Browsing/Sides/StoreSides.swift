@@ -306,7 +306,7 @@ package final class StoreSides: Sendable {
     } else {
       let evidence = try PrivateCopy(of: files, in: folder, surroundings: surroundings)
       try salvage(evidence.files, into: folder, preparation)
-      _ = consume evidence
+      evidence.remove()
     }
   }
 

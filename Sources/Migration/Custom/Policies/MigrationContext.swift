@@ -229,7 +229,7 @@ public final class MigrationContext {
     return try rows.next().map { shape.values($0, from: 0) } ?? [:]
   }
 
-  func mappedShape(_ route: CustomRoute) throws -> RecordShape? {
+  func mappedShape(_ route: CustomRoute) throws -> EntityShape? {
     try route.destination.map { try destination.shape(of: $0.name) }
   }
 }

@@ -151,7 +151,7 @@ final class PolicyRun {
   // MARK: Batches
 
   /// The attribute expressions of a route's records, in the order of their shape.
-  static func expressions(_ route: CustomRoute, _ shape: RecordShape) -> [String] {
+  static func expressions(_ route: CustomRoute, _ shape: EntityShape) -> [String] {
     let byName = Dictionary(route.columns.map { ($0.column.name, $0.sql) }, uniquingKeysWith: { first, _ in first })
     return shape.attributes.map { byName[$0.column.name] ?? "NULL" }
   }

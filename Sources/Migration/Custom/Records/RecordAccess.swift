@@ -21,7 +21,7 @@ final class RecordAccess {
 
   private let database: Database
   private var isOpen = true
-  private var shapes: [String: RecordShape] = [:]
+  private var shapes: [String: EntityShape] = [:]
   private var statements: [String: RecordStatements] = [:]
 
   var relationships: [[String]: FoundRelationship] = [:]
@@ -52,12 +52,12 @@ final class RecordAccess {
       .policyFailed, operation: "carry out a custom step", detail: detail, entityName: entity, propertyName: property)
   }
 
-  func shape(of entityName: String) throws -> RecordShape {
+  func shape(of entityName: String) throws -> EntityShape {
     if let known = shapes[entityName] { return known }
     guard let entity = layout.entity(named: entityName) else {
       throw Self.failure("there is no entity \"\(printable(entityName))\"", entity: entityName)
     }
-    let shape = RecordShape(entity, layout, side)
+    let shape = EntityShape(entity, layout, side)
     shapes[entityName] = shape
     return shape
   }
@@ -232,7 +232,7 @@ struct RecordStatements {
 
   let entityNumber: String
 
-  init(_ shape: RecordShape, schema: String) {
+  init(_ shape: EntityShape, schema: String) {
     let table = schema + SQLText.identifier(shape.entity.tableName)
     let columns = shape.attributes.map(\.column.sqlName)
     insertion =

@@ -125,7 +125,7 @@ public struct Outbox: Sendable {
   private func isHeld(_ id: String) throws -> Bool {
     do {
       let lock = try FolderLock(folder(of: id), patience: 0, in: fileSystem)
-      _ = consume lock
+      lock.release()
       return false
     } catch {
       guard error.kind == .locked else { throw error }
@@ -168,7 +168,7 @@ extension Outbox {
         }
       }
       let removed = try removeOld()
-      _ = consume lock
+      lock.release()
       return removed
     } catch {
       throw SendingError.told(error, operation: "settle the outbox", path: path)
@@ -210,7 +210,7 @@ extension Outbox {
         try folder.update(stored.id) { $0.add(receipt.delivery, at: surroundings.now()) }
         noted.append(stored.id)
       }
-      _ = consume lock
+      lock.release()
     }
     return noted
   }
@@ -253,7 +253,7 @@ extension Outbox {
       let lock = try FolderLock(path, in: fileSystem)
       try removeLeftovers()
       let entry = try known(preview, receiver, method, tokenFile) ?? stage(preview, receiver, method, tokenFile)
-      _ = consume lock
+      lock.release()
       return entry
     } catch {
       throw SendingError.told(error, operation: "put the bundle into the outbox", path: preview.path)

@@ -6,7 +6,7 @@ import SQLiteFormat
 import Salvage
 
 /// A record's bytes in a page, value by value.
-struct RecordBytes: Sendable {
+struct RecordByteMap: Sendable {
   let page: UInt32
 
   /// The page image, if not the current one.

@@ -2,7 +2,7 @@ import Platform
 internal import SQLiteFormat
 
 /// Reads the cells of a known tree's page; reuses its storage.
-struct LeafScan {
+struct LeafCellScan {
   /// The credible cells in pointer order, then carved ones.
   private(set) var cells: [LeafCell] = []
 
@@ -400,7 +400,7 @@ struct LeafScan {
   }
 }
 
-extension LeafScan {
+extension LeafCellScan {
   /// Searches for cells in the content area outside known cells and free blocks.
   private mutating func carve(
     _ bytes: Span<UInt8>, from lowest: Int, besides blocks: [Range<Int>], _ kind: PageKind, _ shape: RecordShape,

@@ -3,7 +3,7 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 
-struct RecordShape {
+struct EntityShape {
   /// An attribute or a leaf of a composite.
   struct Attribute {
     let name: String
@@ -53,7 +53,7 @@ struct RecordShape {
   }
 }
 
-extension RecordShape.Attribute {
+extension EntityShape.Attribute {
   func value(_ value: DatabaseValue) -> RecordValue {
     let stored: StoredValue =
       switch value.storage {

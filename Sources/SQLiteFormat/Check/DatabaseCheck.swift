@@ -1,5 +1,5 @@
 /// A full database check: every page has one use, and every cell fits.
-struct IntegrityCheck {
+struct DatabaseCheck {
   let database: Database
   let progress: (_ done: Int, _ total: Int) -> Bool
 
@@ -199,13 +199,13 @@ extension Database {
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int], visitor: (any PageVisitor)?,
     progress: @escaping (_ done: Int, _ total: Int) -> Bool
   ) throws(FormatError) -> IntegrityReport {
-    var check = IntegrityCheck(
+    var check = DatabaseCheck(
       self, findingLimit: findingLimit, columns: columns, visitor: visitor, progress: progress)
     return try check.run()
   }
 }
 
-extension IntegrityCheck {
+extension DatabaseCheck {
   private struct Level {
     let page: BTreePage
     var next = 0

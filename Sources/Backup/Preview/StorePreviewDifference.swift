@@ -4,7 +4,7 @@ import PersistentStore
 import Platform
 
 /// Compares two attached stores by statements on whole tables.
-struct StoreDifference {
+struct StorePreviewDifference {
   private let database: Database
   let backup: ComparedStore
   let present: ComparedStore
@@ -165,7 +165,7 @@ struct StoreDifference {
     static func all(_ new: ComparedStore.Table, _ old: ComparedStore.Table) -> [Column] {
       let others = Dictionary(
         old.columns.map { ($0.name.lowercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
-      let known = StoreDifference.names(new)
+      let known = StorePreviewDifference.names(new)
       let own = new.columns.map { column in
         Column(key: column.name.lowercased(), new: column.name, old: others[column.name.lowercased()])
       }

@@ -3,7 +3,7 @@ import Platform
 /// A read-ahead buffer for sequential reads of one object.
 ///
 /// Blocks of a backup have 512 KiB, and each request costs a round trip. Random access fetches only its range.
-package final class ReadAhead: Sendable {
+package final class ObjectReadAhead: Sendable {
   static let most = 8 << 20
 
   /// The gap that still counts as sequential, since several threads read an object in turns of some blocks.

@@ -8,7 +8,7 @@ internal import SQLiteFormat
 /// itself subject to damage, the rows, numbers in table and column names, and the order of the model; the majority
 /// counts. If the list is lost, the tables of the rows identify entities, and within a hierarchy the columns with
 /// values.
-package struct EntityNumbering {
+package struct EntityNames {
   /// The known entity names by number, including names outside the model.
   package private(set) var names: [Int64: String] = [:]
 
@@ -31,7 +31,7 @@ package struct EntityNumbering {
 
   struct Finding {
     /// The store's numbering; nil if it is the layout's, or unknown.
-    var numbering: EntityNumbering?
+    var numbering: EntityNames?
 
     /// Whether the store's own list is wrong.
     var isListRefuted = false
@@ -65,7 +65,7 @@ package struct EntityNumbering {
       }
       let all = Set(known.values)
       if againstList == 0, layout.entities.allSatisfy({ all.contains($0.name) }) {
-        var numbering = EntityNumbering(listed, isListed: true)
+        var numbering = EntityNames(listed, isListed: true)
         if againstModel == 0 { numbering.disputed = disputed }
         return Finding(numbering: numbering)
       }
@@ -75,7 +75,7 @@ package struct EntityNumbering {
       names.merge(HierarchyNumbers(use, table, listed: names).find()) { listed, _ in listed }
     }
     guard !isAsLaidOut(names) else { return Finding(isListRefuted: !known.isEmpty) }
-    return Finding(numbering: EntityNumbering(names, isListed: false))
+    return Finding(numbering: EntityNames(names, isListed: false))
   }
 
   // MARK: The store's list
@@ -289,7 +289,7 @@ struct NumbersInUse {
   /// Counts the contradictions to a numbering: unexplained rows, other numbers in table and column names, and other
   /// superentities in the store's list.
   func contradictions(to names: [Int64: String], superentities: [String: Int64]) -> Int {
-    let numbering = EntityNumbering(names, isListed: true)
+    let numbering = EntityNames(names, isListed: true)
     var count = 0
     for table in layout.tables {
       for (number, rows) in numbers[table.name] ?? [:] where !explains(number, rows, of: table, names) {

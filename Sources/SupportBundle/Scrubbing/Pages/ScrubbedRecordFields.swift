@@ -1,7 +1,7 @@
 internal import SQLiteFormat
 
 /// The serial types and ranges of a record's fields.
-struct RecordFields {
+struct ScrubbedRecordFields {
   private(set) var codes: [Int64] = []
 
   private(set) var starts: [Int] = []

@@ -3,7 +3,7 @@ internal import SQLiteFormat
 /// Phase 3: restores lost rows from indexes, or from free space if an index lists them, and counts the rest exactly.
 ///
 /// Only an index's own tree counts, since unclaimed pages may be obsolete.
-struct IndexedRows {
+struct IndexRowRecovery {
   let context: RowContext
 
   private var tables: RowTables { context.tables }
@@ -39,6 +39,20 @@ struct IndexedRows {
       }
       try count(table, judgements)
     }
+    for table in trees.indices where trees[table].kind == .withoutRowid { try countKeyed(table) }
+  }
+
+  /// Counts the lost rows of a table WITHOUT ROWID by the entries of its intact indexes, if these agree.
+  private func countKeyed(_ table: Int) throws(SalvageError) {
+    let tally = tables.tallies[table]
+    guard !trees[table].isComplete || tally.destroyed > 0, !context.reader.isOfTwoTimes else { return }
+    let counts = Set(try wholeIndexes(of: table).map(\.count))
+    guard counts.count == 1, let entries = counts.first else { return }
+    let certain = tally.recovered - tally.doubts.values.reduce(0, +)
+    let lost = max(0, entries - certain)
+    tables.tallies[table].isCounted = true
+    tables.tallies[table].destroyed = min(tally.destroyed, lost)
+    tables.tallies[table].onLostPages = lost - tables.tallies[table].destroyed
   }
 
   /// Returns the intact full indexes with their entry counts.
@@ -173,7 +187,7 @@ extension Crawl {
   ) throws(SalvageError) {
     let tree = trees[index]
     var buffer = reader.makeBuffer()
-    var scan = LeafScan()
+    var scan = LeafCellScan()
     for page in tree.leaves + tree.innerPages where map.fate(page) == .tree {
       guard try reader.readPlace(page, into: &buffer) else { continue }
       let kind: PageKind = map.look(page) == .indexInterior ? .indexInterior : .indexLeaf

@@ -3,7 +3,7 @@ import SQLiteFormat
 import Salvage
 
 /// Gathers the recovery kit and index sums during the page check, so that no page is read twice.
-final class StoreSurvey: PageVisitor {
+final class BackupSurvey: PageVisitor {
   private let state: Mutex<State>
 
   private struct State {

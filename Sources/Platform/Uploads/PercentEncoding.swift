@@ -1,9 +1,7 @@
-import Platform
-
 /// Percent-encoding of paths and queries (RFC 3986, section 2.1).
 package enum PercentEncoding {
   /// Decodes to bytes; nil if a percent sign lacks two hexadecimal digits.
-  static func bytes(of text: Substring.UTF8View, plusIsSpace: Bool = false) -> [UInt8]? {
+  package static func bytes(of text: Substring.UTF8View, plusIsSpace: Bool = false) -> [UInt8]? {
     var result: [UInt8] = []
     var rest = text[...]
     while let byte = rest.popFirst() {
@@ -19,18 +17,18 @@ package enum PercentEncoding {
   }
 
   /// Decodes to text; nil if malformed or not UTF-8.
-  static func decode(_ text: Substring, plusIsSpace: Bool = false) -> String? {
+  package static func decode(_ text: Substring, plusIsSpace: Bool = false) -> String? {
     bytes(of: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(utf8: $0) }
   }
 
-  /// Encodes a path segment, or a query name or value.
-  package static func encode(_ text: String) -> String {
+  /// Encodes all but unreserved bytes, with upper-case digits, as S3 signatures need.
+  package static func encode(_ text: String, keepsSlashes: Bool = false) -> String {
     // Fast path for most texts.
     if text.utf8.allSatisfy(isUnreserved) { return text }
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
     for byte in text.utf8 {
-      if isUnreserved(byte) {
+      if isUnreserved(byte) || keepsSlashes && byte == UInt8(ascii: "/") {
         result.append(byte)
       } else {
         result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
