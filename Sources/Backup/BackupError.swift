@@ -70,11 +70,16 @@ package enum BackupErrorKind: String, FailureKind {
 
   package static let usualOperation = "back up the store"
 
+  package static let orWhatIsLeft = "or what is left of this one."
+  package static let giveModel = "Give the model that it was written with."
+  package static let otherPath = "Move what is there away, or give another path."
+  package static let otherHome = "Choose another home."
+
   /// The next step where a failure suggests none.
   package var usualHint: String {
     switch self {
-    case .notFound: "List what there is with: lazaret backup list"
-    case .ambiguous: "Name the store with --of."
+    case .notFound: "List what there is with: lazaret backup list. It may be in another home."
+    case .ambiguous: "Say of which store it is."
     case .nothingToBackUp: "Check the path."
     case .manifestUnreadable: "The files beside it are not affected: gunzip opens those that end in .gz."
     case .manifestChanged: "Use another backup, or unpack its files with gunzip."
@@ -86,13 +91,14 @@ package enum BackupErrorKind: String, FailureKind {
     case .packing: "Please report this, with what you did."
     case .compressionUnavailable:
       "Use the command lazaret, which has it, or a build with libzstd; any zstd -d opens the files that end in .zst."
-    case .locked: "Name the file with the secret key: --identity FILE"
-    case .encryptionMissing: "Say to whom: --encrypt-to age1…, or that it is not to be encrypted: --no-encryption"
+    case .locked: "Name the file with the secret key."
+    case .encryptionMissing: "Say to whom it is encrypted, or that it is not to be."
     case .request: "See: lazaret backup list"
     case .unknownEntity: "Name an entity of the model that the store was written with."
     case .store: "Look at the store with: lazaret inspect"
-    case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
-    case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."
+    case .otherGeneration:
+      "Use a backup from before; if the records in this one are the right ones, name it and say so."
+    case .otherStore: "Name the store that it is of, or allow that it is restored over this one."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run the same command again at any time."
     case .place: "Check the address of the place, and run it again."

@@ -34,10 +34,10 @@ extension ParsableCommand {
       throw code
     } catch let slip as CommandLineSlip {
       Terminal.standardError.write(
-        json ? slip.error.jsonLine : "\(Self.toldBy) \(slip.error.description)\n")
+        json ? slip.error.jsonLine : "\(Self.toldBy) \(slip.error.told)\n")
       throw ExitStatus.usage
     } catch let error as any ReportableError {
-      Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.description)\n")
+      Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.told)\n")
       if !json, let report = (error as? MigrationError)?.reportPath {
         Terminal.standardError.write("  The report is \(quoted(report)).\n")
       }
@@ -69,7 +69,8 @@ extension ReportableError {
     let report = (self as? MigrationError)?.reportPath
     return .members(
       ("code", .string(code)), ("operation", .string(operation)), ("path", path.map { JSON.Value($0) }),
-      ("detail", .string(detail)), ("hint", .string(hint)), ("report", report.map { JSON.Value($0) }))
+      ("detail", .string(detail)), ("hint", .string(OptionHints.worded(hint))),
+      ("report", report.map { JSON.Value($0) }))
   }
 
   var jsonLine: String { JSON.Value.members(("error", json)).text + "\n" }

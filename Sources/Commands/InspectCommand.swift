@@ -60,6 +60,7 @@ struct InspectCommand: ParsableCommand {
       if data?.lacksFiles == true { examination.tellMissingFiles() }
       if data?.hasContradictions == true { examination.tellContradictions() }
       if data?.isClean == true { examination.tellCleanRecords() }
+      examination.reason.hint = OptionHints.worded(examination.reason.hint)
       let nearest = NearestVersion(to: examination, in: model)
       line.clear()
       try output.print(

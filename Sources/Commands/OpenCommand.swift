@@ -114,7 +114,7 @@ struct OpenCommand: ParsableCommand {
       do {
         opening = try coordinator.open(store.path, observer: observer)
       } catch var error as LazaretError {
-        error.hint += NextStep(for: store.path, model: try self.model.path).advice(after: error.kind)
+        error.hint += NextStep(for: store.path, model: try self.model.path).advice(after: error.kind, in: home)
         throw error
       }
       line.clear()
@@ -122,7 +122,7 @@ struct OpenCommand: ParsableCommand {
       try opening.store.close()
       let advice = output.json ? nil : try backupAdvice(opening, home)
       try output.print(
-        home.told(opening.payload(kit)),
+        home.told(opening.payload(kit, in: home)),
         OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
       var bundle: ModelBundle?
       if case .coreData(let versions) = model { bundle = versions }
@@ -173,12 +173,14 @@ struct OpenCommand: ParsableCommand {
 }
 
 extension Opening {
-  func payload(_ kit: RecoveryKitNote.Outcome?) -> JSON.Object {
+  func payload(_ kit: RecoveryKitNote.Outcome?, in home: ChosenHome) -> JSON.Object {
     var kitPath: PathText?
     if case .noted(let event) = kit { kitPath = event.path }
+    let undo = events.compactMap { $0.undo(in: home) }.last
     return [
       "verdict": examination.verdict, "reason": examination.reason, "modelVersion": examination.modelVersion,
-      "store": PathText(store.path), "events": events, "notice": notice, "recoveryKit": kitPath,
+      "store": PathText(store.path), "events": events.map { JSON.Object($0, ["undo": $0.undo(in: home)]) },
+      "notice": notice.map { JSON.Object($0, ["undo": undo]) }, "recoveryKit": kitPath,
     ]
   }
 }
@@ -198,7 +200,7 @@ struct OpeningText {
       if !isInAccount { lines += "    \(printable(event.path.text))\n" }
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
-      if let undo = event.undo { lines += "    undo it with: \(undo)\n" }
+      if let undo = event.undo(in: home) { lines += "    undo it with: \(undo)\n" }
       if let repair = event.repair { lines += Self.text(repair) }
       if let migration = event.migration { lines += Self.text(migration) }
       if index == last, let salvage = event.salvage {

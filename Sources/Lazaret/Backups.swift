@@ -168,8 +168,7 @@ package struct Backups: Sendable {
     }
     guard let first = found.first else {
       throw BackupError(
-        .notFound, operation: "find the backup", path: home.appending("Backups"), detail: "there is no backup \(id)",
-        hint: "List what there is with: lazaret backup list. Another home is given with --home.")
+        .notFound, operation: "find the backup", path: home.appending("Backups"), detail: "there is no backup \(id)")
     }
     guard found.count == 1 else {
       throw BackupError(

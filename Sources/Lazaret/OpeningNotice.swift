@@ -37,9 +37,6 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
   /// The support report of a failed migration.
   package var report: PathText?
 
-  /// The support command that puts the quarantined store back.
-  package var undo: String?
-
   /// Offered for a quarantined store.
   package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
 
@@ -67,9 +64,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
       return leftOut(by: events) ?? repaired(by: events)
     }
     let salvage = events.last { $0.salvage != nil }?.salvage
-    var notice = setAside(reason, salvage, report: report.map { PathText($0) })
-    notice.undo = events.last { $0.undo != nil }?.undo
-    return notice
+    return setAside(reason, salvage, report: report.map { PathText($0) })
   }
 
   /// Returns the notice for a quarantine and the store installed instead.

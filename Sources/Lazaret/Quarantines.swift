@@ -125,8 +125,7 @@ package struct Quarantines: Sendable {
 
   private static func notFound(_ name: FilePath) -> QuarantineError {
     QuarantineError(
-      .notFound, operation: "find the quarantined store", path: name, detail: "no store of that name is known here",
-      hint: "List what there is with: lazaret quarantine list. Another home is given with --home.")
+      .notFound, operation: "find the quarantined store", path: name, detail: "no store of that name is known here")
   }
 
   private func folder(at path: FilePath) throws -> QuarantineFolder {
@@ -379,10 +378,10 @@ extension Quarantines {
 
   private static func whatFits(_ code: String?) -> String {
     switch code {
-    case Receipt.Salvage.newerAppCode: "Update the app, and salvage it with the newer model"
-    case Receipt.Salvage.unlistedVersionCode: "Salvage it again with its version in the order (--versions, a lock file)"
-    case Receipt.Salvage.notMigratedCode: "Salvage it again with a model to whose current version a migration leads"
-    default: "Salvage it again with the app's current model"
+    case Receipt.Salvage.newerAppCode: "Update the app, and salvage it with the newer model."
+    case Receipt.Salvage.unlistedVersionCode: QuarantineErrorKind.listVersion
+    case Receipt.Salvage.notMigratedCode: "Salvage it again with a model to whose current version a migration leads."
+    default: QuarantineErrorKind.salvageUnusable.usualHint
     }
   }
 
@@ -393,11 +392,10 @@ extension Quarantines {
   private func checked(
     _ installation: SalvageInstallation, _ model: AppModel?
   ) throws -> (files: SalvageFiles, result: Receipt.Salvage.Result) {
-    let again = installation.stored.command("salvage", home: try Self.absolute(home, in: fileSystem))
     guard let result = installation.stored.receipt?.salvage?.result else {
       throw QuarantineError(
         .notSalvaged, operation: "install the salvaged store", path: installation.stored.files.main,
-        detail: "nothing was salvaged of it yet", hint: "Salvage it first: \(again)")
+        detail: "nothing was salvaged of it yet")
     }
     guard let (files, _) = try installation.source() else {
       let failure = installation.stored.receipt?.salvage?.failure
@@ -406,13 +404,13 @@ extension Quarantines {
       throw QuarantineError(
         .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
         detail: words.prefix(1).lowercased() + words.dropFirst(),
-        hint: Self.whatFits(failure?.code) + ": \(again) --model MODEL")
+        hint: Self.whatFits(failure?.code))
     }
     if try installation.isChanged(files, result) {
       throw QuarantineError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
         detail: "it has changed since it was made",
-        hint: "Another program has written to it. Salvage it again: \(again)")
+        hint: "Another program has written to it. Salvage it again.")
     }
     if let model {
       let examination = try Examiner(fileSystem: fileSystem).examine(

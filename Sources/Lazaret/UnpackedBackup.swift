@@ -75,6 +75,8 @@ package final class UnpackedBackup: Sendable {
     return try backups.places().filter { $0.owner?.uuid == uuid }
   }
 
+  package static let otherSource = "Name a file instead, or another home."
+
   private struct Unpacking {
     struct Store {
       var path: FilePath
@@ -130,15 +132,14 @@ package final class UnpackedBackup: Sendable {
     /// Suggests other stores' backups.
     private static func hint(_ backups: Backups) throws(BackupError) -> String {
       let others = try backups.places().compactMap { $0.owner?.path?.text }.map { printable($0) }
-      guard !others.isEmpty else { return "Name a file instead, or another home with --home." }
+      guard !others.isEmpty else { return UnpackedBackup.otherSource }
       return
         "The home has backups of \(others.prefix(5).joined(separator: ", ")). Name one of them by its id or its file."
     }
 
     private static func refusal(_ id: BackupIdentifier, _ exclusion: EvidenceScope.Exclusion) -> BackupError {
       BackupError(
-        .otherGeneration, operation: "take rows from backup \(id)", detail: "it \(exclusion.words)",
-        hint: "Use a backup from before; if the records in this one are the right ones, name it with --trust-backup.")
+        .otherGeneration, operation: "take rows from backup \(id)", detail: "it \(exclusion.words)")
     }
 
     /// Rejects a salvaged or later store: its records postdate the damage.
@@ -158,8 +159,7 @@ package final class UnpackedBackup: Sendable {
       guard isOther else { return }
       throw BackupError(
         .otherGeneration, operation: "take rows from the backup", path: path,
-        detail: "it \(EvidenceScope.Exclusion.otherGeneration.words)",
-        hint: "Use a backup from before; if the records in this one are the right ones, say so with --trust-backup.")
+        detail: "it \(EvidenceScope.Exclusion.otherGeneration.words)")
     }
 
     func file(_ path: FilePath) throws(BackupError) -> Store {

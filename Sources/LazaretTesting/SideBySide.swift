@@ -184,7 +184,7 @@ public enum StoreTestingErrorKind: String, FailureKind {
   public var usualHint: String {
     switch self {
     case .noModel: "Open both with their models."
-    case .newerVersion: "Name an earlier version, or say which one came first with --versions or a lock file."
+    case .newerVersion: "Name an earlier version, or say which one came first."
     case .lowerModule: "See the cause."
     }
   }

@@ -72,8 +72,8 @@ public enum ModelErrorKind: String, FailureKind {
       "Choose the current version again in Xcode, or copy the missing version into the bundle."
     case .unwritable: "Leave the model cache out."
     case .unresolvedSource: "Write out what the sources leave to the compiler."
-    case .sourcesNotBuiltIn: "Build it with: swift build --traits SwiftSources"
-    case .unknownType: "Name classes with @Model, or one VersionedSchema, with --types A,B."
+    case .sourcesNotBuiltIn: "Build it with the trait SwiftSources."
+    case .unknownType: "Name classes with @Model, or one VersionedSchema."
     }
   }
 

@@ -40,6 +40,8 @@ public enum SalvageErrorKind: String, FailureKind {
   /// The default operation.
   public static let usualOperation = "salvage the store"
 
+  package static let knownDonor = "Use a backup of this very store; if you know that it is one, say so."
+
   /// The default hint for the user.
   public var usualHint: String {
     switch self {

@@ -51,7 +51,7 @@ public enum SupportBundleErrorKind: String, FailureKind {
     case .keyNeeded: "Give the file with the secret key of one of its recipients."
     case .request: "Correct that, then try again."
     case .notScrubbed: "Nothing was written. Please report this with the store's schema, or export another level."
-    case .store: "Export it with --level facts or --level full."
+    case .store: "Export it at another level: facts or full."
     case .refused: "Ask the receiver."
     case .unreachable: "Try again later."
     case .cancelled: "Run the same command again at any time."

@@ -90,7 +90,7 @@ struct EncryptionTests {
         _ = try BackupExtraction(
           backup.id, in: try BackupCatalog(of: place(scene, identity)), fileSystem: FileSystem())
       }
-      #expect(error?.kind == .locked && error?.hint.contains("--identity") == true)
+      #expect(error?.kind == .locked && error?.hint.contains("secret key") == true)
     }
     let name = "\(backup.id).sqlite.gz.age"
     var bytes = try scene.bytes(scene.placePath.appending(name))

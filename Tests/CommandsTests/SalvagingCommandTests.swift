@@ -62,7 +62,11 @@ struct SalvagingCommandTests {
     let desk = try Desk()
     let opened = try desk.lazaret(
       "open", try desk.makeBrokenStore(), "--model", desk.model, "--on-damage", "later", "--json")
-    let events = (try json(opened.output) as? [String: Any])?["events"] as? [[String: Any]]
+    let told = try json(opened.output) as? [String: Any]
+    let events = told?["events"] as? [[String: Any]]
+    let undo = try #require(events?.compactMap { $0["undo"] as? String }.first)
+    #expect(undo.hasPrefix("lazaret quarantine release /") && undo.hasSuffix(" --replace"), "\(undo)")
+    #expect(undo.contains(" --home /") && (told?["notice"] as? [String: Any])?["undo"] as? String == undo)
     let salvage = try #require(events?.compactMap { $0["salvage"] as? [String: Any] }.first)
     #expect(Set(salvage.keys) == ["state", "complete"], "\(salvage)")
   }

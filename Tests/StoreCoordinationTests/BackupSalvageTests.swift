@@ -98,7 +98,7 @@ struct BackupSalvageTests {
       try store.close()
       let error = #expect(throws: SalvageError.self) { try backed.salvage(.file(other), seed: 82) }
       #expect(error?.kind == .donor)
-      #expect(error?.hint.contains("--trust-backup") == true)
+      #expect(error?.hint.contains("say so") == true)
       #expect(taken(try backed.salvage(.file(other), trusts: true, seed: 83)) > 0)
     }
   }

@@ -343,7 +343,7 @@ struct DamagedVersionTests {
     let reason = try #require(told.newer)
     #expect(reason.words.contains("not among the versions whose order was given"), "\(reason.words)")
     #expect(!reason.words.contains("which is newer") && reason.words.contains("wheels"), "\(reason.words)")
-    #expect(reason.hint.contains("--versions") && !reason.hint.contains("Update the app"), "\(reason.hint)")
+    #expect(reason.hint.contains("in the order") && !reason.hint.contains("Update the app"), "\(reason.hint)")
     #expect(try FolderContents(of: scene.folder.appending("Stores")) == before)
     let opening = try scene.open(try scene.model(versions, order: ["V1", "Own", "V2"]))
     try opening.store.close()

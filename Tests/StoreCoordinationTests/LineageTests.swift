@@ -105,7 +105,7 @@ struct LineageTests {
       try rescued.salvage(.backup(later.id), at: "2026-11-23T08:00:00Z", seed: 601)
     }
     #expect(error?.kind == .otherGeneration)
-    #expect(error?.hint.contains("--trust-backup") == true)
+    #expect(error?.hint.contains("name it and say so") == true)
     // The live store is the salvaged one.
     let live = #expect(throws: BackupError.self) {
       try rescued.salvage(.file(rescued.scene.scene.store()), at: "2026-11-23T08:00:00Z", seed: 602)

@@ -75,7 +75,7 @@ struct WrongModelTests {
     try opening.store.close()
   }
 
-  @Test func itsRecordsAreToldAndTheCommandUndoesIt() throws {
+  @Test func itsRecordsAreToldAndAReleaseUndoesIt() throws {
     let (scene, boats) = try scene()
     let before = try scene.parts(scene.store())
     let opening = try scene.coordinator(replacing, model: boats, home: scene.home).open(scene.store())
@@ -85,14 +85,10 @@ struct WrongModelTests {
     let event = try #require(opening.events.first { $0.kind == .quarantine })
     #expect(event.records == 92)
     #expect(event.words.contains("92 records are in quarantine"))
-    let notice = try #require(opening.notice)
+    #expect(opening.notice != nil)
     #expect(opening.salvage?.recovered == 0 && opening.salvage?.lost == 0)
     #expect(opening.salvage?.failure?.code == "model-fits-nothing")
     let stored = try #require(try Quarantines(home: scene.home, surroundings: .still()).stores().first)
-    #expect(notice.undo == event.undo)
-    let undo = try #require(event.undo)
-    #expect(undo.hasPrefix("lazaret quarantine release ") && undo.hasSuffix(" --replace"))
-    #expect(undo.contains(stored.files.main.string) && undo.contains("--home "))
     let (place, replaced) = try Quarantines(home: scene.home, surroundings: .still()).release(
       stored.files.main, replacing: true)
     #expect(place.main == scene.store() && replaced != nil)

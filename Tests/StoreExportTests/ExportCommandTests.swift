@@ -68,7 +68,7 @@ struct ExportCommandTests {
 
   @Test func columnsThatWereKeptAreTheLikelyCauseOfValuesThatAreFound() throws {
     let kept: Set<String> = ["Tag.name", "Article.title"]
-    #expect(SupportBundleErrors.keptDetail(kept).contains("likely because of --keep Article.title, Tag.name"))
+    #expect(SupportBundleErrors.keptDetail(kept).contains("likely because values of Article.title, Tag.name are kept"))
     let hint = try #require(SupportBundleErrors.keptHint(kept))
     #expect(hint.contains("Keep the other columns") && hint.contains("do not keep Article.title, Tag.name"))
     #expect(SupportBundleErrors.keptDetail([]).isEmpty && SupportBundleErrors.keptHint([]) == nil)

@@ -104,7 +104,7 @@ package struct BackupCatalog: Sendable {
       throw BackupError(
         broken.id == id ? .damaged : .chainBroken, operation: "follow the chain of backup \(id)",
         detail: "backup \(broken.id) is not whole: \(problem.words)",
-        hint: "Restore another backup, or restore what is left of this one with --salvage.")
+        hint: "Restore another backup, \(BackupErrorKind.orWhatIsLeft)")
     }
     return chain
   }

@@ -70,7 +70,7 @@ extension BackupRestorer {
       throw BackupError(
         .damaged, operation: "take records out of the backup",
         detail: "the large value \(item) is damaged or missing",
-        hint: "Take them out of another backup, or leave out what is lost with --salvage.")
+        hint: "Take them out of another backup, \(BackupErrorKind.orWhatIsLeft)")
     }
   }
 
@@ -162,12 +162,12 @@ extension BackupRestorer {
     guard let metadata = source.metadata else { throw Self.request("the store's metadata cannot be read") }
     let known = try model ?? source.modelCache(database).map { try ManagedObjectModel(modelCache: $0) }
     guard let known else {
-      throw Self.request("the store carries no model", hint: "Give the model it was written with, with --model.")
+      throw Self.request("the store carries no model", hint: BackupErrorKind.giveModel)
     }
     guard known.versionHashes() == metadata.versionHashes else {
       throw Self.request(
         "the model is not the one that the backup was written with",
-        hint: "Give the version it was written with, with --model.")
+        hint: BackupErrorKind.giveModel)
     }
     let layout = try StoreLayout(known)
     for name in selection.entities where layout.entity(named: name) == nil {

@@ -219,7 +219,7 @@ package final class ChainContent: ByteSource {
   private static func damaged(_ detail: String) -> BackupError {
     BackupError(
       .damaged, operation: operation, detail: detail,
-      hint: "Restore another backup, or what is left of this one with --salvage.")
+      hint: "Restore another backup, \(BackupErrorKind.orWhatIsLeft)")
   }
 
   private static func told(_ error: BackupError) -> FileError { error.fileError ?? FileError(.other, because: error) }

@@ -161,7 +161,7 @@ package struct BackupPlaces: Sendable {
     }
     throw BackupError(
       .nameTaken, operation: "name the folder of the backups", path: root, detail: "every name that was tried is taken",
-      hint: "Choose another home with --home.")
+      hint: BackupErrorKind.otherHome)
   }
 
   /// Returns whether the path is free, or a folder without backups and note.
@@ -253,7 +253,7 @@ extension BackupPlaces {
     }
     throw BackupError(
       .nameTaken, operation: "name the folder of the backups", path: root, detail: "every name that was tried is taken",
-      hint: "Choose another home with --home.")
+      hint: BackupErrorKind.otherHome)
   }
 
   /// Makes a folder for a new store; it is named once it has its note.

@@ -224,7 +224,7 @@ package struct BackupRestorer: Sendable {
       .damaged, operation: "restore backup \(id)", detail: what,
       hint: isNothingLeft
         ? "Restore another backup; no block of this one's database can be read."
-        : "Restore another backup, or what is left of this one with --salvage.")
+        : "Restore another backup, \(BackupErrorKind.orWhatIsLeft)")
   }
 
   /// Synchronizes the restored files; external values already are.
@@ -273,7 +273,7 @@ package struct BackupRestorer: Sendable {
       throw BackupError(
         .verificationFailed, operation: "check the restored store", path: path,
         detail: "backup \(id) is of a store that was damaged",
-        hint: "Restore an earlier backup, or what is left of this one with --salvage.")
+        hint: "Restore an earlier backup, \(BackupErrorKind.orWhatIsLeft)")
     }
   }
 
@@ -290,7 +290,7 @@ package struct BackupRestorer: Sendable {
       guard let member = try target.members(in: fileSystem).first else { return }
       throw FileError(
         .placeTaken, operation: "restore the backup", path: member.path,
-        detail: "a store, or a part of one, is in its place", hint: "Give another path with --to.")
+        detail: "a store, or a part of one, is in its place", hint: BackupErrorKind.otherPath)
     } catch {
       throw BackupError(error)
     }
@@ -302,7 +302,7 @@ package struct BackupRestorer: Sendable {
       throw FileError(
         .placeTaken, operation: "restore the backup", path: path,
         detail: "what an earlier salvage set aside has the name of what this one sets aside",
-        hint: "Move it away, or give another path with --to.")
+        hint: BackupErrorKind.otherPath)
     }
   }
 

@@ -52,13 +52,14 @@ struct DemoCommand: ParsableCommand {
       let modelPath = try ExampleFolder.find(examples?.path).appending("Garage.xcdatamodeld")
       let model = try AppModel.load(modelPath)
       let stage = try DemoStage(in: folder?.path ?? "Demo", model: model)
+      let home = ChosenHome(stage.home, because: .option)
       var listing = Listing(folder: PathText(stage.folder), scenes: [])
       if !output.json { say(Self.prologue(stage)) }
       for (number, scene) in DemoScene.allCases.enumerated() {
         if !output.json { say("\n\(tinted("\(number + 1). \(scene.title)", .strong))\n   \(scene.story)\n") }
         switch try stage.play(scene) {
         case .opened(let opening):
-          listing.scenes.append(.init(name: scene.rawValue, opening: opening.payload(nil)))
+          listing.scenes.append(.init(name: scene.rawValue, opening: opening.payload(nil, in: home)))
           if !output.json { say(Self.account(of: opening)) }
         case .leftAlone(let error):
           listing.scenes.append(.init(name: scene.rawValue, error: error.json))

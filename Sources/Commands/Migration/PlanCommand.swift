@@ -58,8 +58,10 @@ extension MigrationPlan {
   ///
   /// - Throws: exit code 2 if it has an unplanned loss, cannot be carried out or this is unknown.
   func print(json: Bool, isWhole: Bool, planned: PlannedRemovals) throws {
+    var plan = self
+    for place in refusals.indices { plan.refusals[place].wayRound = OptionHints.worded(refusals[place].wayRound) }
     Terminal.standardOutput.write(
-      try json ? JSON.shown(self) : MigrationPlanText(self, isWhole: isWhole, planned: planned).text)
+      try json ? JSON.shown(plan) : MigrationPlanText(plan, isWhole: isWhole, planned: planned).text)
     guard isPossible, isCertain, losses.allSatisfy(planned.contains), steps.allSatisfy(\.leftBehind.isEmpty) else {
       throw ExitStatus.doubtful
     }

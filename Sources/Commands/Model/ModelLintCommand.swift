@@ -82,9 +82,10 @@ struct ModelLintCommand: ParsableCommand {
       } else {
         lint = lint.adding(try stores.unknown(to: bundle))
       }
+      lint = lint.changing { $0.hint = OptionHints.worded($0.hint) }
       // For models of Xcode, only JSON has files and lines; people see version, entity and property.
       let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
-      var text = try output.json ? JSON.shown(located) : LintListing(lint).text
+      var text = try output.json ? JSON.shown(located) : OptionHints.worded(LintListing(lint).text)
       // Do not lock unknown hashes.
       if let lock, writeLock || known == nil, loaded.isComplete {
         try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }

@@ -31,12 +31,10 @@ struct ChosenHome {
 
   /// The folder, with the reason unless it was given.
   var words: String {
-    // A missing folder appears as given.
-    let whole = (try? FileSystem().realPath(path)) ?? path
     switch reason {
-    case .option, .store: return printable(whole.string)
-    case .environment: return "\(printable(whole.string)), as \(HomeOptions.variable) says"
-    case .currentFolder: return "\(printable(whole.string)), the current folder"
+    case .option, .store: printable(wholePath.string)
+    case .environment: "\(printable(wholePath.string)), as \(HomeOptions.variable) says"
+    case .currentFolder: "\(printable(wholePath.string)), the current folder"
     }
   }
 
@@ -52,10 +50,12 @@ struct ChosenHome {
   var optionBesidesStore: String { pathBesidesStore.map { " --home \(shellQuoted($0))" } ?? "" }
 
   /// The absolute home for a command with a store's path; nil if that implies it.
-  var pathBesidesStore: FilePath? {
-    // A missing folder appears as given.
-    reason == .option ? (try? FileSystem().realPath(path)) ?? path : nil
-  }
+  var pathBesidesStore: FilePath? { reason == .option ? wholePath : nil }
+
+  var wholePath: FilePath { Self.whole(path) }
+
+  /// The absolute path; a missing folder appears as given.
+  static func whole(_ path: FilePath) -> FilePath { (try? FileSystem().realPath(path)) ?? path }
 
   /// Returns the home if it exists, for lookups.
   ///
@@ -79,7 +79,7 @@ struct ChosenHome {
   func told(_ value: some Encodable & Sendable) -> JSON.Object { JSON.Object(value, ["otherHome": other]) }
 
   func listed(_ value: some Encodable & Sendable) -> JSON.Object {
-    JSON.Object(value, ["home": PathText((try? FileSystem().realPath(path)) ?? path), "otherHome": other])
+    JSON.Object(value, ["home": PathText(wholePath), "otherHome": other])
   }
 
   /// Whether two paths lead to one folder; missing ones are compared literally.
@@ -144,7 +144,7 @@ extension ChosenHome {
     if isElsewhere, let id, (try? Backups(home: ".").find(id)) != nil {
       error.detail += " in \(words); one lies in Backups/ of the current folder"
       error.hint = "Work on that one with: --home ."
-    } else if error.hint.hasPrefix("List what there is with: lazaret backup list") {
+    } else if error.hint == BackupErrorKind.notFound.usualHint {
       error.hint = "List what there is with: lazaret backup list\(option). \(Self.another)"
     } else if error.hint.hasSuffix("lazaret backup undelete") {
       error.hint += option

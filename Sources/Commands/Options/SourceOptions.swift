@@ -44,11 +44,15 @@ struct SourceOptions: ParsableArguments {
   ) throws(ModelError) -> SourceModels {
     let machine = Surroundings.machine
     // Evaluated once, when the model is made, as in SwiftData.
-    return try SwiftSources.load(
+    var models = try SwiftSources.load(
       path,
       options: SwiftSources.Options(
         types: types, platform: platform, flags: flags, readsSubfolders: readsSubfolders,
         now: machine.now().secondsSinceReferenceDate, identifier: machine.makeUUID().bytes))
+    for place in models.findings.indices {
+      models.findings[place].hint = OptionHints.worded(models.findings[place].hint)
+    }
+    return models
   }
 }
 

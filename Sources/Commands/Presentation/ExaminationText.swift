@@ -162,13 +162,15 @@ struct NextStep {
   }
 
   /// Returns the advice for a store that `open` left in place; empty if there is none.
-  func advice(after kind: LazaretErrorKind) -> String {
+  func advice(after kind: LazaretErrorKind, in home: ChosenHome) -> String {
     switch kind {
     case .foreignStore, .foreignFile:
       " To have it quarantined and a new store made in its place: \(replacing)"
     case .damaged, .incompatible:
       " To have it quarantined and salvaged: lazaret open \(store)\(model) --on-damage salvage"
-    case .migrationFailed, .repairable, .unavailable, .creationFailed, .salvageFailed, .salvagePending, .cancelled: ""
+    // The hint ends with the command.
+    case .salvagePending: "\(home.optionBesidesStore)\(model) --install"
+    case .migrationFailed, .repairable, .unavailable, .creationFailed, .salvageFailed, .cancelled: ""
     }
   }
 

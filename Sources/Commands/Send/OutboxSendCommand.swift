@@ -54,7 +54,7 @@ struct OutboxSendCommand: ParsableCommand {
           progress.clear()
           if error.kind == .cancelled { throw error }
           isPassing = isPassing && error.isEnvironmental
-          if !output.json { Terminal.standardError.write("lazaret: \(entry.id): \(error.description)\n") }
+          if !output.json { Terminal.standardError.write("lazaret: \(entry.id): \(error.told)\n") }
           failed.append(["id": entry.id, "error": error.json])
         }
       }

@@ -62,7 +62,7 @@ extension SendingOutcome {
 
   fileprivate func tellProblem() {
     guard let problem else { return }
-    Terminal.standardError.write("lazaret: it was sent, but: \(problem.description)\n")
+    Terminal.standardError.write("lazaret: it was sent, but: \(problem.told)\n")
   }
 }
 

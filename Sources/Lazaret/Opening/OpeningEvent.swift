@@ -55,9 +55,6 @@ package struct OpeningEvent: Sendable, Hashable, Codable {
   /// A salvage's result, or a quarantined store's salvage so far.
   package var salvage: OpeningSalvage?
 
-  /// The command that puts a quarantined store back.
-  package var undo: String?
-
   /// The report of the failed migration that caused a quarantine.
   package var report: PathText?
 
@@ -90,7 +87,7 @@ extension OpeningEvent {
   ///
   /// - Parameter report: the report of the causing migration failure.
   static func quarantined(
-    _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, undo: String?, at date: Timestamp
+    _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, at date: Timestamp
   ) -> OpeningEvent {
     var event = OpeningEvent(
       .quarantine, at: date, path: stored.files.main,
@@ -99,7 +96,6 @@ extension OpeningEvent {
       receipt: stored.receiptPath)
     event.salvage = OpeningSalvage(stored)
     event.report = report.map { PathText($0) }
-    event.undo = undo
     event.records = stored.receipt?.soundRecords
     return event
   }
@@ -110,13 +106,12 @@ extension OpeningEvent {
   }
 
   /// Returns the event of another run's quarantine.
-  static func foundInQuarantine(_ stored: QuarantinedStore, undo: String?, at date: Timestamp) -> OpeningEvent {
+  static func foundInQuarantine(_ stored: QuarantinedStore, at date: Timestamp) -> OpeningEvent {
     var event = OpeningEvent(
       .recovery, at: date, path: stored.files.main,
       words: "A store that was here before lies in quarantine, complete and unchanged\(kept(stored)).", id: stored.id,
       reason: stored.receipt?.reason, receipt: stored.receiptPath)
     event.salvage = OpeningSalvage(stored)
-    event.undo = undo
     event.records = stored.receipt?.soundRecords
     return event
   }

@@ -254,9 +254,9 @@ struct OpeningMachine {
     }
     let waiting = try quarantine.waiting()
     // Report the quarantine of an earlier run that ended early.
-    let found = try (waiting ?? quarantine.newest()).map { try quarantine.found($0) }
+    let found = try (waiting ?? quarantine.newest()).map { quarantine.found($0) }
     let told = [found].compactMap(\.self)
-    if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
       lock.release()
       return Transition(to: .salvage(waiting, judgement, told: told))
     }
@@ -292,11 +292,10 @@ struct OpeningMachine {
     coordinator.logger.notice(
       "quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
     let quarantined = OpeningEvent.quarantined(
-      stored, because: facts.reason, report: now.migrationError?.reportPath,
-      undo: try quarantine.undo(of: stored), at: surroundings.now())
+      stored, because: facts.reason, report: now.migrationError?.reportPath, at: surroundings.now())
     // Leftovers without records must not displace a pending salvage.
     let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
-    if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
       staged.discard()
       lock.release()
       return Transition(to: .salvage(waiting, judgement, told: [quarantined]))

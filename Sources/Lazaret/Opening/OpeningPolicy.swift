@@ -157,7 +157,7 @@ extension OpeningPolicy {
   ///
   /// - Throws: `salvage-pending` if every remedy is to refuse.
   func continuesSalvage(
-    of stored: QuarantinedStore, at path: FilePath, home: FilePath?
+    of stored: QuarantinedStore, at path: FilePath
   ) throws(LazaretError) -> Bool {
     let remedies = [whenDamaged, whenIncompatible, whenMigrationFails]
     if remedies.contains(.salvage) || whenRepairable == .quarantine { return true }
@@ -165,6 +165,6 @@ extension OpeningPolicy {
     throw LazaretError(
       .salvagePending, path: path,
       detail: "the store that was here lies in quarantine as \(printable(stored.id)), and its salvage was not finished",
-      hint: "Salvage it with: \(stored.command("salvage", home: home)) --model MODEL --install")
+      hint: "Salvage it with: lazaret quarantine salvage \(shellQuoted(stored.files.main))")
   }
 }

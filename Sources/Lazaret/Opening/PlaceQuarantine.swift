@@ -44,21 +44,13 @@ struct PlaceQuarantine {
   func untold() throws -> [OpeningEvent] {
     guard try mark.isThere() else { return [] }
     if let stored = try endedInstallation() {
-      return [
-        try found(stored), .salvaged(stored, at: surroundings.now()),
-      ]
+      return [found(stored), .salvaged(stored, at: surroundings.now())]
     }
     guard let stored = try newest(), try stored.id != mark.previousID() else { return [] }
-    return [try found(stored)]
+    return [found(stored)]
   }
 
-  func found(_ stored: QuarantinedStore) throws -> OpeningEvent {
-    .foundInQuarantine(stored, undo: try undo(of: stored), at: surroundings.now())
-  }
-
-  func undo(of stored: QuarantinedStore) throws -> String? {
-    stored.undo(home: try home.map { try Quarantines.absolute($0, in: fileSystem) }, replacing: true)
-  }
+  func found(_ stored: QuarantinedStore) -> OpeningEvent { .foundInQuarantine(stored, at: surroundings.now()) }
 
   /// Completes the receipt of a killed run's installation.
   ///

@@ -41,7 +41,7 @@ extension QuarantineFolder {
     guard let original = store.receipt?.originalPath.path, original.isAbsolute, original.lastComponent != nil else {
       throw QuarantineError(
         .receiptUnreadable, operation: "release the store", path: store.receiptPath,
-        detail: "it does not say where the store came from", hint: "Give the place with --to.")
+        detail: "it does not say where the store came from", hint: QuarantineErrorKind.givePlace)
     }
     return StoreFileSet(main: original)
   }

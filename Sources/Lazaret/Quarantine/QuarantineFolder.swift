@@ -337,13 +337,15 @@ package enum QuarantineErrorKind: String, FailureKind {
 
   package static let usualOperation = "use the quarantine"
 
+  package static let givePlace = "Give the place."
+  package static let listVersion = "Salvage it again with its version in the order, or in a lock file."
+
   package var usualHint: String {
     switch self {
-    case .notFound: "List what there is with: lazaret quarantine list"
+    case .notFound: "List what there is with: lazaret quarantine list. It may be in another home."
     case .ambiguous: "Give its path instead."
     case .nothingToQuarantine: "Check the path."
-    case .placeTaken:
-      "Release it with --replace, which quarantines what is there first, or give another place with --to."
+    case .placeTaken: "Have what is there quarantined first, or release it to another place."
     case .receiptUnreadable:
       "The store beside it is not affected; it can be examined, salvaged and released without its receipt."
     case .evidenceChanged: "Copy the files elsewhere by hand if you want them as they are now."

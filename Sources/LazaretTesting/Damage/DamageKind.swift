@@ -202,7 +202,7 @@ package enum DamageErrorKind: String, FailureKind {
 
   package var usualHint: String {
     switch self {
-    case .unknownDamage: "See lazaret damage --list."
+    case .unknownDamage: "Choose a kind from the list."
     case .nothingToDamage: "Choose another kind, or another store."
     case .placeTaken: "Choose another name, or remove it first."
     }

@@ -272,7 +272,7 @@ extension InferenceBuilder {
 
   private static let wayRound = """
     Give it the same renaming identifier in both versions, or give a mapping for the step. If the old data is meant to go, \
-    accept the loss (--on-migration-loss migrate).
+    \(MigrationRefusal.acceptLoss)
     """
 }
 

@@ -127,7 +127,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     case .verificationFailed: "Report it; the store is as it was."
     case .cancelled: "Start the migration again; finished steps are not repeated."
     case .sqlite: "Inspect the store: it may be damaged, and is as it was. Salvage it where it is."
-    case .lockInvalid: "Restore the lock file from version control, or write it again with --write-lock."
+    case .lockInvalid: "Restore the lock file from version control, or write it again."
     }
   }
 
@@ -267,6 +267,8 @@ public struct MigrationRefusal: Sendable, Hashable {
 
   /// A workaround, in full sentences.
   public var wayRound: String
+
+  package static let acceptLoss = "accept the loss."
 
   /// The step, such as `V1 → V2`; nil if it is the only one.
   public var step: String?

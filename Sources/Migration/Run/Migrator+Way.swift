@@ -281,8 +281,8 @@ struct ContestedEntity {
         entity "\(printable(namesake))" that has its name or names it
         """,
       wayRound: """
-        Give a mapping for the step that says what becomes of them. If they are meant to go, accept the loss \
-        (--on-migration-loss migrate).
+        Give a mapping for the step that says what becomes of them. If they are meant to go, \
+        \(MigrationRefusal.acceptLoss)
         """)
     refusal.step = step
     return refusal

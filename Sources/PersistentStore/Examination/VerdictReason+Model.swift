@@ -23,8 +23,8 @@ extension VerdictReason {
 
   static let nothingToDoUncompared = "Nothing needs to be done, as far as what was checked shows."
 
-  static let repairRecords =
-    "Its records contradict its model. lazaret repair --data puts references and records right on a copy; the original is kept."
+  package static let repairRecords =
+    "Its records contradict its model. A repair of the records puts references and records right on a copy; the original is kept."
 
   package static let restoreFiles =
     "Files of large values that its records refer to are missing. Restore them from a backup; no repair makes them again."
@@ -78,14 +78,15 @@ extension VerdictReason {
   /// The code for a version that the given order omits and that has more than the app's.
   package static let unlistedVersionCode = "unlisted-version"
 
+  package static let listVersion =
+    "Name that version where it belongs in the order, or in the lock file; the store is left as it is."
+
   static func unlistedVersion(_ version: String, current: String, lacking: [String]) -> VerdictReason {
     VerdictReason(
       unlistedVersionCode,
       words:
         "The store was written with version \(quotedName(version)) of the model, which is not among the versions whose order was given, so that nothing says whether it is older or newer than the app's, \(quotedName(current)); the app's lacks \(Examination.list(lacking)).",
-      hint:
-        "Name that version where it belongs in the order, with --versions or in the lock file; the store is left as it is.",
-      coreData: 134100)
+      hint: listVersion, coreData: 134100)
   }
 
   static func newerModel(_ surplus: [String], current: String) -> VerdictReason {

@@ -66,7 +66,7 @@ struct DonorRows {
   private static func strange(_ donor: SalvageDonor, _ detail: String) -> SalvageError {
     SalvageError(
       .donor, operation: "take rows from the backup", path: donor.path, detail: detail,
-      hint: "Use a backup of this very store; if you know that it is one, say so with --trust-backup.")
+      hint: SalvageErrorKind.knownDonor)
   }
 
   private static func unusable(_ donor: SalvageDonor, _ error: FormatError?) -> SalvageError {

@@ -95,15 +95,17 @@ package enum SupportBundleErrors {
   /// Returns the likely cause if columns were kept.
   package static func keptDetail(_ kept: Set<String>) -> String {
     kept.isEmpty
-      ? "" : "; likely because of --keep \(words(kept)): values that are kept are values of other columns too"
+      ? "" : "; likely because values of \(words(kept)) are kept: they are values of other columns too"
   }
 
   package static func keptHint(_ kept: Set<String>) -> String? {
     guard !kept.isEmpty else { return nil }
     return
       "Nothing was written. Keep the other columns with these values too, whatever the case of their letters, or do "
-      + "not keep \(words(kept)). If it fails without --keep, please report it with the store's schema."
+      + "not keep \(words(kept)). \(reportIt)"
   }
+
+  package static let reportIt = "Please report it with the store's schema if it fails with nothing kept."
 
   private static func words(_ kept: Set<String>) -> String {
     kept.sorted().map { printable($0) }.joined(separator: ", ")

@@ -57,7 +57,7 @@ public struct StoreScrubber: Sendable {
   let fileSystem: FileSystem
 
   /// The retries with other pseudonyms after a failed check.
-  private static let attempts = 4
+  private static let attempts = 5
 
   /// Creates a scrubber.
   ///

@@ -60,22 +60,25 @@ public enum SendingErrorKind: String, FailureKind {
   /// The default operation.
   public static let usualOperation = "send the bundle"
 
+  package static let wholeAddress = "Give the whole address."
+
   /// The default advice.
   public var usualHint: String {
     switch self {
     case .request: "Correct that, then try again."
     case .notABundle: "Give the file that lazaret export wrote; nothing else is sent."
     case .changed: "Send the bundle again from its own file."
-    case .refused, .unauthorized, .tooLarge: "Ask the receiver."
+    case .refused, .tooLarge: "Ask the receiver."
+    case .unauthorized: "Give the token that the receiver gave to you."
     case .redirected: "Ask the receiver for the right address, and send it there."
     case .untrusted:
       "Check the address and the clock of this machine; nothing is sent to a receiver that cannot prove who it is."
     case .answer:
-      "Check that the address is that of a receiver: one of tus 1.0, or with --put one that takes a PUT."
+      "Check that the address is that of a receiver: one of tus 1.0, or one that takes a PUT where that is asked for."
     case .receipt: "Send it again with: lazaret outbox retry"
     case .unreachable, .quota: "It waits in the outbox; go on with: lazaret outbox send"
     case .outboxFull: "Send or cancel what waits there, or allow more."
-    case .notFound: "List what there is with: lazaret outbox list. Another home is given with --home."
+    case .notFound: "List what there is with: lazaret outbox list. It may be in another home."
     case .entryUnreadable:
       "Move its folder away, and send the bundle again; the receiver does not take it twice."
     case .busy: "Wait until it is done; lazaret outbox list shows when."

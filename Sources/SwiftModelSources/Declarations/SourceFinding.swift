@@ -78,6 +78,10 @@ public struct SourceFinding: Sendable, Hashable, Encodable {
     case warning
   }
 
+  package static let nameTypes = "Name the types of the store in question."
+  package static let giveFlags = "Give the flags that the app is built with."
+  package static let givePlatform = "Give the platform that the store is from."
+
   /// The kind.
   public var kind: Kind
 

@@ -8,6 +8,9 @@ public struct SchemaLint: Sendable {
   /// The findings in source order.
   public private(set) var findings: [SourceFinding] = []
 
+  package static let freezeSources = "lazaret model freeze, from before the change or from a store of it."
+  package static let freezeStore = "Freeze what it was written with: lazaret model freeze <store>."
+
   let models: SourceModels
   private let released: [ReleasedVersion]
 
@@ -99,10 +102,7 @@ public struct SchemaLint: Sendable {
     let live = version.classNames.keys.sorted(by: precedesByCodeUnit)
       .compactMap { models.declaration(of: $0, in: version) }.filter { isLive($0) }
     guard !live.isEmpty else { return }
-    let hint = """
-      Freeze the version with: lazaret model freeze <sources> --version-name \(version.name) --schema \
-      \(schema.name), from before the change, or from a store of it.
-      """
+    let hint = "Freeze the version \(version.name) as \(schema.name) with \(Self.freezeSources)"
     if let list = models.listed(by: schema) {
       let listed = live.filter { one in list.classes.contains { $0.path == one.path } }
       if !listed.isEmpty {
@@ -258,8 +258,7 @@ public struct SchemaLint: Sendable {
       return Set(own.keys).union(store.hashes.keys).count { own[$0] != store.hashes[$0] }
     }
     let hint = """
-      Freeze what it was written with: lazaret model freeze <store> --schema <name>, and add that to the plan. Undo the \
-      change where the version was edited after it had been released.
+      \(Self.freezeStore) Add that to the plan. Undo the change where the version was edited after it had been released.
       """
     guard let nearest = models.versions.min(by: { distance($0) < distance($1) }),
       !Set(nearest.version.versionHashes.keys).isDisjoint(with: store.hashes.keys)

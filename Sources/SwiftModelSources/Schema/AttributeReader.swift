@@ -126,7 +126,7 @@ struct AttributeReader {
           kind: .undecidedCondition,
           detail:
             "is of enum \(declaration.name), whose cases depend on \"#if \(element.undecidedCondition ?? "")\", taken as not set",
-          hint: "Give --define with the flags that the app is built with."))
+          hint: SourceFinding.giveFlags))
     }
     if !isTop { doubt("has an enum within a struct: taken as a composite within a composite") }
   }
@@ -196,7 +196,7 @@ struct AttributeReader {
       problems.append(
         Problem(
           kind: .undecidedCondition, detail: "\(subject) is there only under \"#if \(condition)\", taken as not set",
-          hint: "Give --define with the flags that the app is built with."))
+          hint: SourceFinding.giveFlags))
     }
   }
 

@@ -77,12 +77,11 @@ struct EntityReader {
     if let undecided {
       add(
         .undecidedCondition, .warning, property, "is there only under \"#if \(undecided)\", taken as not set",
-        "Give --define with the flags that the app is built with.")
+        SourceFinding.giveFlags)
     }
     if dependsOnPlatform, options.platform == nil {
       add(
-        .platformDependent, .warning, property, "depends on the platform; iOS is taken",
-        "Give --platform with the one that the store is from.")
+        .platformDependent, .warning, property, "depends on the platform; iOS is taken", SourceFinding.givePlatform)
     }
   }
 

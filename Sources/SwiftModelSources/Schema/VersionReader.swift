@@ -391,7 +391,7 @@ struct VersionReader {
       SourceFinding(
         .unresolvedRoots, .warning, place: root.place,
         detail: "what is given to the container here is no list of types that can be followed; it is left out",
-        hint: "Name the types with --types A,B."))
+        hint: SourceFinding.nameTypes))
   }
 
   /// The list that contains all others.
@@ -410,7 +410,7 @@ struct VersionReader {
             detail: """
               the types listed here make up a part of those listed at \(lists[place].place.file):\
               \(lists[place].place.line), which are taken
-              """, hint: "Name the types of the store in question with --types A,B."))
+              """, hint: SourceFinding.nameTypes))
       }
       return lists[place]
     }
@@ -420,7 +420,7 @@ struct VersionReader {
         detail: """
           several lists of types lead to different models; the one here is taken, and not those at \
           \(lists.dropFirst().prefix(4).map { "\($0.place.file):\($0.place.line)" }.joined(separator: ", "))
-          """, hint: "Name the types of the store in question with --types A,B."))
+          """, hint: SourceFinding.nameTypes))
     let largest = closures.indices.max { closures[$0].count < closures[$1].count }
     return largest.map { lists[$0] }
   }
@@ -434,7 +434,7 @@ struct VersionReader {
         .everyClassTaken, .warning, place: nil,
         detail:
           "no Schema, ModelContainer or modelContainer lists the types: \(counted(classes.count, "class", "classes")) with @Model taken",
-        hint: "Name the types with --types A,B."))
+        hint: SourceFinding.nameTypes))
     return AppTypes(classes: classes, schema: nil, place: first.place)
   }
 }

@@ -5,6 +5,8 @@ public struct LintListing: Sendable {
   /// The lines.
   public private(set) var lines: [String] = []
 
+  package static let releasedSteps = "more between released versions, not listed here."
+
   /// Lists the findings by version and step.
   public init(_ lint: ModelLint, width: Int = 100) {
     var place: String?
@@ -30,7 +32,7 @@ public struct LintListing: Sendable {
       ]
     }
     if lint.releasedFindingCount > 0 {
-      lines.append("\(lint.releasedFindingCount) more between released versions (--all shows them)")
+      lines.append("\(lint.releasedFindingCount) \(Self.releasedSteps)")
     }
   }
 

@@ -73,6 +73,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
   /// Whether a version is locked and unedited.
   public func holds(_ version: ModelVersion) -> Bool { versions[version.name]?.entities == Version(version).entities }
 
+  package static let writeAnew = "Write it anew, with the order of the versions where names do not tell."
+
   /// Returns the bundle in release order, an unlocked current version last.
   ///
   /// Unlocked versions are drafts and on no path.
@@ -86,8 +88,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
       throw MigrationError(
         .lockInvalid, operation: "read the lock file", path: path,
         detail: "it does not say which version came first",
-        hint:
-          "Write it anew with: lazaret model lint --lock <file> --write-lock, with --versions where names do not tell.")
+        hint: Self.writeAnew)
     }
     var names = order.filter { bundle.version(named: $0) != nil }
     for name in [bundle.current.name, target ?? bundle.current.name] where !names.contains(name) { names.append(name) }

@@ -29,7 +29,7 @@ enum BundleReadme {
       storePath.map { path in
         """
 
-          lazaret inspect data/\(path) --check full
+          lazaret inspect data/\(path)
           lazaret salvage data/\(path) -o Rescued.sqlite
           lazaret serve
         """
@@ -45,7 +45,7 @@ enum BundleReadme {
       \(content)
 
       facts.json         what was found, in numbers and words
-      examination.json   every note of the examination, as lazaret inspect --json prints it
+      examination.json   every note of the examination, as lazaret inspect prints it as JSON
       salvage.json       what can be recovered and what not, and the likely causes
       page-map.json      what every page is: state, table, kind
       schema.sql         the statements of the schema, as far as they could be read
@@ -64,7 +64,7 @@ enum BundleReadme {
 
       or lets Lazaret do all of it, decrypting, unpacking safely and checking every sum:
 
-        lazaret bundle unpack BUNDLE -o FOLDER --identity KEY
+        lazaret bundle unpack BUNDLE -o FOLDER
 
       By hand:
 

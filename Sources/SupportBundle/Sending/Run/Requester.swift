@@ -67,7 +67,7 @@ struct Requester: Sendable {
         error(
           .unauthorized,
           token == nil ? "the receiver wants a token" : "the receiver does not know the token",
-          "Give the token that the receiver gave to you, with --token-file or in LAZARET_TOKEN."))
+          SendingErrorKind.unauthorized.usualHint))
     case 413:
       let limit = response.number("Tus-Max-Size").map { ": it takes at most \($0) bytes" } ?? ""
       return .final(

@@ -142,7 +142,7 @@ public struct Sender: Sendable {
       throw SendingError(
         .request, operation: "send the bundle", path: outbox.folder(of: entry.id),
         detail: "its address has a part that can be a secret, which is not kept",
-        hint: "Give the whole address with --to.")
+        hint: SendingErrorKind.wholeAddress)
     }
     return try ReceiverAddress(entry.endpoint)
   }

@@ -1,0 +1,64 @@
+import Backup
+import Lazaret
+import LazaretTesting
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+import Salvage
+import SupportBundle
+import SwiftModelSources
+
+/// The options that follow the hints of the libraries, which know none.
+package enum OptionHints {
+  /// The options of a hint, or of the sentence that ends one.
+  package static let options: KeyValuePairs<String, String> = [
+    BackupErrorKind.ambiguous.usualHint: "--of",
+    BackupErrorKind.encryptionMissing.usualHint: "--encrypt-to age1…, --no-encryption",
+    BackupErrorKind.giveModel: "--model",
+    BackupErrorKind.locked.usualHint: "--identity FILE",
+    BackupErrorKind.notFound.usualHint: "--home, \(HomeOptions.variable)",
+    BackupErrorKind.orWhatIsLeft: "--salvage",
+    BackupErrorKind.otherGeneration.usualHint: "--trust-backup",
+    BackupErrorKind.otherHome: "--home",
+    BackupErrorKind.otherPath: "--to",
+    BackupErrorKind.otherStore.usualHint: "--of, --other-store",
+    DamageErrorKind.unknownDamage.usualHint: "lazaret damage --list",
+    LintListing.releasedSteps: "--all",
+    MigrationErrorKind.lockInvalid.usualHint: "--write-lock",
+    MigrationRefusal.acceptLoss: "--on-migration-loss migrate",
+    ModelErrorKind.sourcesNotBuiltIn.usualHint: "swift build --traits SwiftSources",
+    ModelErrorKind.unknownType.usualHint: "--types A,B",
+    ModelLock.writeAnew: "lazaret model lint --lock <file> --write-lock --versions V1,V2",
+    QuarantineErrorKind.givePlace: "--to",
+    QuarantineErrorKind.listVersion: "--versions, --lock",
+    QuarantineErrorKind.notFound.usualHint: "--home, \(HomeOptions.variable)",
+    QuarantineErrorKind.placeTaken.usualHint: "--replace, --to",
+    SalvageErrorKind.knownDonor: "--trust-backup",
+    SchemaLint.freezeSources: "--version-name <name> --schema <name>",
+    SchemaLint.freezeStore: "--schema <name>",
+    SendingErrorKind.answer.usualHint: "--put",
+    SendingErrorKind.notFound.usualHint: "--home, \(HomeOptions.variable)",
+    SendingErrorKind.unauthorized.usualHint: "--token-file, LAZARET_TOKEN",
+    SendingErrorKind.wholeAddress: "--to",
+    SourceFinding.giveFlags: "--define",
+    SourceFinding.givePlatform: "--platform",
+    SourceFinding.nameTypes: "--types A,B",
+    StoreTestingErrorKind.newerVersion.usualHint: "--versions, --lock",
+    SupportBundleErrorKind.store.usualHint: "--level",
+    SupportBundleErrors.reportIt: "without --keep",
+    UnpackedBackup.otherSource: "--home",
+    VerdictReason.listVersion: "--versions, --lock",
+    VerdictReason.repairRecords: "lazaret repair --data",
+  ]
+
+  /// Puts the options into the hint, before its full stop.
+  package static func worded(_ hint: String) -> String {
+    options.reduce(hint) { $0.replacing($1.key, with: "\($1.key.dropLast()) (\($1.value)).") }
+  }
+}
+
+extension ReportableError {
+  /// The error on one line, with options in its hint.
+  var told: String { OptionHints.worded(description) }
+}
