@@ -98,7 +98,6 @@ struct OpenCommand: ParsableCommand {
       policy.whenRepairable = repairRule
       policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
       let home = home.of(store: store.path)
-      home.tell(json: output.json)
       let coordinator = StoreCoordinator(
         model: model, policy: policy,
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
@@ -122,7 +121,7 @@ struct OpenCommand: ParsableCommand {
       try opening.store.close()
       let advice = output.json ? nil : try backupAdvice(opening, home)
       try output.print(
-        home.told(opening.payload(kit, in: home)),
+        opening.payload(kit, in: home),
         OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
       var bundle: ModelBundle?
       if case .coreData(let versions) = model { bundle = versions }

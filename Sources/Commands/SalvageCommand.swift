@@ -96,7 +96,6 @@ struct SalvageCommand: ParsableCommand {
     try report(json: output.json) {
       try refuseNoStore(at: store.path, to: "salvage the store")
       let home = home.of(store: store.path)
-      home.tell(json: output.json)
       let backup = try backup.unpacked(for: store.path, home: home)
       let kits = kitSource(home)
       let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
@@ -129,7 +128,7 @@ struct SalvageCommand: ParsableCommand {
       : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
     let place = SalvageReport.path(beside: out.path)
     line.clear()
-    try output.print(home.told(report), SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
+    try output.print(report, SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
     if !report.isComplete { throw ExitStatus.doubtful }
   }
 }

@@ -230,7 +230,7 @@ extension Inbox {
 }
 
 extension InboxError {
-  package static let batchIsRunning = InboxError(
+  static let batchIsRunning = InboxError(
     .notNow, operation: "salvage the bundles again", detail: "an earlier batch of this damage is not over")
 }
 

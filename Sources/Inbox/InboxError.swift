@@ -99,10 +99,10 @@ extension InboxError {
       details: .init(isEnvironmental: isEnvironmental))
   }
 
-  package static let senderExists = InboxError(
+  static let senderExists = InboxError(
     .senderExists, operation: "add a sender", detail: "a sender of that name is known, or was")
 
-  package static let senderUnknown = InboxError(
+  static let senderUnknown = InboxError(
     .senderUnknown, operation: "revoke a token", detail: "no sender has that name")
 
   package static func noBundle(_ operation: String) -> InboxError {

@@ -50,7 +50,7 @@ package struct Backups: Sendable {
   /// Claims the place for the backups of an existing store with a note, encrypted if the home's policy says so.
   ///
   /// Other stores' backups from an earlier version move to their own places.
-  package func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
+  func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
     let encryption = try? BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
     return try folders.claim(store, encryptedTo: encryption?.recipients ?? []).unlocked(with: identities)
   }

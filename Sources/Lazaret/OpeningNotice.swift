@@ -38,7 +38,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
   package var report: PathText?
 
   /// Offered for a quarantined store.
-  package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
+  static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
 
   package init(key: String, title: String, message: String, actions: [Action], report: PathText? = nil) {
     self.key = key

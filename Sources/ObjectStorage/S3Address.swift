@@ -14,8 +14,6 @@ package struct S3Address: Sendable, Hashable, CustomStringConvertible {
   /// In bytes; a key has at most 1,024, and names follow the prefix.
   private static let longestPrefix = 700
 
-  package static func isMeant(by text: String) -> Bool { text.lowercased().hasPrefix(scheme) }
-
   /// Parses an address.
   ///
   /// - Throws: `s3-address`, without a text that may hold a secret.

@@ -8,7 +8,7 @@ extension S3Client {
   package static let shortestPart = 5 << 20
 
   /// The most parts of an object, by the same source.
-  package static let mostParts = 10_000
+  static let mostParts = 10_000
 
   /// The longest upload identifier or part tag accepted.
   private static let longestIdentifier = 2048
@@ -87,7 +87,9 @@ extension S3Client {
         throw odd("the answer is no listing", call)
       }
       let isEncoded = page.text("EncodingType") == "url"
-      func decoded(_ text: String) -> String? { isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text }
+      func decoded(_ text: String) -> String? {
+        isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text
+      }
       for element in page.all("Upload") {
         guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"), Self.isIdentifier(id)
         else { throw odd("the listing has an entry that cannot be", call) }

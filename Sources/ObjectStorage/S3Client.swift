@@ -265,7 +265,8 @@ extension S3Client {
       }
       let isEncoded = page.text("EncodingType") == "url"
       for element in page.all("Contents") {
-        guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text,
+        guard let text = element.text("Key"),
+          let key = isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text,
           key.hasPrefix(prefix), key.utf8.count <= 1024, let bytes = element.text("Size").flatMap({ Int64($0) }),
           (0...Self.largestObject).contains(bytes)
         else { throw odd("the listing has an entry that cannot be", call) }
@@ -295,9 +296,6 @@ extension S3Client {
 extension S3Client {
   /// The field by which a writer recognizes its object.
   private static let writerField = "x-amz-meta-lazaret-write"
-
-  /// The most bytes of one write (Amazon S3 User Guide, "Uploading objects": 5 GB).
-  package static let longestWrite = 5_000_000_000
 
   /// Writes an object with one request.
   ///
@@ -387,5 +385,14 @@ extension S3Client {
   package func delete(_ key: String) throws(S3Error) {
     let call = Call(method: .delete, key: key, operation: "remove from the object storage")
     _ = try send(call, accepting: [404])
+  }
+}
+
+enum ContentDigest {
+  /// The base64 MD5 for `Content-MD5` (RFC 1864).
+  ///
+  /// It does not protect against intent; the signature covers the SHA-256.
+  static func md5(_ bytes: ArraySlice<UInt8>) -> String {
+    Data(Insecure.MD5.hash(data: bytes)).base64EncodedString()
   }
 }

@@ -245,7 +245,7 @@ package struct S3Settings: Sendable {
   package var credentials: S3Credentials
 
   /// The file of trusted authorities; nil for the system's.
-  package var authorities: String?
+  var authorities: String?
 
   package var patience = S3Patience()
 
@@ -287,7 +287,7 @@ package struct S3Patience: Sendable, Hashable {
   package var longestPause = 10_000
 
   /// The longest accepted `Retry-After`, in seconds.
-  package var longestPauseAsked = 30
+  var longestPauseAsked = 30
 
   package init() {}
 
@@ -325,7 +325,7 @@ package struct S3Endpoint: Sendable, Hashable {
     self.path = path
   }
 
-  package static func amazon(_ region: String) -> S3Endpoint {
+  static func amazon(_ region: String) -> S3Endpoint {
     S3Endpoint(isEncrypted: true, host: "s3.\(region).amazonaws.com" + (region.hasPrefix("cn-") ? ".cn" : ""))
   }
 

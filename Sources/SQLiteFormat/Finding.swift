@@ -351,7 +351,7 @@ extension Finding.Kind {
   }
 
   /// Whether log bytes are unread and no leftovers of a restart.
-  package var isOfUnreadLog: Bool { Self.ofUnreadLogs.contains(self) }
+  var isOfUnreadLog: Bool { Self.ofUnreadLogs.contains(self) }
 
   private static let ofUnreadLogs: Set<Finding.Kind> = [
     .logHeaderTruncated, .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid,

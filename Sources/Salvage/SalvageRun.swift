@@ -1,4 +1,4 @@
-package import ManagedObjectModel
+internal import ManagedObjectModel
 package import PersistentStore
 internal import Platform
 package import SQLiteFormat
@@ -261,7 +261,7 @@ package struct RawSalvage {
   package var basis: SalvageReport.Rebuild.Basis
 
   /// The store's own model, if its rows go into another.
-  package var foreignModel: ManagedObjectModel?
+  var foreignModel: ManagedObjectModel?
 
   /// The store's entity numbers; nil where they match its model's.
   package var numbering: EntityNames?
@@ -276,7 +276,7 @@ package struct RawSalvage {
   package var entries: [SchemaEntry]
 
   /// Lowercase names of indexes without entries.
-  package var emptyIndexes: Set<String>
+  var emptyIndexes: Set<String>
 
   /// The highest assigned keys by table, as in `sqlite_sequence`.
   package var sequences: [String: Int64]
@@ -289,7 +289,7 @@ package struct RawSalvage {
 }
 
 extension TextEncoding {
-  package var pragmaName: String {
+  var pragmaName: String {
     switch self {
     case .utf8: "UTF-8"
     case .utf16LittleEndian: "UTF-16le"

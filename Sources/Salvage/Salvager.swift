@@ -23,7 +23,7 @@ public struct Salvager: Sendable {
 
     /// Whether rows stay in a model outside the versions for ``fitsModel``: it is newer, or a migration leads on, which
     /// preserves more than column names do.
-    package var keepsModel: @Sendable (ManagedObjectModel) -> Bool = { _ in false }
+    var keepsModel: @Sendable (ManagedObjectModel) -> Bool = { _ in false }
 
     /// Whether to ignore the write-ahead log; one proven to be another database's is always ignored.
     public var ignoresLog: Bool

@@ -16,7 +16,7 @@ struct OpeningPlacesTests {
     "Migration/Custom/Expressions/MappingFunctions.swift": "the names of SQLite's functions, in memory",
     "LazaretTesting/Generation/StoreWriting.swift": "a store that is generated",
     "Inbox/Records/InboxDatabase.swift": "the inbox's own records",
-    "Commands/Demo/DemoStage.swift": "example stores of the demonstration, before they are damaged",
+    "Commands/Demo/DemoCommand.swift": "example stores of the demonstration, before they are damaged",
   ]
 
   /// What opens a file: GRDB's connections, SQLite's own call, and a pool of either.

@@ -187,34 +187,6 @@ struct QuarantineSalvageTests {
     #expect(try quarantines(scene).stores().isEmpty)
   }
 
-  // MARK: In the background
-
-  @Test func aTaskReportsAndEnds() async throws {
-    let (scene, stored) = try quarantined()
-    let task = SalvageTask(
-      of: stored.files.main, in: quarantines(scene), model: try scene.scene.appModel())
-    var last: OpeningProgress?
-    for await progress in task.updates { last = progress }
-    #expect(last?.phase == .salvaging)
-    let salvaged = try await task.value
-    #expect(task.hasEnded)
-    #expect(salvaged.result.recovered >= Int64(SalvagingScene.records))
-    #expect(try task.wait().store == salvaged.store)
-  }
-
-  @Test func aCancelledTaskLeavesTheEvidence() async throws {
-    let (scene, stored) = try quarantined()
-    let task = SalvageTask(of: stored.files.main, in: quarantines(scene), model: try scene.scene.appModel())
-    task.cancel()
-    do {
-      _ = try await task.value
-    } catch let error as LazaretError {
-      #expect(error.kind == .cancelled)
-    }
-    try scene.scene.expectQuarantined(scene.before, in: try scene.scene.quarantined())
-    #expect(try scene.leftovers().isEmpty)
-  }
-
   @Test func oneSalvageAtATime() throws {
     let (scene, stored) = try quarantined()
     let inside = Mutex<(any Error)?>(nil)

@@ -70,7 +70,7 @@ package struct StoredBackup: Sendable, Hashable {
   package var manifestSource = ManifestSource.own
 
   /// The digest that a proof refers to; nil for an original.
-  package var manifestDigest: String?
+  var manifestDigest: String?
 
   var manifestLength = 0
 

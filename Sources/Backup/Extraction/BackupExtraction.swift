@@ -17,7 +17,7 @@ package struct BackupExtraction: Sendable {
     /// Whether the digest of the whole matches.
     package var isDigestRight = true
 
-    package var lostItems: [String] = []
+    var lostItems: [String] = []
 
     /// Whether a restored database is exact, even if an earlier backup lost replaced blocks.
     package var isContentRight: Bool { lostBlocks.isEmpty && isDigestRight }
@@ -90,7 +90,7 @@ package struct BackupExtraction: Sendable {
   /// Writes the database into an unnamed file.
   ///
   /// - Parameter path: the name that it has for a moment.
-  package func writeUnnamedDatabase(
+  func writeUnnamedDatabase(
     at path: FilePath
   ) throws(BackupError) -> (result: Result, content: ReadableFile) {
     let file = try ExtractedFile(path, isUnnamed: true, in: fileSystem)

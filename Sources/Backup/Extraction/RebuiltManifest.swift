@@ -29,7 +29,7 @@ package struct RebuiltManifest {
   }
 
   /// Returns the manifest with all digests, unless a block is damaged.
-  package func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
+  func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
     let (listed, damage) = try withExternalData(manifest)
     guard damage.isEmpty else { return nil }
     var manifest = listed

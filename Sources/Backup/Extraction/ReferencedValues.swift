@@ -9,7 +9,7 @@ package struct ReferencedValues {
   package private(set) var names: Set<String> = []
 
   /// The names, and all values that may be names, to miss no reference.
-  package private(set) var possibleNames: Set<String> = []
+  private(set) var possibleNames: Set<String> = []
 
   private static let folder = "_EXTERNAL_DATA"
 

@@ -14,7 +14,7 @@ extension BackupManifest {
     package var uuid: String?
 
     /// `wal` or `delete`; nil for evidence.
-    package var journalMode: String?
+    var journalMode: String?
 
     package init(path: PathText, kind: String, uuid: String? = nil, journalMode: String? = nil) {
       self.path = path
@@ -93,11 +93,11 @@ extension BackupManifest {
       case originalSetAside = "original-set-aside"
 
       /// Whether it can be rebuilt or has a copy.
-      package var isHelper: Bool { self == .pageHashes || self == .recoveryKit || self == .manifest }
+      var isHelper: Bool { self == .pageHashes || self == .recoveryKit || self == .manifest }
 
       package var isEvidence: Bool { part != nil && !isOriginal }
 
-      package var isOriginal: Bool {
+      var isOriginal: Bool {
         switch self {
         case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
           .originalSetAside:
@@ -272,7 +272,7 @@ extension BackupManifest {
     package var checksum: String?
 
     /// The hexadecimal version hash of each entity.
-    package var entityHashes: [String: String]
+    var entityHashes: [String: String]
 
     package init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
       self.version = version

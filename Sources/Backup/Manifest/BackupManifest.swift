@@ -33,7 +33,7 @@ package struct BackupManifest: Sendable, Hashable, Codable {
 
   package static let formatName = "lazaret-backup-manifest"
 
-  package static let newestVersion = 3
+  static let newestVersion = 3
 
   /// The lowest version able to read it: 3 for a delta, which lacks block digests of the whole; 2 with encryption or
   /// Zstandard; else 1.

@@ -95,7 +95,7 @@ package struct BackupProof: Sendable, Hashable, Codable {
   }
 
   /// The warning's code for a backup of an unsound store.
-  package static let evidenceCode = "evidence"
+  static let evidenceCode = "evidence"
 
   /// Whether the files are intact, but their store is damaged.
   package var isOfEvidence: Bool { warnings?.contains { $0.code == Self.evidenceCode } == true }

@@ -10,14 +10,14 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
   /// Its libzstd is part of the command `lazaret`, not of the library.
   case zstd
 
-  package var usualLevel: Int {
+  var usualLevel: Int {
     switch self {
     case .gzip: 6
     case .zstd: 3
     }
   }
 
-  package var levelWords: String {
+  var levelWords: String {
     switch self {
     case .gzip: "1, 6 or 9"
     case .zstd: "1 to 19"

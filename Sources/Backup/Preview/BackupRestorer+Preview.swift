@@ -61,7 +61,7 @@ extension BackupRestorer {
   /// - Parameters:
   ///   - temporary: the parent of the private folder; the system's if nil.
   ///   - alternative: a second parent; the backups' folder if nil.
-  package func withRestored<Value>(
+  func withRestored<Value>(
     _ id: BackupIdentifier, options: Options, temporary: FilePath?, or alternative: FilePath? = nil,
     _ body: (_ store: StoreFileSet, _ folder: FilePath, _ report: RestoreReport) throws(BackupError) -> Value
   ) throws(BackupError) -> Value {

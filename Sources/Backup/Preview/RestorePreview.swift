@@ -53,7 +53,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
   package struct SchemaChange: Sendable, Hashable, Encodable {
     package var table: String
 
-    package var isWholeTable: Bool
+    var isWholeTable: Bool
 
     package var added: [String]
 

@@ -181,7 +181,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Returns external values that records refer to but are missing.
-  package func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
+  func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
     let referenced = try referencedValues(of: store.main)
     return try wrapping(BackupError.init) { () throws(FileError) in
       try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
@@ -191,7 +191,7 @@ package struct BackupRestorer: Sendable {
   /// Returns external values that a store's records refer to.
   ///
   /// - Parameter seeksAll: whether to include possible names.
-  package func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
+  func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
     do {
       return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
     } catch let error as FormatError {
@@ -285,7 +285,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Throws if any file of a store exists at the target.
-  package func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
+  func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
     do throws(FileError) {
       guard let member = try target.members(in: fileSystem).first else { return }
       throw FileError(
@@ -344,7 +344,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Runs a restore, and deletes its files on failure.
-  package func removingLeftovers<Value>(
+  func removingLeftovers<Value>(
     of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     do throws(BackupError) {

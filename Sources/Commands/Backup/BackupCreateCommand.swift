@@ -95,7 +95,6 @@ struct BackupCreateCommand: ParsableCommand {
         backup = try BackupCreator().create(store.path, in: storage, request)
         (place, before) = (storage, storage)
       } else {
-        home.tell(json: output.json)
         before = try backups.place(of: store.path)
         backup = try home.writing { try backups.create(store.path, request) }
         place = try backups.place(of: store.path)
@@ -103,7 +102,7 @@ struct BackupCreateCommand: ParsableCommand {
       line.clear()
       if output.json {
         try Terminal.standardOutput.write(
-          json: home.told(["backup": backup.payload(in: place), "movedFrom": before.owner?.movedFrom] as JSON.Object))
+          json: ["backup": backup.payload(in: place), "movedFrom": before.owner?.movedFrom] as JSON.Object)
       } else {
         Terminal.standardOutput.write(text(backup, place, home) + (before.movedWords ?? ""))
       }

@@ -41,7 +41,6 @@ struct BackupListCommand: ParsableCommand {
       var home = store.map { self.home.of(store: $0.path) } ?? self.home.current()
       if storage == nil {
         home = try home.existing(to: "list the backups")
-        home.tell(json: output.json)
       }
       let backups = Backups(home: home.path, identities: try identity.identities())
       let scope = try store.map { try backups.evidence(of: $0.path) }

@@ -24,7 +24,6 @@ struct BackupPlaceOptions: ParsableArguments {
     var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
     if storage == nil {
       home = try home.existing(to: operation)
-      home.tell(json: json)
     }
     return ChosenBackups(home: home, of: of?.path, identities: try identity.identities(), storage: storage)
   }

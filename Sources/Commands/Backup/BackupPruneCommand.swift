@@ -62,7 +62,7 @@ struct BackupPruneCommand: ParsableCommand {
       if let kept, !output.json { Terminal.standardOutput.write("  \(kept)\n") }
       if output.json {
         try Terminal.standardOutput.write(
-          json: source.home.told(["dryRun": dryRun, "places": stores, "kept": kept] as JSON.Object))
+          json: ["dryRun": dryRun, "places": stores, "kept": kept] as JSON.Object)
       } else if stores.isEmpty {
         Terminal.standardOutput.write("There are no backups in the home: \(source.home.words). \(ChosenHome.another)\n")
       }

@@ -38,10 +38,9 @@ struct BackupReleaseCommand: ParsableCommand {
         )
       }
       try output.print(
-        source.home.told(
-          [
-            "backup": id.id, "released": note != nil || !falls.isEmpty, "onlyHere": note?.account, "falls": falls,
-          ] as JSON.Object), text(note, falls))
+        [
+          "backup": id.id, "released": note != nil || !falls.isEmpty, "onlyHere": note?.account, "falls": falls,
+        ] as JSON.Object, text(note, falls))
     }
   }
 

@@ -171,7 +171,7 @@ struct BackupRestoreCommand: ParsableCommand {
       EntitySelection(entities: entity, primaryKeys: primaryKeys), from: backup.id, to: path, model: version,
       options: options)
     line.clear()
-    try output.print(home.told(report), report.text)
+    try output.print(report, report.text)
     if !report.cut.isEmpty || !report.missing.isEmpty || !report.isComplete { throw ExitStatus.doubtful }
   }
 
@@ -180,7 +180,7 @@ struct BackupRestoreCommand: ParsableCommand {
     _ home: ChosenHome
   ) throws {
     try output.print(
-      home.told(report.payload(quarantined: quarantined, before: before, choice, in: home)),
+      report.payload(quarantined: quarantined, before: before, choice, in: home),
       report.text(quarantined: quarantined, before: before, choice.backup) + choice.text)
     if !report.isComplete || report.damage(choice.backup) != nil { throw ExitStatus.doubtful }
   }
@@ -190,7 +190,7 @@ struct BackupRestoreCommand: ParsableCommand {
   ) throws {
     let id = choice.backup.id
     try output.print(
-      home.told(JSON.Object(preview, ["backup": id, "store": PathText(path)])), preview.text(id, path) + choice.text)
+      JSON.Object(preview, ["backup": id, "store": PathText(path)]), preview.text(id, path) + choice.text)
     if !preview.isHarmless { throw ExitStatus.doubtful }
   }
 }

@@ -42,7 +42,7 @@ struct BackupUndeleteCommand: ParsableCommand {
         try BackupPruner(of: try source.place()).undelete(id.id)
       }
       try output.print(
-        source.home.told(["restored": restored]),
+        ["restored": restored],
         "Back among the backups: \(restored.map(\.description).joined(separator: ", "))\n")
     }
   }
@@ -57,7 +57,7 @@ struct BackupUndeleteCommand: ParsableCommand {
       }
     }
     if output.json {
-      try Terminal.standardOutput.write(json: source.home.told(listing))
+      try Terminal.standardOutput.write(json: listing)
     } else if listing.trash.isEmpty {
       Terminal.standardOutput.write(
         source.storage.map { "The trash is empty: \(printable($0.location))\n" }

@@ -92,7 +92,6 @@ struct BackupVerifyCommand: ParsableCommand {
       var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
       if storage == nil {
         home = try home.existing(to: "verify the backups")
-        home.tell(json: output.json)
       }
       let backups = Backups(home: home.path, identities: try identity.identities())
       let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities, storage: storage)
@@ -120,7 +119,7 @@ struct BackupVerifyCommand: ParsableCommand {
         if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
       }
       if output.json {
-        try Terminal.standardOutput.write(json: home.told(report))
+        try Terminal.standardOutput.write(json: report)
       } else {
         Terminal.standardOutput.write(report.text(home, source.storage))
       }

@@ -1,6 +1,9 @@
 import ArgumentParser
+import GRDB
 import Inspector
 import Lazaret
+import LazaretTesting
+import ManagedObjectModel
 import Migration
 import PersistentStore
 import Platform
@@ -164,5 +167,187 @@ enum ExampleFolder {
       .notFound, operation: "find the example models", path: "Examples/Garage.xcdatamodeld",
       detail: "it is neither in the current folder nor near the executable",
       hint: "Run the command from the checkout, or say where the folder is with --examples.")
+  }
+}
+
+struct DemoStage {
+  enum Ending {
+    case opened(Opening)
+    case leftAlone(any ReportableError)
+  }
+
+  let folder: FilePath
+  let bundle: ModelBundle
+
+  private let system = FileSystem()
+
+  var stores: FilePath { folder.appending("Stores") }
+
+  var home: FilePath { folder }
+
+  init(in parent: FilePath, model: AppModel) throws {
+    guard case .coreData(let bundle) = model else {
+      throw FileError(.notFound, operation: "find the example models", path: parent)
+    }
+    self.bundle = bundle
+    try system.makeDirectory(parent)
+    let place = try system.realPath(parent)
+    let time = Surroundings.machine.now().fileName
+    var name = time
+    var number = 1
+    while try system.status(of: place.appending(name)) != nil {
+      number += 1
+      name = "\(time)-\(number)"
+    }
+    folder = place.appending(name)
+    try system.makeDirectory(stores)
+  }
+
+  func play(_ scene: DemoScene) throws -> Ending {
+    let path = stores.appending(scene.fileName)
+    let appModel = try prepare(scene, at: path)
+    var policy = OpeningPolicy()
+    if scene == .unrepaired { policy.whenRepairable = .refuse }
+    do {
+      let opening = try StoreCoordinator(
+        model: appModel, policy: policy, home: home, appVersion: "2.0 (demonstration)"
+      ).open(path)
+      _ = opening.backgroundPass?.wait()
+      try opening.store.close()
+      return .opened(opening)
+    } catch let error as LazaretError {
+      return .leftAlone(error)
+    }
+  }
+
+  /// Returns the opening app's model.
+  private func prepare(_ scene: DemoScene, at path: FilePath) throws -> AppModel {
+    let current = bundle.current
+    switch scene {
+    case .firstStart: break
+    case .healthy: try ExampleStore(model: current.model).create(at: path)
+    case .overwritten:
+      try ExampleStore(model: current.model).create(at: path)
+      try change(path) { bytes in
+        let page = Array("<!DOCTYPE html><html><head><title>503 Service Unavailable</title></head><body>".utf8)
+        bytes.replaceSubrange(0..<page.count, with: page)
+      }
+    case .truncated:
+      try largeStore.create(at: path)
+      try change(path) { bytes in bytes.removeLast(bytes.count / 8) }
+    case .firstPageLost:
+      try largeStore.create(at: path)
+      try change(path) { bytes in bytes.replaceSubrange(0..<4096, with: repeatElement(0, count: 4096)) }
+    case .logAlone: try writeLogAlone(of: path)
+    case .foreignLog:
+      try ExampleStore(model: current.model).create(at: path)
+      try writeForeignLog(beside: path)
+    case .lostTables: try ExampleStore(model: Self.otherApp).create(at: path)
+    case .older:
+      if let first = bundle.versions.first { try ExampleStore(model: first.model).create(at: path) }
+    case .newer:
+      try ExampleStore(model: current.model).create(at: path)
+      if let first = bundle.versions.first, let old = ModelBundle(name: bundle.name, versions: [first]) {
+        return .coreData(old)
+      }
+    case .repaired, .unrepaired: try makeLacking(at: path)
+    }
+    return .coreData(bundle)
+  }
+
+  /// A store large enough to keep most records after damage.
+  private var largeStore: ExampleStore { ExampleStore(model: bundle.current.model, vehicles: 3000) }
+
+  /// Leaves only the write-ahead log of a vacuumed store, which holds every page.
+  private func writeLogAlone(of path: FilePath) throws {
+    let whole = folder.appending(".logged.sqlite")
+    try largeStore.create(at: whole)
+    let queue = try DatabaseQueue(path: whole.string)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL; VACUUM") }
+    let log = try system.contents(of: StoreFileSet(main: whole).path(of: .wal), limit: 1 << 26)
+    try queue.close()
+    for member in try StoreFileSet(main: whole).members(in: system) { try system.unlink(member.path) }
+    try system.writeAtomically(log, to: StoreFileSet(main: path).path(of: .wal), replacing: false)
+  }
+
+  private func change(_ path: FilePath, _ damage: (inout [UInt8]) -> Void) throws {
+    var bytes = try system.contents(of: path, limit: 1 << 26)
+    damage(&bytes)
+    try system.writeAtomically(bytes, to: path, replacing: true)
+  }
+
+  /// Makes a store that violates its model, with two vehicles of missing owners.
+  private func makeLacking(at path: FilePath) throws {
+    let whole = folder.appending(".whole.sqlite")
+    try ExampleStore(model: bundle.current.model).create(at: whole)
+    let store = try PersistentStore(opening: whole)
+    try store.write { try $0.execute(sql: "UPDATE ZVEHICLE SET ZOWNER = 99 WHERE Z_PK IN (8, 16)") }
+    try store.close()
+    _ = try DamagedCopy.make(
+      of: whole, at: path,
+      kinds: ["drift:column", "drift:key-maximum", "drift:index"].map { try DamageKind($0) }, seed: 4)
+    for member in try StoreFileSet(main: whole).members(in: system) { try system.unlink(member.path) }
+  }
+
+  private func writeForeignLog(beside path: FilePath) throws {
+    let other = folder.appending(".other.sqlite")
+    try ExampleStore(model: Self.otherApp).create(at: other)
+    let connection = try PersistentStore(opening: other)
+    try connection.write { database in
+      for number in 1...50 {
+        try database.execute(
+          sql: "INSERT INTO ZSTAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, ?)", arguments: ["star \(number)"])
+      }
+    }
+    let log = try system.contents(of: StoreFileSet(main: other).path(of: .wal), limit: 1 << 26)
+    try connection.close()
+    for member in try StoreFileSet(main: other).members(in: system) { try system.unlink(member.path) }
+    try system.writeAtomically(log, to: StoreFileSet(main: path).path(of: .wal), replacing: true)
+  }
+
+  private static let otherApp = ManagedObjectModel(entities: [
+    Entity(
+      name: "Star", properties: [.attribute(Attribute(traits: PropertyTraits(name: "name"), type: .string))])
+  ])
+}
+
+struct ExampleStore {
+  let model: ManagedObjectModel
+
+  var vehicles = 200
+
+  func create(at path: FilePath) throws {
+    let uuid = Surroundings.machine.makeUUID().description
+    let bytes = try StoreCreation(model: model, uuid: uuid, modelCache: try model.modelCache()).bytes()
+    try FileSystem().writeAtomically(bytes, to: path, replacing: false)
+    // The store has this layout; models without these entities stay empty.
+    guard let layout = try? StoreLayout(model), let car = layout.entity(named: "Car"),
+      let motorbike = layout.entity(named: "Motorbike"), let owner = layout.entity(named: "Owner")
+    else { return }
+    let store = try PersistentStore(opening: path, model: model)
+    try store.write { database in
+      for number in 1...12 {
+        try database.execute(
+          sql: "INSERT INTO ZOWNER (Z_PK, Z_ENT, Z_OPT, ZNAME, ZID) VALUES (?, ?, 1, ?, randomblob(16))",
+          arguments: [number, owner.number, "Owner \(number)"])
+      }
+      for number in 1...max(1, vehicles) {
+        let isCar = number % 4 != 0
+        try database.execute(
+          sql: """
+            INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT, ZOWNER, ZMAKER, ZPLATE, ZDOORS, ZHASSIDECAR)
+            VALUES (?, ?, 1, ?, ?, ?, ?, ?)
+            """,
+          arguments: [
+            number, isCar ? car.number : motorbike.number, number % 12 + 1, "Maker \(number % 7)",
+            "GA \(1000 + number)", isCar ? 4 : nil, isCar ? nil : 0,
+          ])
+      }
+      for (root, highest) in [("Owner", 12), ("Vehicle", vehicles)] {
+        try database.execute(
+          sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = ?", arguments: [highest, root])
+      }
+    }
+    try store.close()
   }
 }

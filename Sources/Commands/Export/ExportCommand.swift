@@ -126,7 +126,6 @@ struct ExportCommand: ParsableCommand {
       let recipients = try KeyFiles.recipients(encryptTo)
       let isNamed = try FileSystem().status(of: store.path) == nil
       let home = try isNamed ? home.of(quarantined: store.path) : home.of(store: store.path)
-      home.tell(json: format.json)
       let exports = SupportExports(home: home.path, place: try workplace())
       let evidence = try evidence(home, isNamed: isNamed)
       let options = ExportOptions(
@@ -143,7 +142,7 @@ struct ExportCommand: ParsableCommand {
       line.clear()
       let text = ExportText(prepared.preview, recipients: recipients)
       if dryRun {
-        try format.print(home.told(prepared.preview), text.preview)
+        try format.print(prepared.preview, text.preview)
         return
       }
       guard let output else { return }
@@ -157,7 +156,7 @@ struct ExportCommand: ParsableCommand {
       let summary = try exports.write(
         prepared, to: recipients, armored: armor, at: output.path, progress: progress)
       line.clear()
-      try format.print(home.told(summary), ExportText.summary(summary))
+      try format.print(summary, ExportText.summary(summary))
     }
   }
 

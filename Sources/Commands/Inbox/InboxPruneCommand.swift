@@ -45,8 +45,10 @@ struct InboxPruneCommand: ParsableCommand {
       try output.print(
         [
           "dryRun": dryRun, "removed": result.removed, "bytes": result.bytes, "spared": result.spared,
+          "failures": result.failures,
           "kept": Dictionary(uniqueKeysWithValues: kept.map { ($0.0.rawValue, $0.1) }),
         ] as JSON.Object, content: text(result))
+      if !result.failures.isEmpty { throw ExitStatus.doubtful }
     }
   }
 
@@ -62,6 +64,9 @@ struct InboxPruneCommand: ParsableCommand {
     if !result.spared.isEmpty {
       text +=
         "  \(counted(Int64(result.spared.count), "bundle")) left alone: work on it began meanwhile, or it was removed\n"
+    }
+    for failure in result.failures {
+      text += "  the files of \(failure.bundle) cannot be removed now: \(printable(failure.words))\n"
     }
     return text
   }

@@ -52,7 +52,6 @@ struct MigrateCommand: ParsableCommand {
       options.home = home.path
       // A copy for another user leaves no file beside the store.
       options.isRecorded = output == nil || home.reason != .store
-      home.tell(json: presentation.json)
       if dryRun {
         try migration.finding(in: bundle) { try migrator.plan(migration.store.path, options: options) }.print(
           json: presentation.json, isWhole: presentation.verbose, planned: planned)
@@ -72,7 +71,7 @@ struct MigrateCommand: ParsableCommand {
         try migrator.migrate(migration.store.path, options: options)
       }
       line.clear()
-      try presentation.print(home.told(result), MigrationText(result).text)
+      try presentation.print(result, MigrationText(result).text)
       if result.steps.contains(where: {
         !$0.losses.allSatisfy(planned.contains) || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty
       }) {

@@ -20,13 +20,9 @@ struct ChosenHome {
 
   let reason: Reason
 
-  /// The same store's data that earlier versions kept in the current folder, if any.
-  let other: OtherHome?
-
-  init(_ path: FilePath, because reason: Reason, other: OtherHome? = nil) {
+  init(_ path: FilePath, because reason: Reason) {
     self.path = path
     self.reason = reason
-    self.other = other
   }
 
   /// The folder, with the reason unless it was given.
@@ -70,16 +66,8 @@ struct ChosenHome {
       detail: kind == nil ? "\(name) does not exist" : "\(name) is a file")
   }
 
-  /// Reports data elsewhere on standard error; JSON has a key for it.
-  func tell(json: Bool) {
-    guard !json, let other else { return }
-    Terminal.standardError.write(other.note(besides: path))
-  }
-
-  func told(_ value: some Encodable & Sendable) -> JSON.Object { JSON.Object(value, ["otherHome": other]) }
-
   func listed(_ value: some Encodable & Sendable) -> JSON.Object {
-    JSON.Object(value, ["home": PathText(wholePath), "otherHome": other])
+    JSON.Object(value, ["home": PathText(wholePath)])
   }
 
   /// Whether two paths lead to one folder; missing ones are compared literally.
@@ -193,63 +181,5 @@ extension ChosenHome {
 
   private func isQuarantined(_ id: BackupIdentifier) throws -> Bool {
     try Quarantines(home: path).stores().contains { $0.id == id.description }
-  }
-}
-
-/// A store's data in the current folder, the home of earlier versions.
-struct OtherHome: Encodable {
-  let path: PathText
-
-  let holds: [String]
-
-  let option: String
-
-  private var hasQuarantines: Bool { holds.contains(Self.catalogue) }
-  private static let catalogue = "Quarantines.json"
-
-  /// Finds a store's data in the current folder; nil without any, or if that is the home.
-  ///
-  /// - Parameter store: nil for all of the home's folder.
-  init?(of store: FilePath?, besides home: FilePath) {
-    guard !ChosenHome.isSame(".", home), let here = try? FileSystem().realPath(".") else { return nil }
-    let holds = Self.holdings(here, of: store, home)
-    guard !holds.isEmpty else { return nil }
-    self.holds = holds
-    path = PathText(here)
-    option = "--home ."
-  }
-
-  /// Ignores unreadable data: the verb does not use it.
-  private static func holdings(_ here: FilePath, of store: FilePath?, _ home: FilePath) -> [String] {
-    var holds: [String] = []
-    if let stores = try? Quarantines(home: here).stores(),
-      stores.contains(where: { ChosenHome.isSame($0.files.folder.folder, home) })
-    {
-      holds.append(catalogue)
-    }
-    guard let store else { return holds }
-    let backups = Backups(home: here)
-    if let place = try? backups.place(of: store), let catalog = try? BackupCatalog(of: place),
-      !catalog.backups.isEmpty
-    {
-      holds.append("Backups/\(place.path.lastComponent?.string ?? "")")
-    }
-    let kits = KitFolder(for: store, home: here)
-    if let found = try? kits.kits(), !found.isEmpty {
-      holds.append("Recovery/\(kits.path.lastComponent?.string ?? "")")
-    }
-    return holds
-  }
-
-  func note(besides home: FilePath) -> String {
-    var commands = hasQuarantines ? ["lazaret quarantine list --home ."] : []
-    if holds.contains(where: { $0.hasPrefix("Backups/") }) { commands.append("lazaret backup list --home .") }
-    let see = commands.isEmpty ? "" : " See it with: \(commands.joined(separator: ", ")). "
-    return """
-      lazaret: the current folder has what earlier versions kept of it: \(printable(holds.joined(separator: ", "))).
-        The home is now the store's folder, \(printable(home.string)), and nothing was moved.\(see.isEmpty ? " " : see)\
-      To work on it, add: --home .
-
-      """
   }
 }

@@ -34,7 +34,7 @@ struct HomeOptions: ParsableArguments {
   func of(store: FilePath) -> ChosenHome {
     if let given { return given }
     let folder = Self.folder(of: store)
-    return ChosenHome(folder, because: .store, other: OtherHome(of: store, besides: folder))
+    return ChosenHome(folder, because: .store)
   }
 
   func of(place: FilePath) throws(FileError) -> ChosenHome {
@@ -42,7 +42,7 @@ struct HomeOptions: ParsableArguments {
     guard try system.status(of: place)?.kind == .directory else { return of(store: place) }
     if let given { return given }
     let folder = Self.home(in: try system.realPath(place))
-    return ChosenHome(folder, because: .store, other: OtherHome(of: nil, besides: folder))
+    return ChosenHome(folder, because: .store)
   }
 
   /// - Throws: `home-missing` for a lookup by name.

@@ -13,8 +13,6 @@ struct Terminal: Sendable {
   static let standardOutput = Terminal(descriptor: 1)
   static let standardError = Terminal(descriptor: 2)
 
-  static var standardInputIsInteractive: Bool { isatty(0) == 1 }
-
   let descriptor: Int32
 
   var isInteractive: Bool { isatty(descriptor) == 1 }

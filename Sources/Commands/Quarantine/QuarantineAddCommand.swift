@@ -50,14 +50,13 @@ struct QuarantineAddCommand: ParsableCommand {
       }
       let line = ProgressLine()
       let home = home.of(store: store.path)
-      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let stored = try quarantines.add(
         store.path, model: model, reason: reason, appVersion: appVersion,
         observer: OpeningObserver { line.show($0) })
       line.clear()
       try output.print(
-        home.told(stored.payload(in: quarantines)),
+        stored.payload(in: quarantines),
         QuarantinedStoreText(stored, nil, undo: try quarantines.undo(of: stored)).text)
     }
   }

@@ -28,7 +28,6 @@ struct QuarantineDiscardCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
-      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let store = try home.finding(quarantined: id.path, forBackup: "backup prune") {
         try quarantines.discardable(id.path)
@@ -50,8 +49,7 @@ struct QuarantineDiscardCommand: ParsableCommand {
       }
       _ = try quarantines.discard(store.files.main)
       try output.print(
-        home.told(
-          ["id": store.id, "discarded": true, "files": discarding.items, "bytes": discarding.bytes] as JSON.Object),
+        ["id": store.id, "discarded": true, "files": discarding.items, "bytes": discarding.bytes] as JSON.Object,
         "\(store.id) was discarded: \(counted(discarding.items.count, "file")), \(size).\n")
     }
   }

@@ -28,7 +28,6 @@ struct QuarantineListCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let home = try place.map { try self.home.of(place: $0.path) } ?? self.home.current()
-      home.tell(json: output.json)
       let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
       let stores =
         try place.map { try quarantines.stores(at: $0.path, includingMissing: true) }

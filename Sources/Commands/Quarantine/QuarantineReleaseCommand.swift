@@ -34,7 +34,6 @@ struct QuarantineReleaseCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
-      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let stored = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
         try quarantines.store(id.path)
@@ -48,7 +47,7 @@ struct QuarantineReleaseCommand: ParsableCommand {
           "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
           "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
         ]
-        try Terminal.standardOutput.write(json: home.told(payload))
+        try Terminal.standardOutput.write(json: payload)
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
         if let replaced = result.quarantined {

@@ -65,7 +65,6 @@ struct QuarantineSalvageCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
-      home.tell(json: output.json)
       var quarantines = Quarantines(home: home.path)
       quarantines.identities = try backup.identity.identities()
       let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
@@ -96,7 +95,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
           "salvage": stored.receipt?.salvage, "installed": installed.map { PathText($0.place.main) },
           "quarantined": try installed?.quarantined.map { try $0.payload(in: quarantines) },
         ]
-        try Terminal.standardOutput.write(json: home.told(payload))
+        try Terminal.standardOutput.write(json: payload)
       } else {
         Terminal.standardOutput.write(try text(salvaged, stored, installed, in: quarantines))
       }

@@ -27,14 +27,13 @@ struct QuarantineShowCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
-      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
         try quarantines.store(id.path)
       }
       let check = try quarantines.check(evidenceOf: store, .content)
       try output.print(
-        home.told(store.payload(in: quarantines, check)),
+        store.payload(in: quarantines, check),
         QuarantinedStoreText(store, check, undo: try quarantines.undo(of: store)).text)
     }
   }

@@ -72,7 +72,6 @@ struct RepairCommand: ParsableCommand {
       let home = home.of(store: store.path)
       options.home = home.path
       options.isRecorded = true
-      home.tell(json: presentation.json)
       let line = StepProgress(of: store.path, to: nil)
       Interruption.listen()
       options.progress = { _, _, _ in
@@ -90,7 +89,7 @@ struct RepairCommand: ParsableCommand {
         outcome = RepairOutcome(store.path, try migrator.repair(store.path, options: options))
       }
       line.clear()
-      try presentation.print(home.told(outcome), RepairText(outcome).text)
+      try presentation.print(outcome, RepairText(outcome).text)
       if outcome.leavesSomething { throw ExitStatus.doubtful }
     }
   }

@@ -55,13 +55,13 @@ package struct ServerOptions: Sendable {
   package var bodySeconds = 60
 
   /// The seconds for a stream's consumer, per piece or answer.
-  package var streamSeconds = 900
+  var streamSeconds = 900
 
   /// In bytes.
   package var bodyLimit = 1 << 20
 
   /// The most bytes of the request line and fields.
-  package var headerLimit = 32 << 10
+  var headerLimit = 32 << 10
 
   package init() {}
 }

@@ -46,7 +46,7 @@ package enum Method: String, Sendable, Hashable, CaseIterable {
 extension Method {
   package var isSafe: Bool { self == .get || self == .head || self == .options }
 
-  package var allowsBody: Bool { self == .post || self == .put || self == .patch }
+  var allowsBody: Bool { self == .post || self == .put || self == .patch }
 }
 
 package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
@@ -106,7 +106,7 @@ package struct Cookie: Sendable, Hashable {
   package var isSecure: Bool
 
   /// The lifetime in seconds; nil for the browser session, 0 to remove it.
-  package var maximumAge: Int?
+  var maximumAge: Int?
 
   /// Creates a cookie; name and value must be tokens.
   package init(_ name: String, _ value: String, isSecure: Bool = false, maximumAge: Int? = nil) {

@@ -166,7 +166,7 @@ package final class BundleUses: Sendable {
     asked.withLock { $0.append(isBeingUsed) }
   }
 
-  package func isBeingUsed(_ bundle: String) -> Bool {
+  func isBeingUsed(_ bundle: String) -> Bool {
     asked.withLock { $0 }.contains { $0(bundle) }
   }
 }

@@ -32,7 +32,7 @@ package struct StoredResult: Sendable, Hashable, Codable {
   }
 
   /// Whether it plausibly belongs to this input.
-  package func isPlausible(for making: BundleMaking) -> Bool {
+  func isPlausible(for making: BundleMaking) -> Bool {
     format == Self.formatName && version == 1 && self.making == making && placedBytes >= 0
       && archive?.isPlausible != false && (making.kind == .open) == (opened != nil) && opened?.isPlausible != false
       && salvaged?.isPlausible != false
@@ -88,7 +88,7 @@ extension InboxBundle {
     }
 
     /// Whether its names are safe path components.
-    package var isPlausible: Bool {
+    var isPlausible: Bool {
       InboxFolders.isID(mark) && bytes >= 0
         && [making, sha256].allSatisfy { sum in
           sum.utf8.count == 64 && sum.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }

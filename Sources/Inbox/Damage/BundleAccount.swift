@@ -46,7 +46,7 @@ package struct BundleAccount: Sendable, Hashable, Codable {
 
   /// The most entities, causes and runs.
   package static let maximumEntities = 500
-  package static let maximumCauses = 20
+  static let maximumCauses = 20
   package static let maximumRuns = 4000
 
   /// The cap of each number, so that sums of hostile numbers cannot overflow.

@@ -39,7 +39,7 @@ package struct InboxJob: Sendable, Hashable {
   package var isHindered: Bool
 
   /// The earliest start, in seconds since 1970.
-  package var notBefore: Int64
+  var notBefore: Int64
 
   /// The lease's end, in seconds since 1970; 0 without one.
   package var leaseEnds: Int64

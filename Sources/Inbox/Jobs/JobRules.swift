@@ -40,7 +40,7 @@ package struct JobRules: Sendable, Hashable {
   private static func pause(after attempts: Int) -> Int64 { min(900, 5 << min(Int64(max(0, attempts - 1)), 10)) }
 
   /// Returns a job as leased.
-  package func leased(_ job: InboxJob, by owner: String, for seconds: Int64, at date: Timestamp) -> InboxJob {
+  func leased(_ job: InboxJob, by owner: String, for seconds: Int64, at date: Timestamp) -> InboxJob {
     var job = job
     if job.state == .running { job.interrupted += 1 }
     job.state = .running
@@ -52,10 +52,10 @@ package struct JobRules: Sendable, Hashable {
   }
 
   /// Whether an expired job had too many attempts without outcome to restart at once.
-  package func isPostponed(_ job: InboxJob) -> Bool { job.interrupted + 1 >= maximumInterruptions }
+  func isPostponed(_ job: InboxJob) -> Bool { job.interrupted + 1 >= maximumInterruptions }
 
   /// Returns a job as waiting: a lost process says little about the bundle.
-  package func postponed(_ job: InboxJob, at date: Timestamp) -> InboxJob {
+  func postponed(_ job: InboxJob, at date: Timestamp) -> InboxJob {
     var job = job
     job.interrupted += 1
     job.state = .waiting

@@ -333,7 +333,7 @@ package struct InboxRoom: Sendable, Hashable {
   package var used: Int64
 
   /// In bytes.
-  package var totalUsed: Int64
+  var totalUsed: Int64
 
   package init(quota: Int64, used: Int64, totalUsed: Int64) {
     self.quota = quota

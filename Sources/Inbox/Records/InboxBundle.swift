@@ -118,7 +118,7 @@ package struct InboxBundle: Sendable, Hashable, Codable {
     state = .received
   }
 
-  package mutating func receiveAgain() {
+  mutating func receiveAgain() {
     state = .received
     failure = nil
   }

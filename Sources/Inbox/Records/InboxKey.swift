@@ -46,7 +46,7 @@ package struct InboxFilter: Sendable, Hashable {
   }
 
   /// Whether a trigram index can serve: it needs three letters or digits in a row.
-  package var hasThreeLetters: Bool {
+  var hasThreeLetters: Bool {
     var run = 0
     for scalar in words.unicodeScalars {
       run = scalar.properties.isAlphabetic || scalar.properties.numericType != nil ? run + 1 : 0

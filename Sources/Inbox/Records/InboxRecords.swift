@@ -311,7 +311,7 @@ package struct InboxSender: Sendable, Hashable, Encodable {
   package static let maximumNameLength = 100
 
   /// - Throws: `sender-name` for an invalid name.
-  package func checkName() throws(InboxError) {
+  func checkName() throws(InboxError) {
     guard !Self.isName(name) else { return }
     throw InboxError(
       .senderName, operation: "add a sender", detail: "that is no name for a sender",
@@ -387,7 +387,7 @@ package struct InboxUpload: Sendable, Hashable, Codable {
   static let readAtOnce = 1000
 
   /// The most ended uploads kept per sender.
-  package static let maximumEnded = 1000
+  static let maximumEnded = 1000
 
   package mutating func finish(as bundle: String) {
     state = .finished

@@ -225,7 +225,7 @@ package struct InboxSighting: Sendable, Hashable {
   package var date: String
 
   /// Stands for versions beyond the limit; no real one equals it.
-  package static let furtherVersion = "\u{1}"
+  static let furtherVersion = "\u{1}"
 
   /// The most versions recorded per damage: senders choose them.
   package static let maximumVersions = 200
@@ -258,7 +258,7 @@ package struct RelatedDamage: Sendable, Hashable {
   package var differences: [String]
 
   /// The most fingerprints read per mark; a sample stands for very common ones.
-  package static let maximumOfBand = 500
+  static let maximumOfBand = 500
 
   /// The most fingerprints compared, by descending weight of common marks.
   static let maximumCompared = 100

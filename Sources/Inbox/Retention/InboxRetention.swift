@@ -72,7 +72,7 @@ package struct RetentionCandidate: Sendable, Hashable {
   package var newer: Int
 
   /// Whether it has a waiting or running job, or waits to be opened.
-  package var isAtWork: Bool
+  var isAtWork: Bool
 
   /// The last time it was sent, in RFC 3339.
   package var received: String

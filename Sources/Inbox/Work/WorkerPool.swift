@@ -32,7 +32,7 @@ package final class WorkerPool: Sendable {
     package var unpackedEntries: Int
 
     /// The seconds of a lease without renewal.
-    package var leaseSeconds: Int64
+    var leaseSeconds: Int64
 
     /// Whether this process receives and holds the lock; others only work.
     package var receives: Bool

@@ -26,7 +26,7 @@ package struct ActionForm: InspectorPage {
 
   package let button: String
 
-  package var isFinal = false
+  var isFinal = false
 
   package var obstacle: Problem?
 

@@ -37,13 +37,13 @@ package final class BrowsedStore: Sendable {
     package var queryFiles: Int64 = 1 << 30
 
     /// The time for exporting a typed query.
-    package var queryExport: Duration = .seconds(60)
+    var queryExport: Duration = .seconds(60)
 
     /// The most rows of such an export.
     package var queryExportRows = 1_000_000
 
     /// The most bytes of text in such an export.
-    package var queryExportBytes = 256 << 20
+    var queryExportBytes = 256 << 20
 
     package init() {}
   }
@@ -177,7 +177,7 @@ package struct StoredColumn: Sendable, Hashable {
   package var property: String?
 
   /// Whether records store NULL and the value is the rowid.
-  package var isRowid: Bool
+  var isRowid: Bool
 }
 
 extension BrowsedStore {
@@ -241,7 +241,7 @@ package struct KeySpread: Sendable, Hashable {
   /// The lowest and highest key; nil if empty.
   package var keys: ClosedRange<Int64>?
 
-  package var dateProperty: String?
+  var dateProperty: String?
 }
 
 extension BrowsedStore {
@@ -387,5 +387,51 @@ extension RecordCollection {
     named.entityNumbers = nil
     named.provenance = nil
     return named
+  }
+}
+
+/// Caches counted facets, since a browsed store doesn't change.
+final class FacetCache: Sendable {
+  private struct State {
+    var values: [String: [RecordPage.Facet.Count]] = [:]
+    var steps: [String: SteppedFacet] = [:]
+  }
+
+  /// The most cached facets; a full cache is emptied.
+  private static let capacity = 100
+
+  private let state = Mutex(State())
+
+  func counts(
+    _ sql: String, _ arguments: [DatabaseValue],
+    make: () throws(RecordBrowsingError) -> [RecordPage.Facet.Count]?
+  ) throws(RecordBrowsingError) -> [RecordPage.Facet.Count]? {
+    let key = Self.key(sql, arguments)
+    if let known = state.withLock({ $0.values[key] }) { return known }
+    guard let made = try make() else { return nil }
+    state.withLock { state in
+      if state.values.count >= Self.capacity { state.values.removeAll() }
+      state.values[key] = made
+    }
+    return made
+  }
+
+  func steps(
+    _ sql: String, _ arguments: [DatabaseValue], make: () throws(RecordBrowsingError) -> SteppedFacet
+  ) throws(RecordBrowsingError) -> SteppedFacet {
+    let key = Self.key(sql, arguments)
+    if let known = state.withLock({ $0.steps[key] }) { return known }
+    let made = try make()
+    // Timeouts aren't cached; another try may be faster.
+    guard made.counts != nil else { return made }
+    state.withLock { state in
+      if state.steps.count >= Self.capacity { state.steps.removeAll() }
+      state.steps[key] = made
+    }
+    return made
+  }
+
+  private static func key(_ sql: String, _ arguments: [DatabaseValue]) -> String {
+    sql + "\u{0}" + arguments.map(PageToken.text).joined(separator: "~")
   }
 }

@@ -31,7 +31,7 @@ package struct ListedStore: Sendable {
   package var isMissing = false
 
   /// Whether only the receipt exists, without a salvaged store.
-  package var isOnlyReceipt = false
+  var isOnlyReceipt = false
 
   package var quarantined: QuarantinedStore? {
     guard case .quarantined(let store, _) = kind else { return nil }

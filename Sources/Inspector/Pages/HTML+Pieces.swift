@@ -19,7 +19,7 @@ extension HTML {
     "<div class=\"note \(tone.rawValue)\">\(content)</div>"
   }
 
-  package static func panel(_ heading: String, _ content: HTML) -> HTML {
+  static func panel(_ heading: String, _ content: HTML) -> HTML {
     "<section class=\"panel\"><h2>\(heading)</h2>\(content)</section>"
   }
 
@@ -73,7 +73,7 @@ extension HTML {
   }
 
   /// The bar's parts; zero ones are omitted, except recovered.
-  package static func barKey(_ count: RecoveryCount, recovered word: String, setAside: Int64 = 0) -> HTML {
+  static func barKey(_ count: RecoveryCount, recovered word: String, setAside: Int64 = 0) -> HTML {
     let doubtful = min(max(0, count.doubtful), count.recovered)
     var items: [HTML] = []
     func add(_ style: HTML, _ number: String, _ word: String) {

@@ -88,13 +88,13 @@ extension RequestTarget {
 /// The context of a page: session, time, permitted actions.
 package struct PageFrame: Sendable {
   /// The token required in forms; nil without a session.
-  package let formToken: String?
+  let formToken: String?
 
   package let now: Timestamp
 
   package let allowsActions: Bool
 
-  package let hasInbox: Bool
+  let hasInbox: Bool
 
   package let running: [RunningWork.Job]
 

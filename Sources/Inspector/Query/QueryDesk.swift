@@ -1,6 +1,7 @@
 import Foundation
 import HTTPServer
 import Platform
+import SQLiteFormat
 
 /// Answers SQL queries.
 struct QueryDesk: Sendable {
@@ -120,4 +121,266 @@ final class QueryTurns: Sendable {
   }
 
   func giveBack(_ session: Sessions.Session) { _ = running.withLock { $0.remove(session.cookie.text) } }
+}
+
+/// A SQL query on a side of a store.
+struct QueryPage: InspectorPage {
+  let place: RecordPlace
+  let query: StoreQuery
+
+  /// The result, if the query was run.
+  let result: PagePart<QueryResult>?
+
+  let sources: PagePart<[QuerySource]>
+  let saved: PagePart<[SavedQuery]>
+
+  var title: String { "Query" }
+  var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
+  var scripts: [String] { ["query.js"] }
+
+  func target(offset: Int) -> RequestTarget {
+    place.query(query.items + (offset > 0 ? [Query.Item("_offset", String(offset))] : []))
+  }
+
+  /// The next page's first row.
+  private func next(_ result: QueryResult) -> Int? {
+    let next = result.offset + result.rows.count
+    return result.hasMore && next <= StoreQuery.furthest ? next : nil
+  }
+
+  private func export(_ format: RecordExport.Format) -> RequestTarget {
+    var target = RequestTarget.store(place.store.id, place.side.description, "query", "export", format.rawValue)
+    target.query = Query([.init("sql", query.sql)])
+    return target
+  }
+
+  // MARK: JSON
+
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    guard query.isThere else {
+      try encoder.encode([
+        "sources": sources, "functions": QueryFunctions.names.sorted(),
+        "saved": saved.map { saved in
+          saved.map { one -> JSON.Object in
+            ["name": one.name, "sql": one.sql, "saved": one.saved, "path": place.query([.init("sql", one.sql)])]
+          }
+        },
+      ])
+      return
+    }
+    try encoder.encode([
+      "sql": query.sql,
+      "result": result.map { part in
+        part.map { result -> JSON.Object in
+          [
+            "columns": result.columns, "rows": result.rows.map { JSON.Value.array($0.map(\.json)) },
+            "offset": result.offset, "hasMore": result.hasMore, "seconds": Self.seconds(result.time),
+            "nextPath": next(result).map { target(offset: $0).twin },
+          ]
+        }
+      },
+    ])
+  }
+
+  private static func seconds(_ time: Duration) -> Double {
+    Double(time.components.seconds) + Double(time.components.attoseconds / 1_000_000_000_000) / 1e6
+  }
+
+  // MARK: HTML
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <div class="head"><div><h1>\(title)</h1><p class="soft">One <code>SELECT</code> over \(place.side.phrase). It only reads, \
+    and has 5 seconds.</p>\(place.notes(frame))</div></div>
+    \(place.tabs(.query) { RecordPlace.query(place.store.id, $0, query.isThere ? query.items : []) })
+    <div class="columns counted"><div>\(form)\(answer)\(save(frame))</div>
+    <aside class="panel facets no-print" aria-label="What can be selected from">\(SourceList(page: self).html)\(savedList(frame))</aside></div>
+    """
+  }
+
+  private var form: HTML {
+    let sizes = [20, 100, 500, 1000].map { size -> HTML in
+      let isChosen: HTML = size == query.size ? " selected" : .empty
+      return "<option value=\"\(size)\"\(isChosen)>\(Words.number(size))</option>"
+    }
+    // HTML drops a newline directly after the tag.
+    return """
+      <form class="query no-print" method="get" action="\(place.query())">
+      <label><span>SQL</span><textarea name="sql" rows="6" maxlength="\(StoreQuery.longest)" spellcheck="false" autocomplete="off" \
+      autocapitalize="off" data-query>\n\(query.sql)</textarea></label>
+      <p class="row"><button class="main">Run</button>\
+      <label class="inline">Rows on a page <select name="_size">\(sizes)</select></label>\
+      <span class="soft" data-query-key hidden>Ctrl+Enter runs it</span></p></form>
+      """
+  }
+
+  // MARK: The result
+
+  private var answer: HTML {
+    guard query.isThere else {
+      return """
+        <p class="soft">Entities and properties have the names of the model, tables and columns their own. Dates of Core Data are \
+        numbers of seconds since 2001; <code>core_data_date(x)</code> shows them. What a query gives can be exported, saved, and \
+        linked to.</p>
+        """
+    }
+    guard let result else {
+      return .note(
+        .warn, "<p>The link to this query comes from another site, so it was not run. Look at it, then run it.</p>")
+    }
+    return result.html { shown($0) }
+  }
+
+  private func shown(_ result: QueryResult) -> HTML {
+    let links = RecordExport.Format.allCases.map { format -> HTML in
+      "<a class=\"button\" href=\"\(export(format))\" download>\(format.title)</a>"
+    }
+    let list: HTML =
+      result.rows.isEmpty ? "<div class=\"empty\"><p>No rows.</p></div>" : table(result)
+    return """
+      <div class="head result"><p role="status">\(count(result)) <span class="soft">· \(Self.words(result.time))</span></p>
+      <div class="row no-print" role="group" aria-label="Export all rows"><a href="\(target(offset: result.offset))">Link to this result</a>\
+      \(links)</div></div>
+      \(list)\(pager(result))
+      """
+  }
+
+  private func count(_ result: QueryResult) -> HTML {
+    guard !result.rows.isEmpty else { return "No rows" }
+    guard result.offset > 0 || result.hasMore else { return HTML(escaping: Words.counted(result.rows.count, "row")) }
+    let last = result.offset + result.rows.count
+    let end: HTML = result.hasMore ? ", and there are more" : ", which is the last"
+    return "Rows \(Words.number(result.offset + 1)) to \(Words.number(last))\(end)"
+  }
+
+  private static func words(_ time: Duration) -> String {
+    let seconds = Self.seconds(time)
+    let value = seconds < 1 ? seconds * 1000 : seconds
+    let tenths = Int((value * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10) \(seconds < 1 ? "ms" : "s")"
+  }
+
+  private func table(_ result: QueryResult) -> HTML {
+    let heads = result.columns.indices.map { index -> HTML in
+      let isNumber = result.rows.allSatisfy { $0[index].isNumber || $0[index].form == .null }
+      let style: HTML = isNumber ? " class=\"number\"" : .empty
+      return "<th scope=\"col\"\(style)>\(result.columns[index])</th>"
+    }
+    let rows = result.rows.map { row -> HTML in
+      let cells = row.map(\.cell)
+      return "<tr>\(cells)</tr>\n"
+    }
+    return """
+      <div class="scroll" tabindex="0" role="region" aria-label="Result"><table class="records"><thead><tr>\(heads)</tr></thead><tbody>
+      \(rows)</tbody></table></div>
+      """
+  }
+
+  private func pager(_ result: QueryResult) -> HTML {
+    guard result.offset > 0 || result.hasMore else { return .empty }
+    let first: HTML =
+      result.offset == 0 ? "<span></span>" : "<a class=\"button\" href=\"\(target(offset: 0))\">First page</a>"
+    let more: HTML =
+      next(result).map { "<a class=\"button main\" rel=\"next\" href=\"\(target(offset: $0))\">Next \(query.size)</a>" }
+      ?? "<span class=\"soft\">\(result.hasMore ? "Export it to have the rest." : "That was the last page.")</span>"
+    return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(more)</nav>"
+  }
+
+  // MARK: What was saved
+
+  private func save(_ frame: PageFrame) -> HTML {
+    guard query.isThere, frame.allowsActions else { return .empty }
+    return frame.form(
+      .store(place.store.id, place.side.description, "query", "save"), style: "row no-print saving",
+      """
+      <input type="hidden" name="sql" value="\(query.sql)"><label><span>Save this query as</span>\
+      <input type="text" name="name" maxlength="\(SavedQueries.longestName)" required autocomplete="off"></label><button>Save</button>
+      """)
+  }
+
+  private func savedList(_ frame: PageFrame) -> HTML {
+    saved.html { saved in
+      guard !saved.isEmpty else { return .empty }
+      let items = saved.map { one -> HTML in
+        let delete: HTML =
+          frame.allowsActions
+          ? frame.form(
+            .store(place.store.id, place.side.description, "query", "delete"), style: "inline",
+            """
+            <input type="hidden" name="name" value="\(one.name)"><button class="plain" aria-label="Delete \(one.name)">×</button>
+            """) : .empty
+        return "<li><a href=\"\(place.query([.init("sql", one.sql)]))\" rel=\"nofollow\">\(one.name)</a>\(delete)</li>"
+      }
+      return "<div><h2>Saved queries</h2><ul>\(items)</ul></div>"
+    }
+  }
+}
+
+struct SourceList {
+  let page: QueryPage
+
+  /// The most listed columns; the JSON has all.
+  private static let mostColumns = 1200
+
+  var html: HTML { "\(page.sources.html { list($0) })\(functions)" }
+
+  private func list(_ sources: [QuerySource]) -> HTML {
+    var left = Self.mostColumns
+    let shown = sources.prefix { source in
+      left -= source.columns.count + 1
+      return left >= 0
+    }
+    let more: HTML =
+      shown.count < sources.count
+      ? "<p class=\"soft\">and \(Words.number(sources.count - shown.count)) more, which queries can read too</p>"
+      : .empty
+    let entities = shown.filter { $0.table != nil }
+    let tables = shown.filter { $0.table == nil }
+    return "\(group("Entities", entities))\(group("Tables", tables))\(more)"
+  }
+
+  private func group(_ heading: String, _ sources: [QuerySource]) -> HTML {
+    guard !sources.isEmpty else { return .empty }
+    return "<div class=\"sources\"><h2>\(heading)</h2>\(sources.map(item))</div>"
+  }
+
+  private func item(_ source: QuerySource) -> HTML {
+    let columns = source.columns.map { column -> HTML in
+      let stored: HTML = column.stored.map { " <small class=\"soft\">\($0)</small>" } ?? .empty
+      let type: HTML = column.isComputed ? "computed, not readable" : HTML(escaping: column.type)
+      return "<li><span><code>\(column.name)</code>\(stored)</span><small class=\"soft\">\(type)</small></li>"
+    }
+    let table: HTML = source.table.map { " <small class=\"soft\">\($0)</small>" } ?? .empty
+    let target = page.place.query([.init("sql", source.selection)])
+    return """
+      <details><summary><code>\(source.name)</code>\(table)</summary><ul>\(columns)</ul>
+      <p><a href="\(target)" rel="nofollow" aria-label="Select from \(source.name)">Select from it</a></p></details>
+      """
+  }
+
+  private var functions: HTML {
+    """
+    <details><summary>Functions and limits</summary><p>A query reads tables of the file and calls these functions: \
+    <code>\(QueryFunctions.names.sorted().joined(separator: ", "))</code>.</p>
+    <p>A date of Core Data is a number of seconds since 2001: <code>core_data_date(x)</code> shows it, and \
+    <code>uuid_text(x)</code> a UUID.</p>
+    <p>Nothing that the store declares runs: its views, virtual tables and computed columns cannot be read. An export has at most a \
+    million rows, 256 MB and a minute; what is larger ends as a download that failed.</p></details>
+    """
+  }
+}
+
+extension QuerySource: Encodable {
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "name": name, "table": table,
+      "columns": columns.map { column -> JSON.Object in
+        [
+          "name": column.name, "type": column.type, "stored": column.stored,
+          "isComputed": column.isComputed ? true : nil,
+        ]
+      },
+    ])
+  }
 }

@@ -93,7 +93,7 @@ package struct RecordDetail: Sendable {
     /// The name; `Entity.name` for incoming ones without an inverse.
     package var name: String
 
-    package var isIncoming: Bool
+    var isIncoming: Bool
 
     package var collection: String
 

@@ -199,7 +199,7 @@ package struct DocumentedRoute: Sendable, Hashable {
 
     package var about: String
 
-    package var isRequired: Bool
+    var isRequired: Bool
 
     package init(_ name: String, _ about: String, isRequired: Bool = false) {
       self.name = name

@@ -124,7 +124,7 @@ package final class RunningWork: Sendable {
 
   // MARK: Events
 
-  package func endEvents(of session: Sessions.Session) {
+  func endEvents(of session: Sessions.Session) {
     let channels = state.withLock { state in
       state.listeners.filter { state.owners[ObjectIdentifier($0)] == session }
     }

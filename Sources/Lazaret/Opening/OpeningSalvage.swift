@@ -26,7 +26,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var lacksDetails: Bool?
 
   /// Whether there is a result; otherwise the numbers are 0 and not encoded.
-  package var hasResult: Bool
+  var hasResult: Bool
 
   package var recovered: Int64
 
@@ -59,7 +59,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var entities: [Receipt.Salvage.Entity]
 
   /// The accounts of many-to-many pairs, by table.
-  package var pairAccounts: [Receipt.Salvage.Entity]?
+  var pairAccounts: [Receipt.Salvage.Entity]?
 
   /// Whether the store may have held unknown tables; nil if it held no table.
   package var mayLackTables: Bool?

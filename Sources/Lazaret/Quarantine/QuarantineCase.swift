@@ -21,7 +21,7 @@ package struct QuarantineCase: Sendable, Hashable, Codable {
   package var salvage: Receipt.Salvage?
 
   /// The backup that takes the place.
-  package var makesRoomFor: StoreLineage.Restored?
+  var makesRoomFor: StoreLineage.Restored?
 
   package init(
     reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,

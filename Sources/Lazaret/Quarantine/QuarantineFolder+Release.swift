@@ -37,7 +37,7 @@ extension QuarantineFolder {
   }
 
   /// Returns the store's place in its receipt.
-  package func originalPlace(of store: QuarantinedStore) throws -> StoreFileSet {
+  func originalPlace(of store: QuarantinedStore) throws -> StoreFileSet {
     guard let original = store.receipt?.originalPath.path, original.isAbsolute, original.lastComponent != nil else {
       throw QuarantineError(
         .receiptUnreadable, operation: "release the store", path: store.receiptPath,
@@ -155,7 +155,7 @@ extension QuarantineFolder {
   }
 
   /// Removes the note once the place is filled.
-  package func endReplacing(_ place: StoreFileSet) throws(FileError) {
+  func endReplacing(_ place: StoreFileSet) throws(FileError) {
     try fileSystem.unlink(replacementMark(of: place))
   }
 
@@ -295,10 +295,10 @@ extension QuarantineFolder {
     }
   }
 
-  package func workingFolder(of id: String) -> FilePath { path.appending(".\(id).salvaging") }
+  func workingFolder(of id: String) -> FilePath { path.appending(".\(id).salvaging") }
 
   /// Creates the working folder and removes a killed salvage's partial results, under the caller's salvage lock.
-  package func beginSalvage(of id: String) throws -> FilePath {
+  func beginSalvage(of id: String) throws -> FilePath {
     let folder = workingFolder(of: id)
     try fileSystem.removeTree(folder)
     try removeUnnamedResults(of: id)
@@ -306,10 +306,10 @@ extension QuarantineFolder {
     return folder
   }
 
-  package func endSalvage(of id: String) throws(FileError) { try fileSystem.removeTree(workingFolder(of: id)) }
+  func endSalvage(of id: String) throws(FileError) { try fileSystem.removeTree(workingFolder(of: id)) }
 
   /// Returns the first result names that the receipt does not use.
-  package func freeResult(of id: String) throws -> SalvageFiles {
+  func freeResult(of id: String) throws -> SalvageFiles {
     let first = SalvageFiles(of: id, number: 1, in: path)
     guard let named = try namedResults(of: id) else {
       // Without a receipt the first result counts.

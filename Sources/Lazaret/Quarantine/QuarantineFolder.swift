@@ -71,7 +71,7 @@ extension QuarantineFolder {
   }
 
   /// Returns the released stores with remaining receipts or salvaged stores.
-  package func releasedIDs() throws -> [String] {
+  func releasedIDs() throws -> [String] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     let ids = try fileSystem.entries(of: path).compactMap { name in
       name.string.hasSuffix(".released.json") ? String(name.string.dropLast(".released.json".count)) : nil
@@ -258,7 +258,7 @@ extension QuarantineFolder {
   }
 
   /// Records a restored backup at an empty place, if a receipt names the place, under the caller's salvage lock.
-  package func noteRestored(_ restored: StoreLineage.Restored, at place: FilePath) throws {
+  func noteRestored(_ restored: StoreLineage.Restored, at place: FilePath) throws {
     guard let last = try lastChange(at: place), let id = last.id else { return }
     let now = surroundings.now()
     try update(id) { receipt in
@@ -356,5 +356,23 @@ package enum QuarantineErrorKind: String, FailureKind {
     case .notSalvaged: "Salvage it first."
     case .salvageUnusable: "Salvage it again with the app's current model."
     }
+  }
+}
+
+package struct QuarantinedStore: Sendable, Hashable, Encodable {
+  /// The file name without extension, such as `2026-11-21-10-11-12`.
+  package var id: String
+
+  package var files: StoreFileSet
+
+  package var receiptPath: FilePath
+
+  /// Nil if missing or unreadable.
+  package var receipt: Receipt?
+
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": id, "store": PathText(files.main), "receiptPath": PathText(receiptPath), "receipt": receipt,
+    ])
   }
 }

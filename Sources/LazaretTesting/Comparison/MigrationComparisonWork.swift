@@ -107,7 +107,9 @@ struct MigrationComparisonWork {
     }
   }
 
-  private mutating func compare(_ expectation: ValueExpectation, _ one: StoreRecord, _ other: StoreRecord, _ entity: String) {
+  private mutating func compare(
+    _ expectation: ValueExpectation, _ one: StoreRecord, _ other: StoreRecord, _ entity: String
+  ) {
     guard let expected = expectation.expected(one) else { return }
     let found = other.values[expectation.name] ?? .null
     guard expected.values.contains(where: { $0.isSame(as: found) }) else {

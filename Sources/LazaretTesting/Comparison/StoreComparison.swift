@@ -127,7 +127,9 @@ private struct ComparisonWork {
   }
 
   /// Compares values; composite attributes have one for each leaf, by path.
-  private mutating func compareValues(_ one: StoreRecord, _ other: StoreRecord, _ old: String, _ new: String, _ entity: String) {
+  private mutating func compareValues(
+    _ one: StoreRecord, _ other: StoreRecord, _ old: String, _ new: String, _ entity: String
+  ) {
     func check(_ oldPath: String, _ newPath: String) {
       let (before, after) = (one.values[oldPath] ?? .null, other.values[newPath] ?? .null)
       if !before.isEqual(to: after) {

@@ -268,7 +268,7 @@ extension ManagedObjectModel {
   /// Returns a property's digest; `entity` declares it.
   ///
   /// Section 4.1 of the format. Digests of composites are unverified.
-  package func propertyDigest(_ property: Property, of entity: String) -> [UInt8] {
+  func propertyDigest(_ property: Property, of entity: String) -> [UInt8] {
     switch property {
     case .attribute(let attribute): attributeDigest(attribute)
     case .relationship(let relationship): relationshipDigest(relationship, of: entity)

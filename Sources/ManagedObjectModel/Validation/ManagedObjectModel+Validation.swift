@@ -16,7 +16,7 @@ extension ManagedObjectModel {
     return findings
   }
 
-  package func requireSoundStructure() throws(ModelError) {
+  func requireSoundStructure() throws(ModelError) {
     try requireBoundedSize()
     guard let finding = validate().first(where: \.isStructural) else { return }
     throw ModelError(

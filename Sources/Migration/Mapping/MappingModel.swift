@@ -124,13 +124,13 @@ public struct MappingModel: Sendable, Hashable {
 
 extension MappingModel {
   /// The first mapping from each source entity, as an index.
-  package var mappingsBySource: [String: EntityMapping] {
+  var mappingsBySource: [String: EntityMapping] {
     let pairs = entityMappings.compactMap { mapping in mapping.sourceEntityName.map { ($0, mapping) } }
     return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }
 
   /// The first mapping to each destination entity, as an index.
-  package var mappingsByDestination: [String: EntityMapping] {
+  var mappingsByDestination: [String: EntityMapping] {
     let pairs = entityMappings.compactMap { mapping in mapping.destinationEntityName.map { ($0, mapping) } }
     return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }

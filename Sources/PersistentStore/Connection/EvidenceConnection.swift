@@ -137,7 +137,7 @@ package enum EvidenceConnection {
   ///
   /// - Parameter bytes: the total size of the files, which bounds every value.
   /// - Throws: `SQLITE_ERROR` if this SQLite lacks a setting.
-  package static func harden(_ database: Database, holding bytes: Int64, attached: Int = 0) throws {
+  static func harden(_ database: Database, holding bytes: Int64, attached: Int = 0) throws {
     guard let connection = unsafe database.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
     for (setting, value) in settings {
       guard unsafe lazaret_sqlite_set(UnsafeMutableRawPointer(connection), setting, value) == SQLITE_OK else {

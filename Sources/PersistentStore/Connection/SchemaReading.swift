@@ -88,7 +88,7 @@ package struct SchemaReading: Sendable {
   ///
   /// - Parameter isCancelled: polled; once true, remaining tables are `unchecked`.
   /// - Throws: an error of reading or of SQLite's environment.
-  package func checkIndexes(
+  func checkIndexes(
     of tables: [String], isCancelled: @escaping () -> Bool = { false }
   ) throws(FileError) -> [String: Check] {
     var found = Dictionary(tables.map { ($0, Check.unchecked) }) { first, _ in first }

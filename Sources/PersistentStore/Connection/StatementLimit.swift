@@ -29,7 +29,7 @@ internal import GRDBSQLite
   private static let shortValue: Int64 = 64 << 10
 
   /// The memory growth allowed with a value length: an expression can hold thousands of values at a time.
-  package static let mostMemory: Int64 = 128 << 20
+  static let mostMemory: Int64 = 128 << 20
   private let memoryLimit: Int64
   private var memory: Int64 = 0
 

@@ -33,7 +33,7 @@ extension Row {
 
 extension Statement {
   /// Binds full-text arguments.
-  package func bindWhole(_ arguments: [DatabaseValue]) throws {
+  func bindWhole(_ arguments: [DatabaseValue]) throws {
     try setArguments(StatementArguments(arguments))
     for (index, argument) in arguments.enumerated() {
       guard case .string(let text) = argument.storage, text.utf8.contains(0) else { continue }

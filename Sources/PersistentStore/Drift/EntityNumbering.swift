@@ -21,7 +21,7 @@ package struct EntityNumbering: Sendable {
     package var contested: Set<String> = []
 
     /// Rows with a number outside the hierarchy.
-    package var ofNone = 0
+    var ofNone = 0
   }
 
   /// Assigns the rows of a hierarchy's table to entities.

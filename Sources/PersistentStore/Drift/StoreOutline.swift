@@ -110,7 +110,7 @@ package struct StoreOutline: Sendable, Hashable {
   package var entityNumbers: [String: Set<Int64>] = [:]
 
   /// Upper-cased names of tables with a non-integer entity number.
-  package var tablesWithoutNumbers: Set<String> = []
+  var tablesWithoutNumbers: Set<String> = []
 
   package var cachedModel = CachedModel.none
 

@@ -26,7 +26,7 @@ extension VerdictReason {
   package static let repairRecords =
     "Its records contradict its model. A repair of the records puts references and records right on a copy; the original is kept."
 
-  package static let restoreFiles =
+  static let restoreFiles =
     "Files of large values that its records refer to are missing. Restore them from a backup; no repair makes them again."
 
   /// For unchecked references of Core Data records.

@@ -250,7 +250,7 @@ extension StoreLayout {
   }
 
   /// Returns the statement filling an empty spatial index in the schema `main`.
-  package func fillingStatement(of index: SpatialIndexLayout) -> String {
+  func fillingStatement(of index: SpatialIndexLayout) -> String {
     let columns = index.columns.map(SQLText.identifier)
     let numbers = entity(named: index.entityName)?.numbers ?? 0...0
     let conditions =

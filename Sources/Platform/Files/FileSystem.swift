@@ -157,7 +157,7 @@ extension FileSystem {
   }
 
   /// Makes a folder for the owner alone; returns false if the name is taken.
-  package func makeNewDirectory(_ path: FilePath) throws(FileError) -> Bool {
+  func makeNewDirectory(_ path: FilePath) throws(FileError) -> Bool {
     try perform(.makeDirectory, path, "make the folder") { () throws(Errno) in
       do throws(Errno) {
         try SystemCalls.makeDirectory(path, permissions: .ownerReadWriteExecute)

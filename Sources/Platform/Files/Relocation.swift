@@ -49,7 +49,7 @@ package struct Relocation: Sendable, Codable {
   package var replacement: PathText?
 
   /// Whether the external data keep their old names too, because another store may share them.
-  package var sharesValues: Bool?
+  var sharesValues: Bool?
 }
 
 extension Relocation {

@@ -11,7 +11,7 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
   package var lastFrame: UInt32
 
   /// The frames already copied into the database file.
-  package var copiedCount: UInt32
+  var copiedCount: UInt32
 
   package var pageCount: UInt32
 

@@ -75,7 +75,7 @@ package import SystemPackage
     try execute("PRAGMA writable_schema = RESET")
   }
 
-  package func tableNumbers(_ column: String, of kind: String = "table") throws(SalvageError) -> [String: Int64] {
+  func tableNumbers(_ column: String, of kind: String = "table") throws(SalvageError) -> [String: Int64] {
     let statement = try prepare("SELECT name, \(column) FROM sqlite_master WHERE type = '\(kind)'")
     var numbers: [String: Int64] = [:]
     while try statement.step() {

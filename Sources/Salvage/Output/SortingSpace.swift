@@ -39,7 +39,7 @@ package final class SortingSpace {
   }
 
   /// The most entries in memory, at 32 bytes each plus eight for sorting.
-  package static let entryLimit = 1 << 17
+  static let entryLimit = 1 << 17
   private let limit: Int
 
   private static let pieceLength = 1 << 18

@@ -199,7 +199,7 @@ extension RecoveryCount {
       "\(counted(valuesSetAside, "value")) that \(isOne ? "has" : "have") no column \(isOne ? "was" : "were") set aside."
   }
 
-  package var leftOutWords: String? {
+  var leftOutWords: String? {
     var parts: [String] = []
     if recordsLeftOut > 0 { parts.append(counted(recordsLeftOut, "record")) }
     if valuesLeftOut > 0 { parts.append(counted(valuesLeftOut, "value")) }

@@ -1,6 +1,6 @@
 internal import PersistentStore
 public import Platform
-package import SQLiteFormat
+internal import SQLiteFormat
 public import SystemPackage
 
 /// The outcome of a salvage, as `lazaret salvage --json` prints it.
@@ -439,7 +439,7 @@ extension SalvageReport {
   public var pairs: [Entity] { isCoreData ? entities.filter(\.isOfPairs) : [] }
 
   /// Folds shadow tables into their virtual tables.
-  package mutating func foldShadowTables(of entries: [SchemaEntry]) {
+  mutating func foldShadowTables(of entries: [SchemaEntry]) {
     for entry in entries {
       guard let module = entry.tableDefinition?.module else { continue }
       let shadows = ShadowTables.names(of: entry.name, module: module)

@@ -112,7 +112,7 @@ package enum RecordBytes {
 
   /// Appends a number of up to 63 bits as a varint.
   @inlinable
-  package static func appendVarint(_ value: Int64, _ bytes: inout [UInt8]) {
+  static func appendVarint(_ value: Int64, _ bytes: inout [UInt8]) {
     var groups: [UInt8] = [UInt8(value & 0x7f)]
     var rest = value >> 7
     while rest > 0, groups.count < 9 {

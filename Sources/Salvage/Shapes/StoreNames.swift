@@ -19,7 +19,7 @@ package struct StoreNames {
   }
 
   /// Whether a table and its columns have the layout's names.
-  package func isAsLaidOut(_ table: String) -> Bool {
+  func isAsLaidOut(_ table: String) -> Bool {
     tables[table.lowercased()] == nil && columns[table.lowercased()] == nil
   }
 

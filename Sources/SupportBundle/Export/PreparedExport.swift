@@ -8,7 +8,7 @@ package final class PreparedExport: Sendable {
 
   package let quarantineID: String?
 
-  package let quarantineFolder: FilePath?
+  let quarantineFolder: FilePath?
 
   private let items: [BundleItem]
   private let subject: BundleWriter.Subject

@@ -139,7 +139,7 @@ public struct BundleWriter: Sendable {
   }
 
   /// Returns a lower level for large bundles, where packing takes longer than it saves in transfer.
-  package static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
+  static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
 
   /// Returns the common name prefix of a subject.
   package static func prefix(of subject: Subject) -> String {

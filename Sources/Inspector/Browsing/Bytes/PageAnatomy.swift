@@ -68,7 +68,7 @@ package struct PageAnatomy: Sendable {
   package let cells: [CellFacts]
 
   /// Whether the freeblock chain ends properly.
-  package let isFreeListSound: Bool
+  let isFreeListSound: Bool
 
   private static let maximumValues = 200
 

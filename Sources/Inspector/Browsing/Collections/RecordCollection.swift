@@ -11,18 +11,18 @@ package struct RecordCollection: Sendable, Hashable {
     package var destination: String
 
     /// Whether it is an incoming to-one relationship without an inverse.
-    package var isIncoming: Bool
+    var isIncoming: Bool
 
     package var table: String
 
     /// The SQL column with this side's key.
-    package var ownSQL: String
+    var ownSQL: String
 
     /// The SQL column with the destination's key.
-    package var destinationSQL: String
+    var destinationSQL: String
 
     /// The SQL column of the order, if any.
-    package var orderSQL: String?
+    var orderSQL: String?
   }
 
   package var name: String
@@ -42,24 +42,24 @@ package struct RecordCollection: Sendable, Hashable {
   package var computedColumns: [String] = []
 
   /// The SQL table; for found rows, the live ones.
-  package var tableSQL: String
+  var tableSQL: String
 
   /// The SQL columns of the key: the rowid, or a WITHOUT ROWID table's primary key.
-  package var keySQL: [String]
+  var keySQL: [String]
 
   /// The entity numbers, if the table holds others too.
   package var entityNumbers: ClosedRange<Int>?
 
-  package var numbersByEntity: [String: Int] = [:]
+  var numbersByEntity: [String: Int] = [:]
 
   var provenance: TableProvenance?
 
-  package var hasStates: Bool { provenance != nil }
+  var hasStates: Bool { provenance != nil }
 
   package func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
 
   /// The column that names a record: a name or title, else the first text.
-  package var labelColumn: RecordColumn? {
+  var labelColumn: RecordColumn? {
     let texts = columns.filter(\.isText)
     for word in ["name", "title", "label", "subject", "displayname", "fullname", "text"] {
       if let column = texts.first(where: { $0.name.lowercased() == word }) { return column }

@@ -24,7 +24,7 @@ package struct RecordColumn: Sendable, Hashable {
   package var sql: String
 
   /// The SQL column with the destination's entity number.
-  package var entitySQL: String?
+  var entitySQL: String?
 
   package var isText: Bool {
     switch kind {

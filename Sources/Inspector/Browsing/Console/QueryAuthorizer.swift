@@ -143,7 +143,7 @@ extension String {
   /// The text as SQLite compares names: ignoring the case of A to Z only.
   ///
   /// https://sqlite.org/c3ref/stricmp.html
-  package var caseFolded: String {
+  var caseFolded: String {
     String(decoding: utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
 }

@@ -19,7 +19,7 @@ package struct RecordFilter: Sendable, Hashable {
     case isNull = "isnull"
     case isNotNull = "notnull"
 
-    package var takesValue: Bool { self != .isNull && self != .isNotNull }
+    var takesValue: Bool { self != .isNull && self != .isNotNull }
   }
 
   package var column: String

@@ -7,7 +7,7 @@ internal import GRDB
 package struct RecordQuery: Sendable, Hashable {
   package static let maximumSize = 1000
 
-  package static let usualSize = 100
+  static let usualSize = 100
 
   /// The conditions, joined by AND.
   package var filters: [RecordFilter] = []
@@ -41,7 +41,7 @@ package struct RecordQuery: Sendable, Hashable {
   package var columns: [String]?
 
   /// - Parameter hasStates: whether rows have states; otherwise states exclude no records.
-  package func isNarrowed(hasStates: Bool = true) -> Bool {
+  func isNarrowed(hasStates: Bool = true) -> Bool {
     !filters.isEmpty || search != nil || states != nil && hasStates
   }
 

@@ -46,7 +46,7 @@ package struct SteppedFacet: Sendable, Hashable {
 
     package var isWhole = false
 
-    package var isYearOrMonth = false
+    var isYearOrMonth = false
 
     package func filters(_ steps: FacetSteps) -> [RecordFilter] {
       guard steps.step == .range else { return [RecordFilter(steps.column, .exact, first ?? "")] }

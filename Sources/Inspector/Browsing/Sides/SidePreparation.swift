@@ -54,7 +54,7 @@ package struct OpenedSide: Sendable {
   /// Returns an external value by file name; nil if missing.
   ///
   /// Names must be UUIDs, so no value of a store leads to another file.
-  package func externalValue(_ name: String, limit: Int, in fileSystem: FileSystem) throws -> [UInt8]? {
+  func externalValue(_ name: String, limit: Int, in fileSystem: FileSystem) throws -> [UInt8]? {
     let isName =
       name.utf8.count == 36
       && name.utf8.allSatisfy { byte in

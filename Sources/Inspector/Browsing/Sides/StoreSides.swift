@@ -67,7 +67,7 @@ package final class StoreSides: Sendable {
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  package func cleanCache() throws { try cache.clean() }
+  func cleanCache() throws { try cache.clean() }
 
   /// Returns a side, or its progress.
   ///

@@ -55,10 +55,10 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
   }
 
   /// Whether browsers may receive the bytes as an image.
-  package var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
+  var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
 
   /// The media type of an image; plain bytes for all else.
-  package var mediaType: String {
+  var mediaType: String {
     switch self {
     case .png: "image/png"
     case .jpeg: "image/jpeg"

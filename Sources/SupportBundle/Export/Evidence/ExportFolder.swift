@@ -49,15 +49,15 @@ package final class ExportFolder: Sendable {
   }
 
   /// Records the bundle's place, to remove its remains after a kill.
-  package func noteBundle(in folder: FilePath, prefix: String) throws {
+  func noteBundle(in folder: FilePath, prefix: String) throws {
     try self.folder.noteUnfinished(prefix, in: folder)
   }
 
-  package func requireRoom(_ bytes: Int64) throws(FileError) {
+  func requireRoom(_ bytes: Int64) throws(FileError) {
     try Self.requireRoom(bytes, at: path, fileSystem)
   }
 
-  package static func requireRoom(_ bytes: Int64, at folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+  static func requireRoom(_ bytes: Int64, at folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
     let free = try fileSystem.freeSpace(at: folder)
     guard free >= bytes else {
       throw FileError(
