@@ -93,8 +93,9 @@ extension RecoverableStore {
   /// or incompatible store quarantined, salvaged and replaced by a copy of the result. Cancellation leaves the store
   /// unchanged, or whole in quarantine with a salvage that the next opening continues.
   ///
-  /// - Parameter foundDamage: called later on its own thread if the background check finds damage; the next opening
-  ///   acts on it.
+  /// - Parameters:
+  ///   - progress: called with the work done.
+  ///   - foundDamage: called later on its own thread if the background check finds damage; the next opening acts on it.
   /// - Throws: `StoreError`, and `CancellationError`. The old store is whole at its path or in quarantine.
   public func open(
     progress: @escaping StoreProgress.Handler = { _ in }, foundDamage: @escaping @Sendable (Damage) -> Void = { _ in }
@@ -146,6 +147,7 @@ extension RecoverableStore {
   /// - Parameters:
   ///   - includingRecords: also fixes records and references that break the model's rules, setting removed data aside.
   ///   - dryRun: only reports the changes.
+  ///   - progress: called with the work done.
   public func repair(
     includingRecords: Bool = false, dryRun: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Repair {
@@ -163,6 +165,7 @@ extension RecoverableStore {
   /// - Parameters:
   ///   - url: a free path.
   ///   - findsDeleted: also looks for deleted records, which are set aside.
+  ///   - progress: called with the work done.
   public func salvage(
     to url: URL, findsDeleted: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Salvage {
@@ -392,7 +395,9 @@ public struct StoreModel: Sendable {
 
   /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd`, `.mom`, or a `.sql` schema file.
   ///
-  /// - Parameter order: all version names, oldest first; nil takes their natural order with the current one last.
+  /// - Parameters:
+  ///   - url: the model or schema.
+  ///   - order: all version names, oldest first; nil takes their natural order with the current one last.
   public init(contentsOf url: URL, order: [String]? = nil) throws(StoreError) {
     try self.init(contentsOf: FilePath(file: url), order: order)
   }

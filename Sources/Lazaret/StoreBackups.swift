@@ -35,6 +35,7 @@ public struct StoreBackups: Sendable {
   /// - Parameters:
   ///   - tags: words to find it by.
   ///   - isFull: makes it independent of earlier backups; otherwise it may be a delta.
+  ///   - progress: called with the work done.
   public func create(
     tags: [String] = [], isFull: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Backup {
@@ -71,7 +72,10 @@ public struct StoreBackups: Sendable {
 
   /// Restores a backup into a private folder, checks it there, and notes the result.
   ///
-  /// - Parameter migrating: also migrates it there to the current version.
+  /// - Parameters:
+  ///   - backup: the backup.
+  ///   - migrating: also migrates it there to the current version.
+  ///   - progress: called with the work done.
   public func prove(
     _ backup: Backup, migrating: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Backup.Proof {
@@ -90,6 +94,7 @@ public struct StoreBackups: Sendable {
   /// - Parameters:
   ///   - backup: nil takes the newest restorable one.
   ///   - date: the latest time of the backup.
+  ///   - progress: called with the work done.
   public func preview(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> RestorePreview {
@@ -114,6 +119,7 @@ public struct StoreBackups: Sendable {
   ///   - backup: nil takes the newest restorable one.
   ///   - date: the latest time of the backup.
   ///   - takesBackup: first backs up a sound present store.
+  ///   - progress: called with the work done.
   @discardableResult
   public func restore(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, takesBackup: Bool = true,

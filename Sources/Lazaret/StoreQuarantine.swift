@@ -124,7 +124,9 @@ public struct StoreQuarantine: Sendable {
 
   /// Quarantines the store in any state; the process must have closed it.
   ///
-  /// - Parameter reason: nil takes the examination's.
+  /// - Parameters:
+  ///   - reason: nil takes the examination's.
+  ///   - progress: called with the work done.
   @discardableResult
   public func add(reason: String? = nil, progress: @escaping StoreProgress.Handler = { _ in }) async throws -> Entry {
     try await work { cancellation in
@@ -140,8 +142,10 @@ public struct StoreQuarantine: Sendable {
   /// A later version of the app may repeat it; the best result stays the one to install.
   ///
   /// - Parameters:
+  ///   - entry: the quarantined store.
   ///   - findsDeleted: also looks for deleted records, which are set aside.
   ///   - usesBackup: takes lost records from the newest verified backup.
+  ///   - progress: called with the work done.
   @discardableResult
   public func salvage(
     _ entry: Entry, findsDeleted: Bool = false, usesBackup: Bool = false,
@@ -170,7 +174,9 @@ public struct StoreQuarantine: Sendable {
 
   /// Puts a quarantined store back unchanged.
   ///
-  /// - Parameter replacing: first quarantines a present store.
+  /// - Parameters:
+  ///   - entry: the quarantined store.
+  ///   - replacing: first quarantines a present store.
   /// - Returns: the store quarantined for it.
   @discardableResult
   public func release(_ entry: Entry, replacing: Bool = false) async throws -> Entry? {
