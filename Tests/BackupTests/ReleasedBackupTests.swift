@@ -5,11 +5,14 @@ import Platform
 import SystemPackage
 import TestSupport
 import Testing
+import Zstandard
 
 /// The backups in `Backups/`, which earlier versions made.
 @Suite("Backups of every version are restored")
 struct ReleasedBackupTests {
   private static let root = RealMaterial.projectRoot.appending("Backups")
+
+  init() { ZstandardSupport.give(ZstandardLibrary()) }
 
   private static func versions() throws -> [FilePath] {
     try FileSystem().entries(of: root).map { root.appending($0) }.filter {
