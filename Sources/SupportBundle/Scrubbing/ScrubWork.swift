@@ -52,14 +52,8 @@ struct ScrubWork {
     return try fileSystem.open(files.path(of: part))
   }
 
-  /// Writes the scrubbed files.
-  ///
-  /// - Parameters:
-  ///   - unclear: pages in which earlier attempts left values; they are overwritten.
-  ///   - ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
-  func run(
-    attempt: Int, overwriting unclear: [CheckFindings.Place], ranksDates: Bool = false
-  ) throws(ScrubbingError) -> StoreScrubber.Result {
+  /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
+  func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
     let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
     let pseudonyms = Pseudonyms(
       key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
@@ -82,9 +76,7 @@ struct ScrubWork {
       }
       try note(survey, images, columns, pseudonyms)
       pseudonyms.finishNotes()
-      if pseudonyms.dates.isImpossible, !ranksDates {
-        return try run(attempt: attempt, overwriting: unclear, ranksDates: true)
-      }
+      if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
       do throws(FileError) {
         outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
       } catch {
@@ -93,7 +85,6 @@ struct ScrubWork {
       let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
       try write(run)
       do throws(FileError) {
-        try overwrite(unclear, images, outputs, &run.tally)
         try writeRest(images, outputs, pseudonyms, &run.tally)
         try separatePages(run, images, outputs, pseudonyms)
         try outputs.finish()
@@ -101,10 +92,6 @@ struct ScrubWork {
         throw ScrubbingError(error)
       }
       fill(&report, run, columns, pseudonyms)
-      let count = Set(unclear.map { "\($0.file.text) \($0.image ?? 0)" }).count
-      if count > 0 {
-        report.remarks.append("\(count) pages in which values look like structure were overwritten")
-      }
     } else {
       pseudonyms.finishNotes()
       do throws(FileError) {
@@ -260,22 +247,6 @@ struct ScrubWork {
     }
   }
 
-  /// Overwrites the pages in which the check of an earlier attempt found values, but for the database's header.
-  private func overwrite(
-    _ unclear: [CheckFindings.Place], _ images: PageImages, _ outputs: ScrubbedSet, _ tally: inout ScrubTally
-  ) throws(FileError) {
-    for part in [StoreFileSet.Part.main, .wal, .journal] {
-      let name = target.path(of: part).lastComponent?.string
-      for start in Set(unclear.filter { $0.file.text == name }.compactMap(\.image)).sorted() {
-        let bytes = try outputs.open(part).bytes(at: start, length: images.pageSize)
-        let kept = bytes.starts(with: DatabaseHeader.magic) ? DatabaseHeader.length : 0
-        guard bytes.count > kept else { continue }
-        try outputs.write(part, Self.filled(Array(bytes[kept...])), at: start + Int64(kept))
-        tally.gap(part.rawValue, start + Int64(kept), bytes.count - kept)
-      }
-    }
-  }
-
   // MARK: Other bytes
 
   private func writeRest(
@@ -344,15 +315,11 @@ struct ScrubWork {
     survey.map { ResultCheck.PageHint(pageSize: $0.pageSize, base: $0.base) }
   }
 
-  /// Runs the independent check.
-  ///
-  /// - Returns: findings in words, and their pages if all are known; nil without findings.
-  func check(
-    _ result: inout StoreScrubber.Result
-  ) throws(ScrubbingError) -> (words: String, pages: [CheckFindings.Place])? {
+  /// Runs the independent check; returns findings in words.
+  func check(_ result: inout StoreScrubber.Result) throws(ScrubbingError) -> String? {
     if result.stuckNumbers > 0 {
       // Compared while writing: short integers match by chance anywhere.
-      return ("\(result.stuckNumbers) numbers are of a width of which every number is one of the store's", [])
+      return "\(result.stuckNumbers) numbers are of a width of which every number is one of the store's"
     }
     let begin = ContinuousClock.now
     let check = ResultCheck(
@@ -370,11 +337,7 @@ struct ScrubWork {
     result.checkDuration += begin.duration(to: .now)
     result.checkedBytes = findings.bytes
     guard let first = findings.places.first else { return nil }
-    let isKnown = findings.places.count == findings.count && findings.places.allSatisfy { $0.image != nil }
-    return (
-      "original values were found in \(findings.count) places of what was written, the first \(first.words)",
-      isKnown ? findings.places : []
-    )
+    return "original values were found in \(findings.count) places of what was written, the first \(first.words)"
   }
 
   /// Lists the files, and verifies that the store is unchanged.

@@ -57,7 +57,7 @@ public struct StoreScrubber: Sendable {
   let fileSystem: FileSystem
 
   /// The retries with other pseudonyms after a failed check.
-  private static let attempts = 5
+  private static let attempts = 4
 
   /// Creates a scrubber.
   ///
@@ -94,11 +94,8 @@ public struct StoreScrubber: Sendable {
       let work = try ScrubWork(
         store: store, target: target, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress)
       var checkDuration = Duration.zero
-      var unclear: [CheckFindings.Place]?
       for attempt in 0..<Self.attempts {
-        // Values that are there by chance are gone with other pseudonyms; pages with values in every attempt are not.
-        let isLast = attempt + 1 == Self.attempts
-        var result = try work.run(attempt: attempt, overwriting: isLast ? unclear ?? [] : [])
+        var result = try work.run(attempt: attempt)
         result.checkDuration = checkDuration
         guard let found = try work.check(&result) else {
           try work.finish(&result)
@@ -106,11 +103,8 @@ public struct StoreScrubber: Sendable {
         }
         checkDuration = result.checkDuration
         work.discard()
-        unclear = found.pages.filter { page in
-          unclear?.contains { $0.file == page.file && $0.image == page.image } ?? true
-        }
-        guard !isLast else {
-          throw ScrubbingError(.valuesFound, path: store.main, detail: found.words)
+        guard attempt + 1 < Self.attempts else {
+          throw ScrubbingError(.valuesFound, path: store.main, detail: found)
         }
       }
       throw ScrubbingError.cancelled()

@@ -221,7 +221,7 @@ struct ResultPass {
       findings.add(
         CheckFindings.Place(
           kind: .samePlace, file: name, page: image.page, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: image.offset, image: image.offset))
+          offset: image.offset))
     }
   }
 
@@ -279,8 +279,7 @@ struct ResultPass {
       findings.add(
         CheckFindings.Place(
           kind: .elsewhere, file: name, page: number, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0,
-          image: found?.image?.offset))
+          offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0))
     }
     waiting = Array(waiting.suffix(Self.overlap))
     carried = waiting.count
@@ -341,9 +340,6 @@ public struct CheckFindings: Sendable, Hashable {
 
     /// The offset of the value if known, otherwise of the page.
     public var offset: Int64
-
-    /// The offset of the page's image in its file; nil where it is no page.
-    public var image: Int64?
 
     /// The place in words.
     public var words: String {
