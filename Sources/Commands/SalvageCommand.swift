@@ -100,8 +100,6 @@ struct SalvageCommand: ParsableCommand {
       let kits = kitSource(home)
       let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
       try salvage(backup?.donor, kit: kit, home)
-      // Remove the unpacked backup now.
-      withExtendedLifetime(backup) {}
     }
   }
 

@@ -81,8 +81,6 @@ struct SalvageWork {
     }
     var report = try Salvager(surroundings: surroundings).salvage(
       stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging, migration: migration)
-    // Unpacked files may go now.
-    withExtendedLifetime(backup) {}
     observer.progress(clock.progress(0.95, nil))
     let check = try folder.check(evidenceOf: stored, .content)
     if let words = EvidenceCheck.words(check?.differences ?? []) {

@@ -5,14 +5,13 @@ package import SystemPackage
 
 /// A backup as a readable store, from which a salvage takes lost records.
 ///
-/// Unpacked files are private to their owner and removed with this value; keep it until the salvage is done.
+/// What is unpacked lies in files without names, which end with the donor.
 ///
 /// ```swift
 /// let backup = try UnpackedBackup(.newest, of: "Stores/App.sqlite", home: home)
 /// let report = try Salvager().salvage(broken, to: rescued, options: .init(donor: backup.donor))
-/// withExtendedLifetime(backup) {}
 /// ```
-package final class UnpackedBackup: Sendable {
+package struct UnpackedBackup: Sendable {
   package let donor: SalvageDonor
 
   /// Nil for a foreign backup.
@@ -20,8 +19,6 @@ package final class UnpackedBackup: Sendable {
 
   /// The kit in the backup.
   package let kit: KitSource
-
-  private let folder: PrivateFolder?
 
   /// Unpacks a backup if it is packed.
   ///
@@ -60,12 +57,13 @@ package final class UnpackedBackup: Sendable {
     case .file(let path): found = try unpacking.file(path)
     }
     let isTrusted = isOwn && trust == .sameStore
-    donor = SalvageDonor(
+    var donor = SalvageDonor(
       path: found.path, date: found.date, trust: isTrusted ? .noOtherStore : trust,
       id: found.id?.description)
+    donor.files = found.files
+    self.donor = donor
     id = found.id
     kit = found.kit
-    folder = found.folder
   }
 
   /// Returns the places of a moved or renamed copy if the store's own place has no backup.
@@ -80,9 +78,9 @@ package final class UnpackedBackup: Sendable {
   private struct Unpacking {
     struct Store {
       var path: FilePath
+      var files: OpenedFiles?
       var date: Timestamp
       var id: BackupIdentifier?
-      var folder: PrivateFolder?
       var kit = KitSource.none
     }
 
@@ -183,10 +181,15 @@ package final class UnpackedBackup: Sendable {
         return Store(path: path, date: status.modified)
       }
       if let own = try ownBackup(path) { return own }
-      let folder = try privateFolder(needing: status.size)
-      let main = folder.path.appending("Backup.sqlite")
-      try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(path, to: main)
-      return Store(path: main, date: status.modified, folder: folder)
+      return try withName(needing: status.size) { (main) throws(BackupError) -> Store in
+        let packed: ReadableFile
+        do throws(FileError) { packed = try fileSystem.open(path) } catch { throw BackupError(error) }
+        return Store(path: main, files: OpenedFiles([.main: try unpack(packed, at: main)]), date: status.modified)
+      }
+    }
+
+    private func unpack(_ packed: ReadableFile, at path: FilePath) throws(BackupError) -> ReadableFile {
+      try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(packed, at: path)
     }
 
     /// The prefix that identifies age encryption, in bytes.
@@ -199,27 +202,23 @@ package final class UnpackedBackup: Sendable {
     private func encrypted(_ path: FilePath, _ status: FileStatus) throws(BackupError) -> Store {
       if let own = try ownBackup(path) { return own }
       guard !identities.isEmpty else { throw Self.locked(path) }
-      let folder = try privateFolder(needing: status.size)
-      let opened = folder.path.appending("Opened")
-      try open(path, to: opened)
-      let start: [UInt8]
-      do throws(FileError) {
-        start = try fileSystem.open(opened).bytes(at: 0, length: PackedFileUnpacking.magicLength)
-      } catch {
-        throw BackupError(error)
+      return try withName(needing: status.size) { (main) throws(BackupError) -> Store in
+        var file = try open(path, at: main)
+        let start: [UInt8]
+        do throws(FileError) {
+          start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
+        } catch {
+          throw BackupError(error)
+        }
+        if PackedFileUnpacking.compression(of: start) != nil { file = try unpack(file, at: main) }
+        return Store(path: main, files: OpenedFiles([.main: file]), date: status.modified)
       }
-      guard PackedFileUnpacking.compression(of: start) != nil else {
-        return Store(path: opened, date: status.modified, folder: folder)
-      }
-      let main = folder.path.appending("Backup.sqlite")
-      try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(opened, to: main)
-      return Store(path: main, date: status.modified, folder: folder)
     }
 
-    private func open(_ path: FilePath, to target: FilePath) throws(BackupError) {
+    private func open(_ path: FilePath, at target: FilePath) throws(BackupError) -> ReadableFile {
       do {
         let source = try fileSystem.open(path)
-        let file = try fileSystem.create(target)
+        let file = try fileSystem.createUnnamed(target)
         var opener = AgeOpener(with: identities)
         var position: Int64 = 0
         while position < source.count {
@@ -233,7 +232,7 @@ package final class UnpackedBackup: Sendable {
           try file.write(try opener.open(bytes))
         }
         try file.write(try opener.finish())
-        try file.commit()
+        return try file.reading()
       } catch let error as AgeError {
         if error.kind == .noIdentity { throw Self.locked(path) }
         throw BackupError(.damaged, because: error, operation: "read the backup", path: path)
@@ -271,22 +270,28 @@ package final class UnpackedBackup: Sendable {
       if !accepts, let exclusion = try BackupCatalog(of: place).backup(id).exclusion(from: scope) {
         throw Self.refusal(id, exclusion)
       }
-      let folder = try privateFolder(needing: 0)
-      let main = folder.path.appending("Backup.sqlite")
-      let options = BackupRestorer.Options { [isCancelled] _, _, _ in !isCancelled() }
-      _ = try BackupRestorer(of: place, surroundings: surroundings).restore(id, to: main, options: options)
-      let catalog = try BackupCatalog(of: place)
-      let kit = try catalog.recoveryKit(of: try catalog.backup(id)).map { KitSource.kit($0) } ?? .none
-      return Store(path: main, date: id.date, id: id, folder: folder, kit: kit)
+      return try withName(needing: 0) { (main) throws(BackupError) -> Store in
+        let restorer = BackupRestorer(of: place, surroundings: surroundings)
+        let (files, _) = try restorer.restoreUnnamed(id, at: main) { [isCancelled] _, _, _ in !isCancelled() }
+        let catalog = try BackupCatalog(of: place)
+        let kit = try catalog.recoveryKit(of: try catalog.backup(id)).map { KitSource.kit($0) } ?? .none
+        return Store(path: main, files: files, date: id.date, id: id, kit: kit)
+      }
     }
 
-    private func privateFolder(needing bytes: Int64) throws(BackupError) -> PrivateFolder {
+    /// Runs the body with the name that unpacked files have for a moment, in a private folder.
+    private func withName(
+      needing bytes: Int64, _ body: (FilePath) throws(BackupError) -> Store
+    ) throws(BackupError) -> Store {
+      let folder: PrivateFolder
       do throws(FileError) {
-        return try PrivateFolder(
+        folder = try PrivateFolder(
           in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
       } catch {
         throw BackupError(error)
       }
+      defer { withExtendedLifetime(folder) {} }
+      return try body(folder.path.appending("Backup.sqlite"))
     }
   }
 }

@@ -114,7 +114,7 @@ struct PreviewTests {
     }
     let backup = try store("Earlier.sqlite", RestoreScene.model, [(1, 1), (2, 1), (3, 2)])
     let present = try store("Newer.sqlite", newer, [(1, 1), (3, 2), (4, 4), (5, 4)])
-    let preview = try RestorePreview(backup: backup, present: present, state: .sound)
+    let preview = try RestorePreview(backup: scene.system.open(backup), present: present, state: .sound)
     #expect(preview.pairs.map(\.relationships) == [["Port.ships", "Ship.ports"]])
     let pairs = try #require(preview.pairs.first)
     #expect(pairs.added == 1 && pairs.changed == 0 && pairs.lost == 2)
@@ -164,13 +164,13 @@ struct PreviewTests {
     let scene = try RestoreScene()
     let backup = try paired(scene, "Earlier.sqlite", [(1, 2), (2, 1), (3, 2)])
     let present = try paired(scene, "Newer.sqlite", [(1, 2), (3, 2), (4, 5)], ports: name, port: entity)
-    let preview = try RestorePreview(backup: backup.path, present: present.path, state: .sound)
+    let preview = try RestorePreview(backup: scene.system.open(backup.path), present: present.path, state: .sound)
     #expect(preview.pairs.map { [$0.added, $0.changed, $0.lost] } == [[1, 0, 1]], "\(preview.pairs)")
     #expect(preview.remarks.isEmpty)
     guard name != "ports" || entity != "Port" else { return }
     // Without the identifiers it is another relationship.
     let other = try paired(scene, "Other.sqlite", [(1, 2)], ports: name, port: entity, identified: false)
-    let others = try RestorePreview(backup: backup.path, present: other.path, state: .sound)
+    let others = try RestorePreview(backup: scene.system.open(backup.path), present: other.path, state: .sound)
     #expect(others.pairs.reduce(0) { $0 + $1.added } == 3 && others.pairs.reduce(0) { $0 + $1.lost } == 1)
   }
 
@@ -179,7 +179,7 @@ struct PreviewTests {
     let scene = try RestoreScene()
     let backup = try paired(scene, "Earlier.sqlite", [(1, 2), (2, 1)], carriesModel: false)
     let present = try paired(scene, "Newer.sqlite", [(1, 2)], ports: "harbors")
-    let preview = try RestorePreview(backup: backup.path, present: present.path, state: .sound)
+    let preview = try RestorePreview(backup: scene.system.open(backup.path), present: present.path, state: .sound)
     let isOneTable = preview.pairs.count == 1
     #expect(isOneTable || preview.pairs.isEmpty && preview.remarks.contains { $0.contains("were not compared") })
     #expect(preview.pairs.allSatisfy { $0.lost == 0 && $0.added <= 1 })

@@ -82,6 +82,37 @@ struct BackupSalvageTests {
     try backed.scene.scene.expectQuarantined(backed.scene.before, in: try backed.scene.scene.quarantined())
   }
 
+  @Test(arguments: ["id", "file", "sent file", "evidence"])
+  func whatAnEncryptedOneUnpacksToHasNoName(source: String) throws {
+    let scene = try SalvagingScene(seed: 91)
+    let owner = AgeIdentity()
+    let place = try Backups(home: scene.scene.home).place(of: scene.scene.store())
+    var request = BackupRequest()
+    request.encryption = BackupEncryption(to: [owner.recipient])
+    request.isEvidence = source == "evidence"
+    let id = try BackupCreator(surroundings: .still(at: "2026-11-20T08:00:00Z")).create(scene.whole, in: place, request)
+      .id
+    var chosen = BackupSource.backup(id)
+    if source.hasSuffix("file") {
+      let file = place.path.appending("\(id).sqlite.gz.age")
+      let sent = scene.scene.folder.appending("sent.age")
+      try scene.scene.system.duplicate(file, to: sent)
+      chosen = .file(source == "file" ? file : sent)
+    }
+    let writes = NamedWrites()
+    let backup = try UnpackedBackup(
+      chosen, of: scene.scene.store(), home: scene.scene.home, trust: .anyStore, identities: [owner],
+      surroundings: .still(seed: UInt64(9000 + 100 * source.count), fileSystem: writes.fileSystem))
+    #expect(writes.names.isEmpty)
+    // It is read when the folder of the moment is gone.
+    #expect(try scene.scene.system.status(of: backup.donor.path.folder) == nil)
+    let main = try #require(backup.donor.files?[.main])
+    #expect(try main.bytes(at: 0, length: 15) == Array("SQLite format 3".utf8))
+    let report = try Salvager().salvageRaw(
+      scene.scene.store(), to: scene.scene.folder.appending("Raw.sqlite"), options: .init(donor: backup.donor))
+    #expect(report.backup?.id == backup.id?.description)
+  }
+
   @Test func aBackupOfWhichNothingSaysThatItIsOfTheStoreNeedsConsent() throws {
     let backed = try BackedUp(seed: 81)
     let other = backed.scene.scene.folder.appending("Other.sqlite")

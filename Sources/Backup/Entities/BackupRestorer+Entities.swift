@@ -36,15 +36,18 @@ extension BackupRestorer {
     } catch {
       guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
     }
-    return try withRestored(id, options: options, temporary: temporary) { store, _, restored throws(BackupError) in
-      let content: any ByteSource
-      do throws(FileError) { content = try fileSystem.open(store.main) } catch { throw BackupError(error) }
-      var report = try fill(target, selection, from: try virtualFile(content), id, model: model) {
+    return try withContent(id, options: options, temporary: temporary) { content, _ throws(BackupError) in
+      var report = try fill(target, selection, from: try virtualFile(content.main), id, model: model) {
         new, names throws(BackupError) in
-        if !names.isEmpty { try copyValues(names, from: store.path(of: .externalData), to: new) }
+        switch content.values {
+        case .packed(let extraction): try writeValues(names, of: extraction, to: new)
+        case .files(let folder): try copyValues(names, from: folder, to: new)
+        }
       }
-      report.lostBlocks = restored.lostBlocks
-      report.isContentRight = restored.isContentRight
+      if let restored = content.report {
+        report.lostBlocks = restored.lostBlocks
+        report.isContentRight = restored.isContentRight
+      }
       return report
     }
   }
@@ -64,13 +67,7 @@ extension BackupRestorer {
     let backup = try virtualFile(content, waited: { content.waited })
     return try fill(target, selection, from: backup, id, model: model) { new, names throws(BackupError) in
       try content.finish()
-      if names.isEmpty { return }
-      let lost = try extraction.writeExternalData(into: new, where: names.contains).lostItems
-      guard let item = lost.first else { return }
-      throw BackupError(
-        .damaged, operation: "take records out of the backup",
-        detail: "the large value \(item) is damaged or missing",
-        hint: "Take them out of another backup, \(BackupErrorKind.orWhatIsLeft)")
+      try writeValues(names, of: extraction, to: new)
     }
   }
 
@@ -90,7 +87,7 @@ extension BackupRestorer {
       report.lostValues = try missingValues(of: folder.store)
       report.path = target.main
       try synchronize(folder.store.main)
-      try check(folder.store.main, id)
+      try check(try opened(folder.store.main), id)
       try install(id, from: folder, nil)
       working.release()
       return report
@@ -189,7 +186,7 @@ extension BackupRestorer {
     to new: StoreFileSet, _ write: (FilePath, Set<String>) throws(BackupError) -> Void
   ) throws(BackupError) {
     let target = new.path(of: .externalData)
-    try write(target, try referencedValues(of: new.main, seeksAll: true).possibleNames)
+    try write(target, try referencedValues(of: try opened(new.main), seeksAll: true).possibleNames)
     do throws(FileError) {
       guard try fileSystem.status(of: target)?.kind == .directory else { return }
       for folder in try fileSystem.descendants(of: target).folders + [[]] {
@@ -200,7 +197,20 @@ extension BackupRestorer {
     }
   }
 
+  private func writeValues(
+    _ names: Set<String>, of extraction: BackupExtraction, to target: FilePath
+  ) throws(BackupError) {
+    if names.isEmpty { return }
+    let lost = try extraction.writeExternalData(into: target, where: names.contains).lostItems
+    guard let item = lost.first else { return }
+    throw BackupError(
+      .damaged, operation: "take records out of the backup",
+      detail: "the large value \(item) is damaged or missing",
+      hint: "Take them out of another backup, \(BackupErrorKind.orWhatIsLeft)")
+  }
+
   private func copyValues(_ names: Set<String>, from source: FilePath, to target: FilePath) throws(BackupError) {
+    if names.isEmpty { return }
     do {
       guard try fileSystem.status(of: source)?.kind == .directory else { return }
       try fileSystem.copyTree(source, to: target, where: names.contains)

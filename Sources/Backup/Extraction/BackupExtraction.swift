@@ -87,15 +87,14 @@ package struct BackupExtraction: Sendable {
     try writeDatabase(to: try ExtractedFile(path, in: fileSystem))
   }
 
-  /// Writes the database into an unnamed file.
+  /// Writes the database, or the files of evidence, into unnamed files.
   ///
-  /// - Parameter path: the name that it has for a moment.
-  func writeUnnamedDatabase(
-    at path: FilePath
-  ) throws(BackupError) -> (result: Result, content: ReadableFile) {
-    let file = try ExtractedFile(path, isUnnamed: true, in: fileSystem)
+  /// - Parameter files: the names that they have for a moment.
+  func writeUnnamed(at files: StoreFileSet) throws(BackupError) -> (result: Result, files: OpenedFiles) {
+    if try manifest.kind == .evidence { return try writeEvidence(to: files, isUnnamed: true) }
+    let file = try ExtractedFile(files.main, isUnnamed: true, in: fileSystem)
     let result = try writeDatabase(to: file)
-    return (result, try file.reading())
+    return (result, OpenedFiles([.main: try file.reading()]))
   }
 
   private func writeDatabase(to file: ExtractedFile) throws(BackupError) -> Result {
@@ -241,9 +240,15 @@ package struct BackupExtraction: Sendable {
 
   /// Writes the files of evidence, without external values.
   ///
-  /// - Parameter isUnnamed: whether the files have no names.
   /// - Throws: `backup-request` for any other backup; errors of file system and place.
-  package func writeEvidence(to files: StoreFileSet, isUnnamed: Bool = false) throws(BackupError) -> Result {
+  package func writeEvidence(to files: StoreFileSet) throws(BackupError) -> Result {
+    try writeEvidence(to: files, isUnnamed: false).result
+  }
+
+  /// - Returns: unnamed files also opened.
+  private func writeEvidence(
+    to files: StoreFileSet, isUnnamed: Bool
+  ) throws(BackupError) -> (result: Result, files: OpenedFiles) {
     let manifest = try manifest
     guard manifest.kind == .evidence else {
       throw BackupError(
@@ -251,6 +256,7 @@ package struct BackupExtraction: Sendable {
         hint: "Restore it as a database.")
     }
     var result = Result()
+    var opened: [StoreFileSet.Part: ReadableFile] = [:]
     let parts = manifest.files.filter { $0.role.part != nil }
     var extent = Extent(parts.map { max(0, $0.content?.bytes ?? 0) })
     for packed in parts {
@@ -259,9 +265,10 @@ package struct BackupExtraction: Sendable {
       let file = try ExtractedFile(files.path(of: part), isUnnamed: isUnnamed, in: fileSystem)
       _ = try write(packed, of: manifest, to: file, extent, &result)
       try file.truncate(to: packed.content?.bytes ?? 0)
+      if isUnnamed { opened[part] = try file.reading() }
       if part == .main { result.lostBlocks = IndexSet(result.damage[packed.name] ?? []) }
     }
-    return result
+    return (result, OpenedFiles(opened))
   }
 }
 

@@ -4,7 +4,7 @@ package import SystemPackage
 /// The database of a backup chain, read by blocks on demand.
 ///
 /// Each block's digest is verified; the last backup's page hashes prove that pages of several backups belong together.
-/// Blocks are cached in a file, backup after backup.
+/// Blocks are cached in an unnamed file, backup after backup.
 package final class ChainContent: ByteSource {
   package let count: Int64
 
@@ -40,7 +40,7 @@ package final class ChainContent: ByteSource {
 
   /// Opens a chain.
   ///
-  /// - Parameter path: the new cache file.
+  /// - Parameter path: the name that the cache has for a moment.
   /// - Returns: nil if only the whole is verifiable: for originals, evidence, unsound stores, rebuilt manifests, and
   ///   deltas without page hashes.
   /// - Throws: `backup-chain-broken`, `compression-unavailable`, or file errors.
@@ -81,14 +81,10 @@ package final class ChainContent: ByteSource {
     } else {
       hashes = nil
     }
-    let target = try ExtractedFile(path, in: extraction.fileSystem)
+    let target = try ExtractedFile(path, isUnnamed: true, in: extraction.fileSystem)
     try target.truncate(to: offset)
-    do throws(FileError) {
-      let blocks = [Set<Int>](repeating: [], count: links.count)
-      kept = Mutex(Kept(target: target, source: try extraction.fileSystem.open(path), blocks: blocks))
-    } catch {
-      throw BackupError(error)
-    }
+    let source = try target.reading()
+    kept = Mutex(Kept(target: target, source: source, blocks: [Set<Int>](repeating: [], count: links.count)))
     self.links = links
     count = database.bytes
     total = offset

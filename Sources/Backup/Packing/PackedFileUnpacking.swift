@@ -1,7 +1,7 @@
 package import Platform
 package import SystemPackage
 
-/// Unpacks a gzip or Zstandard file of any origin into a new file.
+/// Unpacks a gzip or Zstandard file of any origin into an unnamed file.
 ///
 /// It accepts any number of members or frames (RFC 1952, section 2.2; RFC 8878, section 3). Only disk space limits the
 /// output.
@@ -30,11 +30,11 @@ package struct PackedFileUnpacking {
     self.progress = progress
   }
 
+  /// - Parameter path: the name that the result has for a moment.
   /// - Throws: `backup-damaged`, `compression-unavailable`, `no-space`, `cancelled`, or file errors.
-  package func unpack(_ packed: FilePath, to path: FilePath) throws(BackupError) {
-    let source: any ByteSource
-    do throws(FileError) { source = try fileSystem.open(packed) } catch { throw BackupError(error) }
-    let target = try ExtractedFile(path, in: fileSystem)
+  package func unpack(_ source: ReadableFile, at path: FilePath) throws(BackupError) -> ReadableFile {
+    let packed = source.path
+    let target = try ExtractedFile(path, isUnnamed: true, in: fileSystem)
     var read: Int64 = 0
     var written: Int64 = 0
     var looked = -Self.stride
@@ -56,6 +56,7 @@ package struct PackedFileUnpacking {
         guard progress(.unpacking, read, source.count) else { throw BackupError.cancelled(Self.operation) }
       }
       try reader.finish()
+      return try target.reading()
     } catch {
       throw Self.told(error, packed)
     }

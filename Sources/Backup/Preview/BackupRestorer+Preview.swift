@@ -7,7 +7,8 @@ package import SystemPackage
 extension BackupRestorer {
   /// Previews a restore without touching backup and store.
   ///
-  /// Both are copied into a private folder; a damaged store is compared by its salvageable rows.
+  /// The backup is unpacked into an unnamed file, the store copied into a private folder; a damaged one is compared by
+  /// its salvageable rows.
   ///
   /// - Parameters:
   ///   - path: the present store, which may be missing.
@@ -18,20 +19,22 @@ extension BackupRestorer {
     _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), models: [ModelBundle] = [],
     temporary: FilePath? = nil
   ) throws(BackupError) -> RestorePreview {
-    try withRestored(id, options: options, temporary: temporary, or: path.folder) {
-      store, folder, restored throws(BackupError) in
+    try withContent(id, options: options, temporary: temporary, or: path.folder) {
+      content, folder throws(BackupError) in
       do {
         let files = try StoreFileSet.locate(path, in: fileSystem)
         let present = try PresentStore(files, in: folder, surroundings: surroundings)
         var preview = try RestorePreview(
-          backup: store.main, present: present.file, state: present.state, models: models)
+          backup: content.main, present: present.file, state: present.state, models: models)
         if let version = preview.versions?.backup, version.name == nil {
           // The manifest may name a version unknown here.
           preview.versions?.backup?.name = try BackupCatalog(of: place).backup(id).manifest?.model?.version
         }
-        preview.values = try LargeValueDifference(fileSystem).compare(
-          try referencedValues(of: store.main).names, backup: store, present: files)
-        if !restored.isContentRight || !restored.lostBlocks.isEmpty {
+        let names = try referencedValues(of: content.main).names
+        preview.values = RestorePreview.LargeValues(
+          backup: try content.values.digests(of: names, in: fileSystem),
+          present: try RestoredContent.Values.files(files.path(of: .externalData)).digests(of: names, in: fileSystem))
+        if let report = content.report, !report.isContentRight || !report.lostBlocks.isEmpty {
           preview.remarks.insert("the backup is damaged, and is compared as far as it can be salvaged", at: 0)
         }
         return preview
@@ -121,45 +124,12 @@ struct PresentStore: ~Copyable {
   }
 }
 
-/// Compares the external values of backup and present store.
-struct LargeValueDifference {
-  private let fileSystem: FileSystem
-
-  private static let stride = 1 << 20
-
-  init(_ fileSystem: FileSystem) { self.fileSystem = fileSystem }
-
-  /// Compares files of these names, which are new for each written value.
-  func compare(
-    _ names: Set<String>, backup: StoreFileSet, present: StoreFileSet
-  ) throws(FileError) -> RestorePreview.LargeValues {
-    var values = RestorePreview.LargeValues()
-    for name in names.sorted() {
-      let path = FilePath(ReferencedValues.path(name)).components
-      let own = backup.path(of: .externalData).appending(path)
-      let other = present.path(of: .externalData).appending(path)
-      let isOther = try fileSystem.status(of: other)?.kind == .regular
-      if try fileSystem.status(of: own)?.kind != .regular {
-        if isOther { values.lost += 1 }
-      } else if !isOther {
-        values.added += 1
-      } else if try !isSame(own, other) {
-        values.changed += 1
-      }
-    }
-    return values
-  }
-
-  func isSame(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
-    let (first, second) = (try fileSystem.open(one), try fileSystem.open(other))
-    guard first.count == second.count else { return false }
-    var offset: Int64 = 0
-    while offset < first.count {
-      let bytes = try first.bytes(at: offset, length: Self.stride)
-      guard try second.bytes(at: offset, length: Self.stride) == bytes, !bytes.isEmpty else { return false }
-      offset += Int64(bytes.count)
-    }
-    return true
+extension RestorePreview.LargeValues {
+  /// Compares digests by file name, which is new for each written value.
+  init(backup: [String: String], present: [String: String]) {
+    added = Int64(backup.keys.count { present[$0] == nil })
+    changed = Int64(backup.count { present[$0.key] != nil && present[$0.key] != $0.value })
+    lost = Int64(present.keys.count { backup[$0] == nil })
   }
 }
 

@@ -1,7 +1,7 @@
 import GRDB
 package import ManagedObjectModel
 import PersistentStore
-internal import Platform
+package import Platform
 package import SystemPackage
 
 /// The effect of restoring a backup: added, changed and lost records per entity.
@@ -199,36 +199,40 @@ extension RestorePreview {
 }
 
 extension RestorePreview {
-  /// Compares two database files, unused and unchanged.
+  /// Compares two databases, unused and unchanged.
   ///
   /// SQLite joins the tables with a small cache and temporary files, to limit memory.
   ///
   /// - Parameters:
+  ///   - backup: the restored backup, which needs no name.
   ///   - other: the present or salvaged store, if any.
   ///   - state: its state.
   ///   - models: the models that name versions.
   package init(
-    backup: FilePath, present other: FilePath?, state: Present, models: [ModelBundle] = []
+    backup: ReadableFile, present other: FilePath?, state: Present, models: [ModelBundle] = []
   ) throws(BackupError) {
     do {
-      let files = [backup] + [other].compactMap(\.self)
-      // An empty in-memory database replaces a missing store.
+      let file = try VirtualFile(backup)
+      let others = [other].compactMap(\.self)
       let queue = try EvidenceConnection.open(
-        attaching: other == nil ? files + files : files, label: "Lazaret.Backup", cacheKilobytes: 8192
+        attaching: others, and: file, label: "Lazaret.Backup", cacheKilobytes: 8192
       ) { database in
         for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
       }
       let difference = try queue.writeWithoutTransaction { database in
-        try database.execute(
-          sql: "ATTACH DATABASE ? AS backup",
-          arguments: [EvidenceConnection.address(backup, .unchanging)])
-        let address = other.map { EvidenceConnection.address($0, .unchanging) } ?? ":memory:"
-        try database.execute(sql: "ATTACH DATABASE ? AS present", arguments: [address])
-        return try EvidenceConnection.limit(for: files).apply(to: database) {
+        try database.execute(sql: "ATTACH DATABASE ? AS backup", arguments: [file.address])
+        for other in others {
+          try database.execute(
+            sql: "ATTACH DATABASE ? AS present", arguments: [EvidenceConnection.address(other, .unchanging)])
+        }
+        return try EvidenceConnection.limit(for: file, and: others).apply(to: database) {
           var difference = StorePreviewDifference(
             database, backup: try ComparedStore(database, schema: "backup"),
-            present: try ComparedStore(database, schema: "present"), models: models)
+            // The connection's own database is empty, like a missing store.
+            present: try ComparedStore(database, schema: others.isEmpty ? "main" : "present"), models: models)
           try difference.run()
+          // SQLite ignores read errors that only cost speed.
+          if let failure = file.failure { throw failure }
           return difference
         }
       }
@@ -239,7 +243,7 @@ extension RestorePreview {
           ? nil : Versions(difference.backup.metadata, difference.present.metadata, models),
         remarks: difference.remarks)
     } catch {
-      throw BackupError(database: error, operation: "compare the backup with the store", path: other ?? backup)
+      throw BackupError(database: error, operation: "compare the backup with the store", path: other ?? backup.path)
     }
   }
 }

@@ -26,13 +26,10 @@ extension BackupProver {
     defer { withExtendedLifetime(folder) {} }
     let path = folder.path.appending("Store.sqlite")
     var problems: [BackupProof.Problem] = []
-    if manifest.kind == .evidence {
-      // A damaged store cannot be opened; equal bytes are the only proof.
-      let result = try extraction.writeEvidence(to: StoreFileSet(main: path), isUnnamed: true)
-      problems += Self.problems(result)
-    } else {
-      let (result, store) = try extraction.writeUnnamedDatabase(at: path)
-      problems += Self.problems(result)
+    let (result, files) = try extraction.writeUnnamed(at: StoreFileSet(main: path))
+    problems += Self.problems(result)
+    // Damaged evidence cannot be opened; equal bytes are the only proof.
+    if manifest.kind != .evidence, let store = files[.main] {
       if problems.isEmpty { problems += try check(store, manifest, progress) }
       let missing = problems.isEmpty ? try missingValues(store, extraction) : []
       // With a rebuilt manifest, a missing value may have been lost with the blocks.

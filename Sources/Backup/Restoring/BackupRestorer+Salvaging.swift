@@ -70,8 +70,8 @@ extension BackupRestorer {
       var reading = Options(progress: options.progress)
       reading.salvages = false
       do throws(BackupError) {
-        let found = try withRestored(other.id, options: reading, temporary: nil, or: alternative) {
-          store, _, _ throws(BackupError) in identity(of: store.main)
+        let found = try withContent(other.id, options: reading, temporary: nil, or: alternative) {
+          content, _ throws(BackupError) in identity(of: content.main)
         }
         guard let metadata = found.metadata else { continue }
         return StandInIdentity(metadata: metadata, model: found.model, origin: "backup \(other.id)")
@@ -87,6 +87,13 @@ extension BackupRestorer {
   func identity(of path: FilePath) -> (metadata: StoreMetadata?, model: ManagedObjectModel?) {
     // The salvage itself reports an unreadable store.
     let found = try? Examiner(fileSystem: fileSystem).examine(path, options: .init(depth: .quick, countsRecords: false))
+    return (found?.metadata, found?.storeModel)
+  }
+
+  private func identity(of file: ReadableFile) -> (metadata: StoreMetadata?, model: ManagedObjectModel?) {
+    let found = try? Examiner(fileSystem: fileSystem).examine(
+      main: file, log: nil, journal: nil, of: StoreFileSet(main: file.path), members: [],
+      options: .init(depth: .quick, countsRecords: false))
     return (found?.metadata, found?.storeModel)
   }
 }

@@ -105,10 +105,12 @@ package struct BackupRestorer: Sendable {
       store, _, restored throws(BackupError) in
       guard try finish(folder) == .installed(note.id) else { return nil }
       if note.isWhole == nil {
-        let isSame = try wrapping(BackupError.init) { () throws(FileError) in
-          try LargeValueDifference(fileSystem).isSame(store.main, folder.target.main)
+        do {
+          let digest = try FileDigest(of: fileSystem.open(store.main))
+          guard try FileDigest(of: fileSystem.open(folder.target.main)) == digest else { return nil }
+        } catch {
+          throw BackupError(moving: error, path: folder.target.main)
         }
-        guard isSame else { return nil }
       }
       var report = restored
       report.path = folder.target.main
@@ -142,8 +144,7 @@ package struct BackupRestorer: Sendable {
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
     // A database has a digest, despite damage in its chain; for evidence each file counts.
     let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
-    // A delta still has its changed pages.
-    let isNothingLeft = manifest.kind == .full && losses.lostBlocks.count >= Self.blockCount(manifest)
+    let isNothingLeft = Self.isNothingLeft(manifest, losses)
     guard options.salvages || isContentRight && values.isWhole else {
       throw try damaged(id, losses, values, isNothingLeft: isNothingLeft)
     }
@@ -175,6 +176,33 @@ package struct BackupRestorer: Sendable {
       lacksMetadata: lacksMetadata)
   }
 
+  /// Restores a backup into unnamed files, verified and checked like a restore; its external values are only verified.
+  ///
+  /// - Parameter path: the name that the main file has for a moment.
+  /// - Throws: as ``restore(_:to:options:)``.
+  package func restoreUnnamed(
+    _ id: BackupIdentifier, at path: FilePath, progress: @escaping BackupProgress
+  ) throws(BackupError) -> (files: OpenedFiles, extraction: BackupExtraction) {
+    let extraction = try BackupExtraction(
+      id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: progress)
+    let manifest = try extraction.manifest
+    let store = StoreFileSet(main: path)
+    try checkSpace(manifest, extraction.chain, for: store)
+    let (losses, files) = try extraction.writeUnnamed(at: store)
+    let values = try extraction.checkExternalData()
+    let isEvidence = manifest.kind == .evidence
+    guard isEvidence ? losses.isWhole : losses.isContentRight, values.isWhole else {
+      throw try damaged(id, losses, values, isNothingLeft: Self.isNothingLeft(manifest, losses))
+    }
+    if !isEvidence, let main = files[.main] { try check(main, id) }
+    return (files, extraction)
+  }
+
+  /// Whether no block is left; a delta still has its changed pages.
+  private static func isNothingLeft(_ manifest: BackupManifest, _ losses: BackupExtraction.Result) -> Bool {
+    manifest.kind == .full && losses.lostBlocks.count >= blockCount(manifest)
+  }
+
   private static func blockCount(_ manifest: BackupManifest) -> Int {
     let bytes = max(0, manifest.database?.bytes ?? 0)
     return max(1, Int((bytes + Int64(BackupManifest.blockLength) - 1) / Int64(BackupManifest.blockLength)))
@@ -182,7 +210,7 @@ package struct BackupRestorer: Sendable {
 
   /// Returns external values that records refer to but are missing.
   func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
-    let referenced = try referencedValues(of: store.main)
+    let referenced = try referencedValues(of: try opened(store.main))
     return try wrapping(BackupError.init) { () throws(FileError) in
       try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
     }
@@ -191,14 +219,16 @@ package struct BackupRestorer: Sendable {
   /// Returns external values that a store's records refer to.
   ///
   /// - Parameter seeksAll: whether to include possible names.
-  func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
-    do {
-      return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
-    } catch let error as FormatError {
-      throw BackupError(error, store: path)
+  func referencedValues(of store: ReadableFile, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
+    do throws(FormatError) {
+      return try ReferencedValues(in: store, seeksAll: seeksAll)
     } catch {
-      throw BackupError(moving: error, path: path)
+      throw BackupError(error, store: store.path)
     }
+  }
+
+  func opened(_ path: FilePath) throws(BackupError) -> ReadableFile {
+    do throws(FileError) { return try fileSystem.open(path) } catch { throw BackupError(error) }
   }
 
   package func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
@@ -250,7 +280,7 @@ package struct BackupRestorer: Sendable {
     _ path: FilePath, _ manifest: BackupManifest, _ options: Options
   ) throws(BackupError) -> Bool {
     do throws(BackupError) {
-      try check(path, manifest.id)
+      try check(try opened(path), manifest.id)
       return true
     } catch {
       guard error.kind == .verificationFailed, options.salvages else { throw error }
@@ -259,11 +289,12 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Checks every page and index, and that SQLite can read the schema.
-  package func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
+  func check(_ file: ReadableFile, _ id: BackupIdentifier) throws(BackupError) {
+    let path = file.path
     let isSound: Bool
     do {
       let examination = try Examiner(fileSystem: fileSystem).examine(
-        main: try fileSystem.open(path), log: nil, journal: nil, of: StoreFileSet(main: path), members: [],
+        main: file, log: nil, journal: nil, of: StoreFileSet(main: path), members: [],
         options: .init(depth: .full, countsRecords: false))
       isSound = examination.health.isRead && !examination.health.isDamaged
     } catch {

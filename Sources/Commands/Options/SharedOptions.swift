@@ -144,8 +144,7 @@ struct VersionOrderOptions: ParsableArguments {
     do {
       let isScript = try AppModel.isScript(path)
       let place = isScript ? nil : try CarrierName.path(path)
-      defer { withExtendedLifetime(place) {} }
-      if let schema = try isScript ? AppModel.load(path) : place.flatMap({ try ModelCarrier($0.path)?.schema() }) {
+      if let schema = try isScript ? AppModel.load(path) : place.flatMap({ try $0.carrier()?.schema() }) {
         guard target == nil else { throw ValidationError("A schema in SQL has no versions for --to.") }
         return schema
       }

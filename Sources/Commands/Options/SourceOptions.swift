@@ -82,8 +82,7 @@ struct LoadedModel {
     includingIncomplete: Bool = false
   ) throws -> LoadedModel {
     let place = try CarrierName.path(path)
-    defer { withExtendedLifetime(place) {} }
-    let carrier = try wrapping(ModelError.init) { () throws(FileError) in try ModelCarrier(place.path) }
+    let carrier = try wrapping(ModelError.init) { () throws(FileError) in try place.carrier() }
     if let carrier { return LoadedModel(bundle: try carrier.load()) }
     if let history = try ModelHistory(path) {
       let found = try history.load(options ?? SourceOptions.parse([]))
@@ -166,9 +165,16 @@ extension SourceFinding {
 
 /// The file to read a model from, given as a path or by name of a quarantined store or backup.
 struct CarrierName {
-  let path: FilePath
+  private let path: FilePath
 
-  private let backup: UnpackedBackup?
+  /// The files of a backup.
+  private let opened: OpenedFiles?
+
+  /// Looks at the file; nil if missing or without a model.
+  func carrier() throws(FileError) -> ModelCarrier? {
+    if let opened { return ModelCarrier(opened, at: path) }
+    return try ModelCarrier(path)
+  }
 
   /// Resolves a path, or else a name in the environment's home or the current folder.
   ///
@@ -176,15 +182,16 @@ struct CarrierName {
   static func path(_ path: FilePath) throws -> CarrierName {
     guard path.components.count == 1, !path.isAbsolute, try FileSystem().status(of: path) == nil,
       let id = BackupIdentifier(path.string)
-    else { return CarrierName(path: path, backup: nil) }
+    else { return CarrierName(path: path, opened: nil) }
     let home = HomeOptions.environment ?? "."
     // With an unreadable catalogue the path is reported as missing.
     if !id.isMarked, let store = try? Quarantines(home: home).stores().first(where: { $0.id == id.description }) {
-      return CarrierName(path: store.files.main, backup: nil)
+      return CarrierName(path: store.files.main, opened: nil)
     }
-    guard (try? Backups(home: home).find(id)) != nil else { return CarrierName(path: path, backup: nil) }
-    let backup = try UnpackedBackup(
-      .backup(id), of: path, home: home, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil))
-    return CarrierName(path: backup.donor.path, backup: backup)
+    guard (try? Backups(home: home).find(id)) != nil else { return CarrierName(path: path, opened: nil) }
+    let donor = try UnpackedBackup(
+      .backup(id), of: path, home: home, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil)
+    ).donor
+    return CarrierName(path: donor.path, opened: donor.files)
   }
 }

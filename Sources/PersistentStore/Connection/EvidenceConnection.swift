@@ -75,13 +75,13 @@ package enum EvidenceConnection {
       path: address(path, .new), configuration: configuration(label, cacheKilobytes, 1, other.count, prepare))
   }
 
-  /// Opens a connection for files attached by ``address(_:_:)``.
+  /// Opens a connection for files attached by ``address(_:_:)``, and one by its own address.
   package static func open(
-    attaching others: [FilePath], label: String, cacheKilobytes: Int = 2000,
+    attaching others: [FilePath], and file: VirtualFile? = nil, label: String, cacheKilobytes: Int = 2000,
     prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws -> DatabaseQueue {
-    try DatabaseQueue(
-      configuration: configuration(label, cacheKilobytes, others.count, content(of: others), prepare))
+    let (count, bytes) = (others.count + (file == nil ? 0 : 1), content(of: others) + (file?.count ?? 0))
+    return try DatabaseQueue(configuration: configuration(label, cacheKilobytes, count, bytes, prepare))
   }
 
   /// Returns an SQLite URI for any path bytes.
@@ -124,9 +124,11 @@ package enum EvidenceConnection {
     StatementLimit(time: time(for: content(of: files)), isCancelled: isCancelled)
   }
 
-  /// Returns that limit for a virtual file, excluding its source's waiting time.
-  package static func limit(for file: VirtualFile, isCancelled: (() -> Bool)? = nil) -> StatementLimit {
-    StatementLimit(time: time(for: file.count), isCancelled: isCancelled, waited: file.waited)
+  /// Returns that limit for a virtual file and others, excluding its source's waiting time.
+  package static func limit(
+    for file: VirtualFile, and others: [FilePath] = [], isCancelled: (() -> Bool)? = nil
+  ) -> StatementLimit {
+    StatementLimit(time: time(for: file.count + content(of: others)), isCancelled: isCancelled, waited: file.waited)
   }
 
   private static func time(for bytes: Int64) -> Duration { .seconds(30) + .milliseconds(min(bytes, 1 << 50) / 1000) }

@@ -36,17 +36,21 @@ package enum AppModel: Sendable {
 
   /// Returns a plain store's schema; nil for other files.
   ///
+  /// - Parameter opened: its files, if they have no names.
   /// - Throws: `PersistentStoreError` if its schema table is damaged or empty, or `FileError`.
-  package static func schema(ofStore path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> AppModel? {
+  package static func schema(
+    ofStore path: FilePath, _ opened: OpenedFiles? = nil, in fileSystem: FileSystem = FileSystem()
+  ) throws -> AppModel? {
     let files = StoreFileSet(main: path)
     func part(_ part: StoreFileSet.Part) throws(FileError) -> (any ByteSource)? {
+      if let opened { return opened[part] }
       guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
       return try fileSystem.open(files.path(of: part))
     }
     let schema: Schema
     do {
       let database = try Database.withOwnParts(
-        main: fileSystem.open(path), writeAheadLog: part(.wal), rollbackJournal: part(.journal))
+        main: opened?[.main] ?? fileSystem.open(path), writeAheadLog: part(.wal), rollbackJournal: part(.journal))
       schema = try database.schema()
     } catch let error as FormatError {
       if let fileError = error.fileError { throw fileError }

@@ -40,7 +40,7 @@ struct DonorRows {
 
   private static func open(_ donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> (Database, Schema)
   {
-    let evidence = try Evidence(donor.path, in: fileSystem)
+    let evidence = try Evidence(donor.path, opened: donor.files, in: fileSystem)
     do throws(FormatError) {
       let database = try Database.withOwnParts(
         main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
@@ -209,6 +209,9 @@ public struct SalvageDonor: Sendable, Hashable {
 
   /// The main file.
   public var path: FilePath
+
+  /// Its files, if they have no names.
+  package var files: OpenedFiles?
 
   /// The time of the backup, noted with its rows.
   public var date: Timestamp

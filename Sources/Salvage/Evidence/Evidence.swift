@@ -22,38 +22,43 @@ package struct Evidence {
 
   /// Opens the set of files at a path.
   ///
-  /// - Parameter realigns: whether to undo shifts of bytes.
-  package init(_ path: FilePath, in fileSystem: FileSystem, realigns: Bool = true) throws(SalvageError) {
+  /// - Parameters:
+  ///   - opened: the files themselves, if they have no names.
+  ///   - realigns: whether to undo shifts of bytes.
+  package init(
+    _ path: FilePath, opened: OpenedFiles? = nil, in fileSystem: FileSystem, realigns: Bool = true
+  ) throws(SalvageError) {
     self.fileSystem = fileSystem
     let main: any ByteSource
     do throws(FileError) {
-      files = try StoreFileSet.locate(path, in: fileSystem)
-      var log = try Self.part(.wal, of: files, in: fileSystem)
-      var journal = try Self.part(.journal, of: files, in: fileSystem)
-      if log == nil, journal == nil, let alone = try Self.fileAlone(files.main, in: fileSystem) {
+      files = try opened == nil ? StoreFileSet.locate(path, in: fileSystem) : StoreFileSet(main: path)
+      let wal = try Self.part(.wal, of: files, opened, in: fileSystem)
+      var log = wal.flatMap { $0.count > 0 ? $0 : nil }
+      var journal = try Self.part(.journal, of: files, opened, in: fileSystem).flatMap { $0.count > 0 ? $0 : nil }
+      let whole = try Self.part(.main, of: files, opened, in: fileSystem)
+      if log == nil, journal == nil, let whole, let kind = try Self.kindAlone(whole) {
         // A lone log or journal, under any name.
         main = MemoryBytes([])
-        if alone.kind == .writeAheadLog { log = alone.file } else { journal = alone.file }
-      } else if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
+        if kind == .writeAheadLog { log = whole } else { journal = whole }
+      } else if let whole {
+        main = try Self.withoutHole(whole)
+      } else if log != nil || journal != nil {
         main = MemoryBytes([])
       } else {
-        main = try Self.withoutHole(fileSystem.open(files.main))
+        main = try fileSystem.open(files.main)
       }
-      (self.log, self.journal) = (log, journal)
-      hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
+      self.log = log
+      self.journal = journal
+      hasLogFile = wal != nil
     } catch {
       throw SalvageError(error)
     }
     self.main = realigns ? try RealignmentSearch.realigned(main) : main
   }
 
-  private static func fileAlone(
-    _ path: FilePath, in fileSystem: FileSystem
-  ) throws(FileError) -> (kind: FileKind, file: ReadableFile)? {
-    guard try fileSystem.status(of: path) != nil else { return nil }
-    let file = try fileSystem.open(path)
+  private static func kindAlone(_ file: ReadableFile) throws(FileError) -> FileKind? {
     let kind = FileKind(firstBytes: try file.bytes(at: 0, length: FileKind.sampleLength))
-    return kind == .writeAheadLog || kind == .rollbackJournal ? (kind, file) : nil
+    return kind == .writeAheadLog || kind == .rollbackJournal ? kind : nil
   }
 
   /// The least bytes of a trailing hole to cut off.
@@ -72,12 +77,11 @@ package struct Evidence {
   }
 
   private static func part(
-    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
-  ) throws(FileError) -> (any ByteSource)? {
+    _ part: StoreFileSet.Part, of files: StoreFileSet, _ opened: OpenedFiles?, in fileSystem: FileSystem
+  ) throws(FileError) -> ReadableFile? {
+    if let opened { return opened[part] }
     let path = files.path(of: part)
-    guard try fileSystem.status(of: path) != nil else { return nil }
-    let file = try fileSystem.open(path)
-    return file.count > 0 ? file : nil
+    return try fileSystem.status(of: path) == nil ? nil : fileSystem.open(path)
   }
 }
 

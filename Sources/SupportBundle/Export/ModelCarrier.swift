@@ -29,16 +29,28 @@ package struct ModelCarrier: Sendable {
 
   package let kind: Kind
 
+  /// The files of a store without names.
+  private let opened: OpenedFiles?
+
   private let surroundings: Surroundings
 
   /// A bound; a bundle has one.
   private static let maximumModels = 100
+
+  /// Takes the opened files of a store.
+  package init(_ opened: OpenedFiles, at path: FilePath, surroundings: Surroundings = .machine) {
+    self.path = path
+    kind = .store
+    self.opened = opened
+    self.surroundings = surroundings
+  }
 
   /// Looks at a file; nil if missing or without a model.
   ///
   /// - Throws: `FileError` if unreadable.
   package init?(_ path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
     self.path = path
+    opened = nil
     self.surroundings = surroundings
     let fileSystem = surroundings.fileSystem
     guard let status = try fileSystem.status(of: path) else { return nil }
@@ -72,19 +84,16 @@ package struct ModelCarrier: Sendable {
     }
   }
 
-  /// Returns the model as the only version, named after the file, unpacking to temporary files.
+  /// Returns the model as the only version, named after the file; a bundle is unpacked to temporary files.
   ///
   /// - Parameter identities: the secret keys for an encrypted bundle or backup.
   /// - Throws: `model-no-versions` without a readable model, errors of the backup or bundle, and `unavailable`.
   package func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
     switch kind {
-    case .store: return try bundle(of: model(ofStore: path))
+    case .store: return try bundle(of: model(ofStore: path, opened))
     case .backup:
-      let backup = try UnpackedBackup(
-        .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
-        identities: identities, surroundings: surroundings)
-      defer { withExtendedLifetime(backup) {} }
-      return try bundle(of: model(ofStore: backup.donor.path))
+      let backup = try unpacked(identities)
+      return try bundle(of: model(ofStore: backup.path, backup.files))
     case .unpackedBundle: return try bundle(of: model(inBundle: path.appending("data")))
     case .bundle:
       let folder = try PrivateFolder(in: nil, needing: 0, to: "unpack the bundle", surroundings)
@@ -100,15 +109,19 @@ package struct ModelCarrier: Sendable {
   /// - Throws: errors of the backup, and `schema-script-refused` if damaged.
   package func schema(identities: [AgeIdentity] = []) throws -> AppModel? {
     switch kind {
-    case .store: return try AppModel.schema(ofStore: path, in: surroundings.fileSystem)
+    case .store: return try AppModel.schema(ofStore: path, opened, in: surroundings.fileSystem)
     case .backup:
-      let backup = try UnpackedBackup(
-        .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
-        identities: identities, surroundings: surroundings)
-      defer { withExtendedLifetime(backup) {} }
-      return try AppModel.schema(ofStore: backup.donor.path, in: surroundings.fileSystem)
+      let backup = try unpacked(identities)
+      return try AppModel.schema(ofStore: backup.path, backup.files, in: surroundings.fileSystem)
     case .bundle, .unpackedBundle: return nil
     }
+  }
+
+  private func unpacked(_ identities: [AgeIdentity]) throws(BackupError) -> SalvageDonor {
+    try UnpackedBackup(
+      .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
+      identities: identities, surroundings: surroundings
+    ).donor
   }
 
   /// The file name without extensions.
@@ -134,9 +147,17 @@ package struct ModelCarrier: Sendable {
   }
 
   /// Returns a store's model, if its metadata names it.
-  private func model(ofStore store: FilePath) throws -> ManagedObjectModel {
+  private func model(ofStore store: FilePath, _ opened: OpenedFiles? = nil) throws -> ManagedObjectModel {
     let options = Examiner.Options(depth: .quick, countsRecords: false)
-    let examination = try Examiner(fileSystem: surroundings.fileSystem).examine(store, options: options)
+    let examiner = Examiner(fileSystem: surroundings.fileSystem)
+    let examination =
+      if let opened, let main = opened[.main] {
+        try examiner.examine(
+          main: main, log: opened[.wal], journal: opened[.journal], of: StoreFileSet(main: store), members: [],
+          options: options)
+      } else {
+        try examiner.examine(store, options: options)
+      }
     if let model = examination.storeModel { return model }
     try examination.requireReachable(at: path)
     if examination.kind == .sqlite { throw missing("it is a plain store, whose schema is no model") }
