@@ -113,12 +113,8 @@ package enum BackupErrorKind: String, FailureKind {
 extension BackupError {
   package static func json(
     _ value: some Encodable, _ layout: JSON.Layout = .lines, to operation: String
-  ) throws(BackupError) -> [UInt8] {
-    do throws(FileError) {
-      return try JSON.bytes(of: value, layout, to: operation)
-    } catch {
-      throw BackupError(error)
-    }
+  ) throws -> [UInt8] {
+    return try JSON.bytes(of: value, layout, to: operation)
   }
 
   package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
@@ -129,6 +125,17 @@ extension BackupError {
 }
 
 extension BackupError {
+  /// Wraps an error of files, pages or a salvage.
+  package init(any error: any Error) {
+    switch error {
+    case let error as BackupError: self = error
+    case let error as FileError: self.init(error)
+    case let error as any ReportableError:
+      if let fileError = error.fileError { self.init(fileError) } else { self.init(.store, because: error) }
+    default: self.init(.store, detail: "an unforeseen failure")
+    }
+  }
+
   /// Wraps a page reader's error.
   package init(_ error: FormatError, store: FilePath) {
     if let fileError = error.fileError {

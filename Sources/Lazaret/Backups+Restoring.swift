@@ -6,7 +6,7 @@ package import SystemPackage
 extension Backups {
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  private func restorer(of store: FilePath, _ place: (any BackupPlace)?) throws(BackupError) -> BackupRestorer {
+  private func restorer(of store: FilePath, _ place: (any BackupPlace)?) throws -> BackupRestorer {
     var found = place
     if found == nil { found = try self.place(of: store) }
     return BackupRestorer(of: found ?? FolderPlace(home.appending("Backups")), surroundings: surroundings)
@@ -14,10 +14,10 @@ extension Backups {
 
   private func refuseOther(
     _ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath
-  ) throws(BackupError) {
+  ) throws {
     guard let place = place as? FolderPlace, place.owner != nil else { return }
     let own = try places(of: store).first { $0.path == place.path }
-    guard let own, try !BackupCatalog(of: own).isOther(backup.id) else { throw .ofOtherStore(backup) }
+    guard let own, try !BackupCatalog(of: own).isOther(backup.id) else { throw BackupError.ofOtherStore(backup) }
   }
 
   /// Previews the changes of a restore over a store.

@@ -35,7 +35,7 @@ package struct Backups: Sendable {
   ///
   /// A store is identified by its path in the home, or by its identifier after a move, as `owner` records. Stores of
   /// one name, and copies, never share a place.
-  package func place(of store: FilePath) throws(BackupError) -> FolderPlace {
+  package func place(of store: FilePath) throws -> FolderPlace {
     try folders.find(store).unlocked(with: identities)
   }
 
@@ -43,25 +43,24 @@ package struct Backups: Sendable {
   ///
   /// A machine that lost its note of an encrypted place starts another; one of ``identities`` then identifies the
   /// earlier one.
-  package func places(of store: FilePath) throws(BackupError) -> [FolderPlace] {
+  package func places(of store: FilePath) throws -> [FolderPlace] {
     try folders.findAll(store).map { $0.unlocked(with: identities) }
   }
 
   /// Claims the place for the backups of an existing store with a note, encrypted if the home's policy says so.
   ///
   /// Other stores' backups from an earlier version move to their own places.
-  func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
+  func claimPlace(of store: FilePath) throws -> FolderPlace {
     let encryption = try? BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
     return try folders.claim(store, encryptedTo: encryption?.recipients ?? []).unlocked(with: identities)
   }
 
-  package func places() throws(BackupError) -> [FolderPlace] {
+  package func places() throws -> [FolderPlace] {
     try folders.all().map { $0.unlocked(with: identities) }
   }
 
   /// Takes a backup of a store, which may be in use; see ``BackupCreator``.
-  package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
-  {
+  package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws -> StoredBackup {
     let request = try prepared(request, for: store)
     var attempts = 3
     while true {
@@ -71,9 +70,10 @@ package struct Backups: Sendable {
       if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
         request.encryption?.deltaKeyFile = deltaKeyFile(of: place)
       }
-      do throws(BackupError) {
+      do {
         return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
       } catch {
+        let error = BackupError(any: error)
         if error.kind == .encryptionMissing, request.reason != .manual {
           throw BackupError(
             .encryptionMissing, operation: error.operation, path: error.path, detail: error.detail,
@@ -88,7 +88,7 @@ package struct Backups: Sendable {
     }
   }
 
-  private func prepared(_ request: BackupRequest, for store: FilePath) throws(BackupError) -> BackupRequest {
+  private func prepared(_ request: BackupRequest, for store: FilePath) throws -> BackupRequest {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
     if request.encryption == nil, !request.allowsPlain {
@@ -100,7 +100,7 @@ package struct Backups: Sendable {
   /// Completes a request for a place outside the home, with the delta key in the home.
   package func prepared(
     _ request: BackupRequest, for store: FilePath, in place: any BackupPlace
-  ) throws(BackupError) -> BackupRequest {
+  ) throws -> BackupRequest {
     var request = try prepared(request, for: store)
     if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
       // The file name identifies the place only to those who know it.
@@ -110,10 +110,8 @@ package struct Backups: Sendable {
     return request
   }
 
-  private func isThere(_ place: FolderPlace) throws(BackupError) -> Bool {
-    do throws(FileError) { return try surroundings.fileSystem.status(of: place.path) != nil } catch {
-      throw BackupError(error)
-    }
+  private func isThere(_ place: FolderPlace) throws -> Bool {
+    return try surroundings.fileSystem.status(of: place.path) != nil
   }
 
   /// The key file, in the home but outside `Backups/`, that lets the next encrypted backup be a delta.
@@ -123,24 +121,22 @@ package struct Backups: Sendable {
   }
 
   /// Returns the scope of backups that concern a store: its own generation, or those before its quarantine.
-  package func evidence(of store: FilePath) throws(BackupError) -> EvidenceScope {
-    do throws(FileError) { return try EvidenceScope(of: store, surroundings: surroundings) } catch {
-      throw BackupError(error)
-    }
+  package func evidence(of store: FilePath) throws -> EvidenceScope {
+    return try EvidenceScope(of: store, surroundings: surroundings)
   }
 
   /// Reads every place of the home, and again those renamed meanwhile, as encrypted places are once.
-  package func catalogs() throws(BackupError) -> [BackupCatalog] {
-    try catalogs { () throws(BackupError) in try places() }
+  package func catalogs() throws -> [BackupCatalog] {
+    try catalogs { try places() }
   }
 
-  package func catalogs(of store: FilePath) throws(BackupError) -> [BackupCatalog] {
-    try catalogs { () throws(BackupError) in try places(of: store) }
+  package func catalogs(of store: FilePath) throws -> [BackupCatalog] {
+    try catalogs { try places(of: store) }
   }
 
   private func catalogs(
-    of find: () throws(BackupError) -> [FolderPlace]
-  ) throws(BackupError) -> [BackupCatalog] {
+    of find: () throws -> [FolderPlace]
+  ) throws -> [BackupCatalog] {
     var attempts = 5
     while true {
       attempts -= 1
@@ -154,14 +150,14 @@ package struct Backups: Sendable {
     }
   }
 
-  package func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
+  package func catalog(of store: FilePath) throws -> BackupCatalog {
     try BackupCatalog(of: place(of: store))
   }
 
   /// Finds a backup by name in all places.
   ///
   /// - Throws: `no-such-backup`, or `ambiguous-id` if two stores have that name.
-  package func find(_ id: BackupIdentifier) throws(BackupError) -> (catalog: BackupCatalog, backup: StoredBackup) {
+  package func find(_ id: BackupIdentifier) throws -> (catalog: BackupCatalog, backup: StoredBackup) {
     var found: [(BackupCatalog, StoredBackup)] = []
     for catalog in try catalogs() {
       if let backup = catalog.backups.first(where: { $0.id == id }) { found.append((catalog, backup)) }
@@ -181,13 +177,13 @@ package struct Backups: Sendable {
   /// Verifies a backup and notes the result beside it; see ``BackupProver``.
   package func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: BackupProver.Options = .init()
-  ) throws(BackupError) -> BackupProof {
+  ) throws -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: place, options)
   }
 
   package func prove(
     _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: BackupProver.Options = .init()
-  ) throws(BackupError) -> BackupProof {
+  ) throws -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: catalog, options)
   }
 }
@@ -231,7 +227,7 @@ extension Backups {
   @discardableResult
   package func release(
     _ id: BackupIdentifier, in place: (any BackupPlace)? = nil
-  ) throws(BackupError) -> OnlyHereNote? {
+  ) throws -> OnlyHereNote? {
     let found: any BackupPlace
     if let place { found = place } else { found = try find(id).catalog.place }
     return try BackupPruner(of: found, surroundings: surroundings).release(id)
@@ -247,7 +243,7 @@ extension Backups {
   @discardableResult
   package func acknowledgeFalls(
     since id: BackupIdentifier, in place: (any BackupPlace)? = nil
-  ) throws(BackupError) -> [BackupManifest.Fall] {
+  ) throws -> [BackupManifest.Fall] {
     let found: any BackupPlace
     if let place { found = place } else { found = try find(id).catalog.place }
     return try BackupPruner(of: found, surroundings: surroundings).acknowledge(id)
@@ -275,7 +271,7 @@ extension Backups {
   package func backUpIfDue(
     _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil,
     progress: @escaping BackupProgress = { _, _, _ in true }
-  ) throws(BackupError) -> Scheduled {
+  ) throws -> Scheduled {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
     let place = try claimPlace(of: store)
     let openings = try OpeningCounter(place: place).next(policy)
@@ -312,7 +308,7 @@ private struct OpeningCounter {
     var openings: Int
   }
 
-  func next(_ policy: BackupPolicy) throws(BackupError) -> Int {
+  func next(_ policy: BackupPolicy) throws -> Int {
     guard let every = policy.everyOpenings else { return 0 }
     var count = 0
     if try place.list(.kept).contains(where: { $0.name == name }) {
@@ -326,11 +322,11 @@ private struct OpeningCounter {
     return count
   }
 
-  func reset(_ policy: BackupPolicy) throws(BackupError) {
+  func reset(_ policy: BackupPolicy) throws {
     if policy.everyOpenings != nil { try write(0) }
   }
 
-  private func write(_ count: Int) throws(BackupError) {
+  private func write(_ count: Int) throws {
     let bytes = try BackupError.json(Content(openings: count), .line, to: "count the openings")
     try place.replace(name, with: bytes, in: .kept)
   }

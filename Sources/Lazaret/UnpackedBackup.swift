@@ -32,7 +32,7 @@ package struct UnpackedBackup: Sendable {
     _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
     scope: EvidenceScope? = nil, identities: [AgeIdentity] = [], surroundings: Surroundings = .machine,
     isCancelled: @escaping @Sendable () -> Bool = { false }
-  ) throws(BackupError) {
+  ) throws {
     var backups = Backups(home: home, surroundings: surroundings)
     backups.identities = identities
     let known = if let scope { scope } else { try backups.evidence(of: store) }
@@ -67,7 +67,7 @@ package struct UnpackedBackup: Sendable {
   }
 
   /// Returns the places of a moved or renamed copy if the store's own place has no backup.
-  private static func elsewhere(_ own: [FolderPlace], in backups: Backups) throws(BackupError) -> [FolderPlace] {
+  private static func elsewhere(_ own: [FolderPlace], in backups: Backups) throws -> [FolderPlace] {
     for place in own where try !BackupCatalog(of: place).backups.isEmpty { return [] }
     guard let uuid = own.first?.owner?.uuid else { return [] }
     return try backups.places().filter { $0.owner?.uuid == uuid }
@@ -99,7 +99,7 @@ package struct UnpackedBackup: Sendable {
     private var fileSystem: FileSystem { surroundings.fileSystem }
 
     /// Restores the newest verified backup, or else the newest complete one.
-    func newest(in places: [FolderPlace], of backups: Backups) throws(BackupError) -> Store {
+    func newest(in places: [FolderPlace], of backups: Backups) throws -> Store {
       var all: [(backup: StoredBackup, place: FolderPlace)] = []
       for place in places {
         for backup in try BackupCatalog(of: place).backups
@@ -113,9 +113,10 @@ package struct UnpackedBackup: Sendable {
       let ordered = whole.filter(\.backup.isProvenGood) + whole.filter { !$0.backup.isProvenGood }
       var first: BackupError?
       for (backup, place) in ordered.prefix(8) {
-        do throws(BackupError) {
+        do {
           return try restored(backup.id, from: place)
         } catch {
+          let error = BackupError(any: error)
           // Skip a damaged backup; an environmental error affects all.
           guard error.kind == .damaged || error.kind == .chainBroken else { throw error }
           if first == nil { first = error }
@@ -128,7 +129,7 @@ package struct UnpackedBackup: Sendable {
     }
 
     /// Suggests other stores' backups.
-    private static func hint(_ backups: Backups) throws(BackupError) -> String {
+    private static func hint(_ backups: Backups) throws -> String {
       let others = try backups.places().compactMap { $0.owner?.path?.text }.map { printable($0) }
       guard !others.isEmpty else { return UnpackedBackup.otherSource }
       return
@@ -141,54 +142,46 @@ package struct UnpackedBackup: Sendable {
     }
 
     /// Rejects a salvaged or later store: its records postdate the damage.
-    private func check(_ path: FilePath) throws(BackupError) {
+    private func check(_ path: FilePath) throws {
       guard !accepts, let lineage = scope.lineage else { return }
       var isOther = false
-      do throws(FileError) {
-        let files = try StoreFileSet.locate(path, in: fileSystem)
-        if let theirs = try EvidenceScope(of: files.main, surroundings: surroundings).lineage {
-          isOther = theirs.generation != lineage.generation && theirs.generation != lineage.restored?.generation
-        }
-        let name = files.main.lastComponent?.string ?? ""
-        if QuarantineFolder.isOne(files.folder), name.contains(".salvaged") { isOther = true }
-      } catch {
-        throw BackupError(error)
+      let files = try StoreFileSet.locate(path, in: fileSystem)
+      if let theirs = try EvidenceScope(of: files.main, surroundings: surroundings).lineage {
+        isOther = theirs.generation != lineage.generation && theirs.generation != lineage.restored?.generation
       }
+      let name = files.main.lastComponent?.string ?? ""
+      if QuarantineFolder.isOne(files.folder), name.contains(".salvaged") { isOther = true }
       guard isOther else { return }
       throw BackupError(
         .otherGeneration, operation: "take rows from the backup", path: path,
         detail: "it \(EvidenceScope.Exclusion.otherGeneration.words)")
     }
 
-    func file(_ path: FilePath) throws(BackupError) -> Store {
+    func file(_ path: FilePath) throws -> Store {
       let status: FileStatus
       let start: [UInt8]
-      do throws(FileError) {
-        guard let found = try fileSystem.status(of: path) else {
-          throw FileError(.notFound, operation: "read the backup", path: path)
-        }
-        guard found.kind == .regular else {
-          throw FileError(.notRegularFile, operation: "read the backup", path: path)
-        }
-        status = found
-        start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
-      } catch {
-        throw BackupError(error)
+      guard let found = try fileSystem.status(of: path) else {
+        throw FileError(.notFound, operation: "read the backup", path: path)
       }
+      guard found.kind == .regular else {
+        throw FileError(.notRegularFile, operation: "read the backup", path: path)
+      }
+      status = found
+      start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
       if AgeOpener.isAge(start) { return try encrypted(path, status) }
       guard PackedFileUnpacking.compression(of: start) != nil else {
         try check(path)
         return Store(path: path, date: status.modified)
       }
       if let own = try ownBackup(path) { return own }
-      return try withName(needing: status.size) { (main) throws(BackupError) -> Store in
+      return try withName(needing: status.size) { (main) throws -> Store in
         let packed: ReadableFile
-        do throws(FileError) { packed = try fileSystem.open(path) } catch { throw BackupError(error) }
+        packed = try fileSystem.open(path)
         return Store(path: main, files: OpenedFiles([.main: try unpack(packed, at: main)]), date: status.modified)
       }
     }
 
-    private func unpack(_ packed: ReadableFile, at path: FilePath) throws(BackupError) -> ReadableFile {
+    private func unpack(_ packed: ReadableFile, at path: FilePath) throws -> ReadableFile {
       try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(packed, at: path)
     }
 
@@ -199,23 +192,19 @@ package struct UnpackedBackup: Sendable {
     private static let stride = 1 << 20
 
     /// Opens an encrypted backup with the rest of its chain, or another encrypted store.
-    private func encrypted(_ path: FilePath, _ status: FileStatus) throws(BackupError) -> Store {
+    private func encrypted(_ path: FilePath, _ status: FileStatus) throws -> Store {
       if let own = try ownBackup(path) { return own }
       guard !identities.isEmpty else { throw Self.locked(path) }
-      return try withName(needing: status.size) { (main) throws(BackupError) -> Store in
+      return try withName(needing: status.size) { (main) throws -> Store in
         var file = try open(path, at: main)
         let start: [UInt8]
-        do throws(FileError) {
-          start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
-        } catch {
-          throw BackupError(error)
-        }
+        start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
         if PackedFileUnpacking.compression(of: start) != nil { file = try unpack(file, at: main) }
         return Store(path: main, files: OpenedFiles([.main: file]), date: status.modified)
       }
     }
 
-    private func open(_ path: FilePath, at target: FilePath) throws(BackupError) -> ReadableFile {
+    private func open(_ path: FilePath, at target: FilePath) throws -> ReadableFile {
       do {
         let source = try fileSystem.open(path)
         let file = try fileSystem.createUnnamed(target)
@@ -252,25 +241,21 @@ package struct UnpackedBackup: Sendable {
     }
 
     /// Restores a Lazaret backup file with the rest of its chain, if a manifest beside it matches.
-    private func ownBackup(_ path: FilePath) throws(BackupError) -> Store? {
+    private func ownBackup(_ path: FilePath) throws -> Store? {
       guard let name = path.lastComponent?.string,
         let id = BackupIdentifier(String(name.prefix { $0 != "." }))
       else { return nil }
       let place: FolderPlace
-      do throws(FileError) {
-        place = FolderPlace(try fileSystem.realPath(path.folder)).unlocked(with: identities)
-      } catch {
-        throw BackupError(error)
-      }
+      place = FolderPlace(try fileSystem.realPath(path.folder)).unlocked(with: identities)
       guard try BackupCatalog(of: place).backups.first(where: { $0.id == id })?.manifest != nil else { return nil }
       return try restored(id, from: place)
     }
 
-    func restored(_ id: BackupIdentifier, from place: any BackupPlace) throws(BackupError) -> Store {
+    func restored(_ id: BackupIdentifier, from place: any BackupPlace) throws -> Store {
       if !accepts, let exclusion = try BackupCatalog(of: place).backup(id).exclusion(from: scope) {
         throw Self.refusal(id, exclusion)
       }
-      return try withName(needing: 0) { (main) throws(BackupError) -> Store in
+      return try withName(needing: 0) { (main) throws -> Store in
         let restorer = BackupRestorer(of: place, surroundings: surroundings)
         let (files, _) = try restorer.restoreUnnamed(id, at: main) { [isCancelled] _, _, _ in !isCancelled() }
         let catalog = try BackupCatalog(of: place)
@@ -281,15 +266,11 @@ package struct UnpackedBackup: Sendable {
 
     /// Runs the body with the name that unpacked files have for a moment, in a private folder.
     private func withName(
-      needing bytes: Int64, _ body: (FilePath) throws(BackupError) -> Store
-    ) throws(BackupError) -> Store {
+      needing bytes: Int64, _ body: (FilePath) throws -> Store
+    ) throws -> Store {
       let folder: PrivateFolder
-      do throws(FileError) {
-        folder = try PrivateFolder(
-          in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
-      } catch {
-        throw BackupError(error)
-      }
+      folder = try PrivateFolder(
+        in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
       defer { withExtendedLifetime(folder) {} }
       return try body(folder.path.appending("Backup.sqlite"))
     }

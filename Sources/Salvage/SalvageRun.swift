@@ -17,7 +17,7 @@ package struct SalvageRun {
   }
 
   /// Creates a new store for direct writing of rows.
-  package typealias StoreMaker = (StoreFacts) throws(SalvageError) -> any NewTables
+  package typealias StoreMaker = (StoreFacts) throws -> any NewTables
 
   /// Writes the rows as found.
   ///
@@ -26,7 +26,7 @@ package struct SalvageRun {
   ///   - makeStore: creates the new store; `output` then gets only the rows that it rejects.
   package func raw(
     to output: FilePath, makesVirtualTables: Bool = false, makeStore: StoreMaker? = nil
-  ) throws(SalvageError) -> RawSalvage {
+  ) throws -> RawSalvage {
     var found = try search.run()
     if let unfit = found.unfit { throw unfit }
     let reader = found.reader
@@ -36,13 +36,13 @@ package struct SalvageRun {
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let tables = try RowTables(crawl, in: database, remembering: crawl.kit == nil ? [] : .doubtedRows)
-    let newStore = try makeStore.map { make throws(SalvageError) in try make(found.facts) }
+    let newStore = try makeStore.map { make in try make(found.facts) }
     // Rows of a foreign model are converted by column name, not copied.
     try tables.makeTables(in: found.isForeign ? nil : newStore)
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
     let recovery = RowRecovery(consume crawl, into: tables)
-    let outcome = try recovery.run(findsDeleted: options.findsDeleted) { pages throws(SalvageError) in
+    let outcome = try recovery.run(findsDeleted: options.findsDeleted) { pages in
       // Reports within the phase, as the caller may cancel.
       done += Int64(pages)
       try search.tell(.rows, done, total)
@@ -63,7 +63,7 @@ package struct SalvageRun {
     try database.declareTables()
     try newStore?.finish()
     var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [])
-    try virtual.make { sql throws(SalvageError) in try database.answer(sql) }
+    try virtual.make { sql in try database.answer(sql) }
     // A new store's maker reports on declarations itself.
     let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
     var report = try report(found, outcome, kit, donorRemarks, tables.losses + declarations)
@@ -90,7 +90,7 @@ package struct SalvageRun {
   /// Takes lost rows from the donor, if any; returns remarks.
   private func takeFromDonor(
     _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?
-  ) throws(SalvageError) -> [String] {
+  ) throws -> [String] {
     guard let donor = options.donor else { return [] }
     var rows = try DonorRows(
       donor, uuid: found.identity.metadata?.uuid ?? kit?.kit.storeUUID, kit: kit, in: evidence.fileSystem)
@@ -100,7 +100,7 @@ package struct SalvageRun {
 
   private func report(
     _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?, _ donorRemarks: [String], _ tableRemarks: [String]
-  ) throws(SalvageError) -> SalvageReport {
+  ) throws -> SalvageReport {
     let reader = found.reader
     var report = try SalvageReport(
       outcome,
@@ -122,7 +122,7 @@ package struct SalvageRun {
   }
 
   /// Surveys the pages; reads rows only if pages seem swapped or two rows share one.
-  func survey() throws(SalvageError) -> StoreSurvey {
+  func survey() throws -> StoreSurvey {
     var found = try search.run()
     let reader = found.reader
     var crawl = found.takeCrawl()
@@ -136,7 +136,7 @@ package struct SalvageRun {
       try database.execute("BEGIN")
       let tables = try RowTables(crawl, in: database, remembering: .apartChains)
       try tables.makeTables()
-      let outcome = try RowRecovery(consume crawl, into: tables).claims { _ throws(SalvageError) in
+      let outcome = try RowRecovery(consume crawl, into: tables).claims { _ in
         try search.tell(.rows, 0, 1)
       }
       apart = tables.apartChains ?? []
@@ -162,15 +162,11 @@ extension FoundTrees {
 /// Detects a missing end of the write-ahead log.
 enum LogEnd {
   /// Remarks on a lost or unread part of the log, consistent with an inspection.
-  static func remarks(_ evidence: Evidence, _ reader: PageReader) throws(SalvageError) -> [String] {
+  static func remarks(_ evidence: Evidence, _ reader: PageReader) throws -> [String] {
     let holder: String?
     let kept: (bytes: [UInt8], isInUse: Bool)?
-    do throws(FileError) {
-      holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem)
-      kept = try evidence.files.logIndex(length: WriteAheadLogIndex.length, in: evidence.fileSystem)
-    } catch {
-      throw SalvageError(error)
-    }
+    holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem)
+    kept = try evidence.files.logIndex(length: WriteAheadLogIndex.length, in: evidence.fileSystem)
     if let holder {
       return [
         "the write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file "
@@ -188,8 +184,7 @@ enum LogEnd {
       guard let gone = index?.missingFrames(of: nil), gone > 0 else { return [] }
       return ["the write-ahead log is gone: \(counted(gone, "frame")) of it were never copied into the file"]
     }
-    let log: WriteAheadLog
-    do throws(FormatError) { log = try WriteAheadLog(source) } catch { throw SalvageError(error) }
+    let log = try WriteAheadLog(source)
     if let gone = index?.missingFrames(of: log), gone > 0 {
       return ["the write-ahead log is cut off: \(gone) of its frames are gone"]
     }
@@ -217,16 +212,16 @@ package protocol NewTables: AnyObject {
   /// The table for a definition; nil if all its rows go into the database of rows as found.
   func table(for definition: TableDefinition) -> (any NewTable)?
 
-  func finish() throws(SalvageError)
+  func finish() throws
 }
 
 package protocol NewTable: AnyObject {
   /// Writes a row; returns false if SQLite must insert it.
-  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool
+  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool
 
-  func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool
+  func hasRow(_ rowid: Int64) throws -> Bool
 
-  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool
+  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool
 
   /// The rows in a range, as far as memory sufficed.
   func count(above: Int64, upTo: Int64) -> Int64

@@ -96,15 +96,21 @@ public struct Salvager: Sendable {
   public func salvageRaw(
     _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> SalvageReport {
+    do { return try writeRaw(path, to: output, model, options) } catch { throw SalvageError(any: error) }
+  }
+
+  private func writeRaw(
+    _ path: FilePath, to output: FilePath, _ model: SalvageModel?, _ options: Options
+  ) throws -> SalvageReport {
     let evidence = try Evidence(path, in: fileSystem)
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
-    do throws(SalvageError) {
+    do {
       let run = SalvageRun(evidence: evidence, model: model, options: options)
       var report = try run.raw(to: target.unfinished, makesVirtualTables: true).report
       report.store = PathText(path)
       report.output = PathText(output)
       if options.writesReport { try report.write(beside: output, in: fileSystem) }
-      do throws(SalvageError) {
+      do {
         try target.install()
       } catch {
         if options.writesReport { SalvageReport.remove(beside: output, in: fileSystem) }
@@ -147,15 +153,15 @@ extension Salvager {
   package func look(
     at path: FilePath, into output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> Findings {
-    let evidence = try Evidence(path, in: fileSystem)
-    do throws(SalvageError) {
+    do {
+      let evidence = try Evidence(path, in: fileSystem)
       let run = SalvageRun(evidence: evidence, model: model, options: options)
       let found = try run.raw(to: output)
       return Findings(report: found.report, model: found.foreignModel ?? found.layout?.model)
     } catch {
       // The first error is the one to report.
       try? fileSystem.unlink(output)
-      throw error
+      throw SalvageError(any: error)
     }
   }
 }
@@ -183,10 +189,14 @@ extension Salvager {
   package func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel?, options: Options, migration: SalvageMigration
   ) throws(SalvageError) -> SalvageReport {
-    try StoreReconstruction(
-      path: path, evidence: try Evidence(path, in: fileSystem), model: model, options: options, migration: migration,
-      surroundings: surroundings, output: output
-    ).run()
+    do {
+      return try StoreReconstruction(
+        path: path, evidence: try Evidence(path, in: fileSystem), model: model, options: options,
+        migration: migration, surroundings: surroundings, output: output
+      ).run()
+    } catch {
+      throw SalvageError(any: error)
+    }
   }
 
   /// Removes the leftovers of a killed salvage.
@@ -246,39 +256,33 @@ package struct SalvageTarget {
 
   private let fileSystem: FileSystem
 
-  package init(_ path: FilePath, beside store: StoreFileSet, in fileSystem: FileSystem) throws(SalvageError) {
+  package init(_ path: FilePath, beside store: StoreFileSet, in fileSystem: FileSystem) throws {
     self.path = path
     self.fileSystem = fileSystem
     unfinished = path.hiddenSibling(suffix: ".unfinished")
-    do throws(FileError) {
-      let folder = try fileSystem.realPath(path.folder)
-      for part in StoreFileSet.Part.allCases {
-        let member = store.path(of: part)
-        guard member.folder == folder, member.lastComponent == path.lastComponent else { continue }
-        throw FileError(
-          .alreadyExists, operation: "write what was salvaged", path: path, detail: "it is a part of the store itself",
-          hint: "Choose another name for the result.")
-      }
-      for part in [StoreFileSet.Part.main, .wal, .journal, .sharedMemory] {
-        let taken = StoreFileSet(main: path).path(of: part)
-        if try fileSystem.status(of: taken, followingLinks: false) != nil {
-          throw FileError(
-            .alreadyExists, operation: "write what was salvaged", path: taken,
-            hint: "Move it away, or choose another name for the result.")
-        }
-      }
-      try fileSystem.unlink(unfinished)
-    } catch {
-      throw SalvageError(error)
+    let folder = try fileSystem.realPath(path.folder)
+    for part in StoreFileSet.Part.allCases {
+      let member = store.path(of: part)
+      guard member.folder == folder, member.lastComponent == path.lastComponent else { continue }
+      throw FileError(
+        .alreadyExists, operation: "write what was salvaged", path: path, detail: "it is a part of the store itself",
+        hint: "Choose another name for the result.")
     }
+    for part in [StoreFileSet.Part.main, .wal, .journal, .sharedMemory] {
+      let taken = StoreFileSet(main: path).path(of: part)
+      if try fileSystem.status(of: taken, followingLinks: false) != nil {
+        throw FileError(
+          .alreadyExists, operation: "write what was salvaged", path: taken,
+          hint: "Move it away, or choose another name for the result.")
+      }
+    }
+    try fileSystem.unlink(unfinished)
   }
 
   /// Syncs the result and renames it.
-  package func install() throws(SalvageError) {
-    try wrapping(SalvageError.init) { () throws(FileError) in
-      try fileSystem.synchronizeFile(unfinished)
-      try fileSystem.install(unfinished, at: path, replacing: false)
-    }
+  package func install() throws {
+    try fileSystem.synchronizeFile(unfinished)
+    try fileSystem.install(unfinished, at: path, replacing: false)
   }
 
   /// Removes an unfinished result; the original error is the one to report.
@@ -303,11 +307,11 @@ package struct SalvageMigration: Sendable {
 
   /// The error that prevents migrating a model's stores to the bundle's current version, if any.
   package func obstacle(from source: MigrationPath.Source, in bundle: ModelBundle) -> MigrationError? {
-    do throws(MigrationError) {
+    do {
       _ = try Migrator(bundle).way(from: source, settled)
       return nil
     } catch {
-      return error
+      return MigrationError(any: error)
     }
   }
 

@@ -1,4 +1,4 @@
-public import ManagedObjectModel
+package import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
@@ -50,7 +50,7 @@ public enum SwiftSources {
   }
 
   /// Whether a path is a Swift file, or a folder with one and no other kind of model.
-  public static func isSource(_ path: FilePath, fileSystem: FileSystem = FileSystem()) throws(ModelError) -> Bool {
+  public static func isSource(_ path: FilePath, fileSystem: FileSystem = FileSystem()) throws -> Bool {
     try SourceFiles(fileSystem: fileSystem).isSource(path)
   }
 
@@ -60,10 +60,10 @@ public enum SwiftSources {
   ///   - path: links in a folder are not followed.
   ///   - options: the options.
   ///   - fileSystem: the file system.
-  /// - Throws: `ModelError` if sources are unreadable; findings list unresolved parts.
+  /// - Throws: `ModelError` or `FileError` if sources are unreadable; findings list unresolved parts.
   public static func load(
     _ path: FilePath, options: Options = Options(), fileSystem: FileSystem = FileSystem()
-  ) throws(ModelError) -> SourceModels {
+  ) throws -> SourceModels {
     guard isAvailable else {
       throw ModelError(
         .sourcesNotBuiltIn, path: path, detail: "this build of Lazaret does not read Swift sources")

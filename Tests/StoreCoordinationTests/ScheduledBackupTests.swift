@@ -92,7 +92,7 @@ struct ScheduledBackupTests {
     do {
       try backups("2026-11-23T11:00:00Z").release(original.id)
       Issue.record("it is in the trash")
-    } catch { #expect(error.kind == .notFound) }
+    } catch { #expect(BackupError(any: error).kind == .notFound) }
   }
 
   @Test func aPolicyCanForbidWhatIsTakenBefore() throws {

@@ -1,5 +1,5 @@
 package import Platform
-package import SystemPackage
+import SystemPackage
 
 /// Notes which files of private folders have a name while they are written.
 package final class NamedWrites: Sendable {

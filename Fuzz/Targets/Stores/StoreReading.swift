@@ -52,7 +52,7 @@ enum StoreReading {
     packed += RawDeflate.pack(bytes) ?? []
     for bytes in [bytes, packed] {
       let kit: RecoveryKit
-      do throws(RecoveryKitError) {
+      do {
         kit = try RecoveryKit(bytes: bytes)
       } catch {
         continue
@@ -61,10 +61,10 @@ enum StoreReading {
       _ = kit.hasSums
       for table in kit.tables { for group in table.groups { _ = group.keys?.count } }
       let again: RecoveryKit
-      do throws(RecoveryKitError) {
+      do {
         again = try RecoveryKit(bytes: try kit.bytes())
       } catch {
-        throw FuzzFailure("a kit that was read cannot be written and read: \(error.detail)")
+        throw FuzzFailure("a kit that was read cannot be written and read: \(RecoveryKitError(any: error).detail)")
       }
       try expect(again == kit, "a kit differs when it is written again")
     }

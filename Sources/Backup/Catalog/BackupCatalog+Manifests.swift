@@ -7,12 +7,12 @@ extension BackupCatalog {
   static func readManifest(
     into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
     usesCopies: Bool
-  ) throws(BackupError) {
+  ) throws {
     let name = "\(backup.id)\(BackupManifest.suffix)"
     var problem = StoredBackup.Problem(
       code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed")
     if sizes[name] != nil {
-      do throws(BackupError) {
+      do {
         guard let bytes = try content(name, sizes, limit: BackupManifest.limit, place, section) else {
           throw BackupError(
             .manifestUnreadable, operation: "read the manifest", detail: "it is too large to be one")
@@ -22,6 +22,7 @@ extension BackupCatalog {
         problem = .init(
           code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
       } catch {
+        let error = BackupError(any: error)
         switch error.kind {
         case .manifestChanged:
           problem = .init(code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
@@ -50,7 +51,7 @@ extension BackupCatalog {
   private static func note(
     _ manifest: BackupManifest, _ bytes: [UInt8], into backup: inout StoredBackup, _ sizes: [String: Int64],
     _ place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     if manifest.digest == nil {
       let digest = FileDigest(of: bytes).hexadecimal
       // Another manifest was verified.
@@ -76,7 +77,7 @@ extension BackupCatalog {
   private static func readCopy(
     into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
     insteadOf problem: StoredBackup.Problem
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     let id = backup.id
     for role in BackupManifest.File.Role.allCases where role == .database || role == .delta || role.isEvidence {
       guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name],
@@ -115,7 +116,7 @@ extension BackupCatalog {
   /// Backups with a new manifest are listed again.
   static func onTheirWay(
     _ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) -> Set<BackupIdentifier> {
+  ) throws -> Set<BackupIdentifier> {
     let headless = groups.filter { id, objects in
       !objects.contains { $0.name == "\(id)\(BackupManifest.suffix)" } && objects.contains { isPacked($0.name) }
     }.map(\.key)

@@ -26,7 +26,7 @@ package struct BackupCatalog: Sendable {
   /// Reads names, sizes, manifests and proofs.
   ///
   /// A broken backup is listed with its problems.
-  package init(of place: any BackupPlace, section: BackupSection = .kept) throws(BackupError) {
+  package init(of place: any BackupPlace, section: BackupSection = .kept) throws {
     self.place = place
     self.section = section
     var groups: [BackupIdentifier: [BackupObject]] = [:]
@@ -45,7 +45,7 @@ package struct BackupCatalog: Sendable {
       strays += others
       if !own.isEmpty { named.append((id, own)) }
     }
-    let read = try place.atOnce(named) { (id, objects) throws(BackupError) in
+    let read = try place.atOnce(named) { (id, objects) in
       try Self.readUnlessGone(id, objects, place, section, usesCopies: !onTheirWay.contains(id))
     }
     var found: [BackupIdentifier: StoredBackup] = [:]
@@ -74,7 +74,7 @@ package struct BackupCatalog: Sendable {
   }
 
   /// - Throws: `no-such-backup`.
-  package func backup(_ id: BackupIdentifier) throws(BackupError) -> StoredBackup {
+  package func backup(_ id: BackupIdentifier) throws -> StoredBackup {
     guard let backup = byIdentifier[id] else {
       throw BackupError(
         .notFound, operation: "find the backup", path: nil,
@@ -89,7 +89,7 @@ package struct BackupCatalog: Sendable {
   /// Returns a backup's chain, from the full one to itself.
   ///
   /// - Throws: `no-such-backup`, or `backup-chain-broken` if any is missing or not whole.
-  package func chain(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+  package func chain(of id: BackupIdentifier) throws -> [StoredBackup] {
     var chain = [try backup(id)]
     while let first = chain.first, let parent = first.manifest?.parent {
       // Parents are older than their children, so the loop ends.
@@ -112,7 +112,7 @@ package struct BackupCatalog: Sendable {
   /// Returns the existing part of a chain, however broken.
   ///
   /// - Throws: `no-such-backup`.
-  package func remains(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+  package func remains(of id: BackupIdentifier) throws -> [StoredBackup] {
     var chain = [try backup(id)]
     while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
       let next = byIdentifier[parent]
@@ -154,18 +154,20 @@ package struct BackupCatalog: Sendable {
   private static func readUnlessGone(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
     usesCopies: Bool
-  ) throws(BackupError) -> StoredBackup? {
-    do throws(BackupError) {
+  ) throws -> StoredBackup? {
+    do {
       return try read(id, objects, place, section, usesCopies: usesCopies)
     } catch {
+      let error = BackupError(any: error)
       guard error.fileError?.kind == .notFound else { throw error }
       // Lists a partly removed backup with its remaining objects.
       let names = Set(try place.list(section).map(\.name))
       let left = objects.filter { names.contains($0.name) }
       if left.isEmpty || left.count == objects.count { return nil }
-      do throws(BackupError) {
+      do {
         return try read(id, left, place, section, usesCopies: false)
       } catch {
+        let error = BackupError(any: error)
         guard error.fileError?.kind == .notFound else { throw error }
         return nil
       }
@@ -175,7 +177,7 @@ package struct BackupCatalog: Sendable {
   private static func read(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
     usesCopies: Bool
-  ) throws(BackupError) -> StoredBackup {
+  ) throws -> StoredBackup {
     var backup = StoredBackup(id: id, manifest: nil, proof: nil, objects: objects, problems: [])
     let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     let proof = "\(id)\(BackupProof.suffix)"
@@ -210,7 +212,7 @@ package struct BackupCatalog: Sendable {
     }
     for index in backup.problems.indices { try name(&backup.problems[index]) }
     for index in backup.warnings.indices { try name(&backup.warnings[index]) }
-    func name(_ problem: inout StoredBackup.Problem) throws(BackupError) {
+    func name(_ problem: inout StoredBackup.Problem) throws {
       problem.words = try place.named(problem.words, of: id, in: section)
     }
     return backup
@@ -236,7 +238,7 @@ package struct BackupCatalog: Sendable {
 
   static func content(
     _ name: String, _ sizes: [String: Int64], limit: Int, _ place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) -> [UInt8]? {
+  ) throws -> [UInt8]? {
     guard let size = sizes[name], size <= Int64(limit) else { return nil }
     return try place.read(name, in: section, at: 0, length: limit)
   }
@@ -289,7 +291,7 @@ extension BackupCatalog {
 
   static func originalManifest(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) -> BackupManifest? {
+  ) throws -> BackupManifest? {
     let files = objects.compactMap { object in
       originalRole(of: object.name, id).map {
         BackupManifest.File(role: $0, name: object.name, bytes: object.bytes, sha256: "")
@@ -317,7 +319,7 @@ extension BackupCatalog {
     guard let object = objects.first(where: { originalRole(of: $0.name, id) == .originalOnlyHere }) else { return nil }
     let unreadable = OnlyHereNote(step: nil, entities: [])
     guard object.bytes > 0, object.bytes <= Int64(OnlyHereNote.limit) else { return unreadable }
-    do throws(BackupError) {
+    do {
       let bytes = try place.read(object.name, in: section, at: 0, length: OnlyHereNote.limit)
       return OnlyHereNote(json: bytes) ?? unreadable
     } catch {
@@ -331,7 +333,7 @@ extension BackupCatalog {
   private static let kitLimit: Int64 = 256 << 20
 
   /// Reads a backup's recovery kit, unless missing or changed.
-  package func recoveryKit(of backup: StoredBackup) throws(BackupError) -> RecoveryKit? {
+  package func recoveryKit(of backup: StoredBackup) throws -> RecoveryKit? {
     guard let file = backup.manifest?.file(.recoveryKit), file.bytes <= Self.kitLimit,
       backup.objects.contains(where: { $0.name == file.name })
     else { return nil }

@@ -9,7 +9,7 @@ package struct BackupFileCheck: Sendable {
   /// Compares one backup's files with its manifest, without its parents.
   package func prove(
     _ manifest: BackupManifest, in place: any BackupPlace, isInUse: Bool = false, progress: @escaping BackupProgress
-  ) throws(BackupError) -> BackupProof {
+  ) throws -> BackupProof {
     let found = try look(at: manifest, place, isFresh: true, isInUse: isInUse, progress)
     // Just after writing, a difference means an unreliable disk.
     let problems = found.problems + found.warnings
@@ -41,7 +41,7 @@ package struct BackupFileCheck: Sendable {
   package func look(
     at manifest: BackupManifest, _ place: any BackupPlace, isFresh: Bool = false, isInUse: Bool = false,
     _ progress: @escaping BackupProgress
-  ) throws(BackupError) -> Found {
+  ) throws -> Found {
     var result = Found()
     let total = manifest.totalBytes
     var done: Int64 = 0
@@ -50,15 +50,15 @@ package struct BackupFileCheck: Sendable {
       var damaged: [Int] = []
       if let reader = try MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
         try BlockPipeline.run(count: members.count, threads: BlockPacker.threads(isInUse: isInUse)) {
-          () throws(BackupError) -> ((Int) throws(BackupError) -> (member: [UInt8], isGood: Bool)) in
-          { (block) throws(BackupError) -> (member: [UInt8], isGood: Bool) in
+          () throws -> ((Int) throws -> (member: [UInt8], isGood: Bool)) in
+          { (block) throws -> (member: [UInt8], isGood: Bool) in
             guard let member = try reader.member(block) else { return ([], false) }
             // The digest verifies these bytes; this verifies that they unpack.
             if isFresh { return (member, file.packing.unpacks(member: member, count: reader.length(of: block))) }
             if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
           }
-        } deliver: { (block, read) throws(BackupError) in
+        } deliver: { (block, read) in
           digest.add(read.member)
           done += Int64(read.member.count)
           if !read.isGood { damaged.append(block) }
@@ -93,23 +93,24 @@ package struct BackupFileCheck: Sendable {
   /// Reads a part of an unpacked file; a missing helper has no bytes, and is reported as damaged.
   private func part(
     of file: BackupManifest.File, in place: any BackupPlace, at offset: Int64
-  ) throws(BackupError) -> [UInt8] {
-    do throws(BackupError) {
+  ) throws -> [UInt8] {
+    do {
       return try place.read(file.name, in: .kept, at: offset, length: 1 << 20)
     } catch {
+      let error = BackupError(any: error)
       guard file.role.isHelper, error.fileError?.kind == .notFound else { throw error }
       return []
     }
   }
 
-  private func advance(_ progress: BackupProgress, _ done: Int64, _ total: Int64) throws(BackupError) {
-    guard progress(.proving, done, total) else { throw .cancelled("prove the backup") }
+  private func advance(_ progress: BackupProgress, _ done: Int64, _ total: Int64) throws {
+    guard progress(.proving, done, total) else { throw BackupError.cancelled("prove the backup") }
   }
 
   /// Checks the manifest copy or seek table after the blocks.
   private func copyWarning(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace
-  ) throws(BackupError) -> BackupProof.Problem? {
+  ) throws -> BackupProof.Problem? {
     guard file.members != nil, file.carriesManifest == true || file.packing == .zstd else { return nil }
     let content = (file.content ?? manifest.database)?.bytes ?? 0
     let rest = try rest(of: file, in: place)
@@ -137,7 +138,7 @@ package struct BackupFileCheck: Sendable {
 
   private func rest(
     of file: BackupManifest.File, in place: any BackupPlace
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     var rest: [UInt8] = []
     while rest.count <= 2 * BackupManifest.limit {
       let bytes = try place.read(

@@ -29,7 +29,7 @@ package struct BackupCreator: Sendable {
   /// - Throws: `nothing-to-back-up`, `cancelled`, or errors of file system and place; no whole backup is left.
   package func create(
     _ store: FilePath, in place: any BackupPlace, _ request: BackupRequest = BackupRequest()
-  ) throws(BackupError) -> StoredBackup {
+  ) throws -> StoredBackup {
     try request.check()
     let (place, deltaKey) = sealed(place, request)
     let files: StoreFileSet
@@ -50,7 +50,7 @@ package struct BackupCreator: Sendable {
     let temporary =
       temporary ?? PrivateFolder.temporary(or: folder(of: place), surroundings)
     for attempt in 1...Self.attempts {
-      do throws(BackupError) {
+      do {
         let job = BackupJob(
           id: id, files: files, catalog: catalog, request: request, surroundings: surroundings, temporary: temporary,
           attempt: attempt)
@@ -59,6 +59,7 @@ package struct BackupCreator: Sendable {
         if let deltaKey { deltaKey.key.write(deltaKey.next, of: id) }
         return backup
       } catch {
+        let error = BackupError(any: error)
         // Another process started to use or replaced the store.
         let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
         guard isChange, attempt < Self.attempts else { throw error }
@@ -104,7 +105,7 @@ package struct BackupCreator: Sendable {
   /// Throws if the last backup is encrypted and the new one would be plain.
   ///
   /// The recipients cannot be taken from the place, which others may have written to.
-  private static func requirePlain(_ catalog: BackupCatalog, _ store: FilePath) throws(BackupError) {
+  private static func requirePlain(_ catalog: BackupCatalog, _ store: FilePath) throws {
     guard let last = catalog.backups.first(where: { $0.manifest.map { $0.kind != .original } ?? false }),
       try catalog.place.isSealed(last.id, in: .kept)
     else { return }
@@ -115,10 +116,10 @@ package struct BackupCreator: Sendable {
 
   private func finish(
     _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
-  ) throws(BackupError) -> StoredBackup {
+  ) throws -> StoredBackup {
     if request.proves {
       let check = BackupFileCheck(surroundings: surroundings)
-      let read: @Sendable () throws(BackupError) -> BackupProof = { () throws(BackupError) in
+      let read: @Sendable () throws -> BackupProof = {
         try check.prove(manifest, in: place, isInUse: isInUse, progress: request.progress)
       }
       let proof = try isInUse ? QuietThread.run(read) : read()
@@ -131,7 +132,7 @@ package struct BackupCreator: Sendable {
     return try BackupCatalog(of: place).backup(manifest.id)
   }
 
-  private func freeIdentifier(_ catalog: BackupCatalog) throws(BackupError) -> BackupIdentifier {
+  private func freeIdentifier(_ catalog: BackupCatalog) throws -> BackupIdentifier {
     var names = (catalog.backups + catalog.others).flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
     names += try catalog.place.list(.trash).map(\.name)
     let taken = Set(names.compactMap { $0.split(separator: ".").first.map(String.init) })

@@ -18,20 +18,16 @@ struct BackupJob {
   var place: any BackupPlace { catalog.place }
 
   /// Takes the backup; also returns whether the store is open elsewhere.
-  func run() throws(BackupError) -> (manifest: BackupManifest, isInUse: Bool) {
+  func run() throws -> (manifest: BackupManifest, isInUse: Bool) {
     let snapshot: StoreSnapshot
-    do throws(FileError) {
-      snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
-    } catch {
-      throw BackupError(error)
-    }
+    snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
     defer { snapshot.release() }
     // An unhurried run leaves the processors to the app.
     guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
-    return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
+    return (try QuietThread.run { try take(snapshot) }, true)
   }
 
-  private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
+  private func take(_ snapshot: StoreSnapshot) throws -> BackupManifest {
     let examination = try examine(snapshot, isFull: request.isEvidence)
     let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
     var damaged: Examination?
@@ -42,7 +38,7 @@ struct BackupJob {
       }
     }
     // Another process may have caused the apparent damage.
-    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    try snapshot.finish()
     if let damaged { return try runEvidence(snapshot, damaged) }
     return try runEvidence(
       snapshot, request.isEvidence ? examination : try examine(snapshot, isFull: true))
@@ -56,7 +52,7 @@ struct BackupJob {
     case damaged(Examination)
   }
 
-  private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> Taken {
+  private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws -> Taken {
     let database = try database(of: snapshot)
     // The WAL index must match the checksums.
     guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
@@ -68,9 +64,10 @@ struct BackupJob {
     let isWhole = isWholeCheckDue(parent)
     let check = StoreCheck(content, snapshot, of: self, scope: isWhole ? .whole : nil)
     defer { check.stop() }
-    do throws(BackupError) {
+    do {
       return try pack(content, snapshot, examination, parent, check, isWhole: isWhole)
     } catch {
+      let error = BackupError(any: error)
       // The check may not have reached the damage yet.
       guard check.isDamaged || error.kind == .store else { throw error }
       check.compare(.whole)
@@ -83,7 +80,7 @@ struct BackupJob {
   private func pack(
     _ content: DatabaseContent, _ snapshot: StoreSnapshot, _ examination: Examination, _ parent: StoredBackup?,
     _ check: StoreCheck, isWhole: Bool
-  ) throws(BackupError) -> Taken {
+  ) throws -> Taken {
     let packer = BlockPacker(job: self, snapshot: snapshot, check: check)
     var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
     var uploads: [any BackupUpload] = []
@@ -119,7 +116,7 @@ struct BackupJob {
       manifest.files.append(packed.file)
       uploads.append(packed.upload)
     }
-    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    try snapshot.finish()
     snapshot.release()
     try commit(&manifest, uploads)
     return .taken(manifest)
@@ -128,7 +125,7 @@ struct BackupJob {
   private func pack(
     _ content: DatabaseContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
     into manifest: inout BackupManifest
-  ) throws(BackupError) -> any BackupUpload {
+  ) throws -> any BackupUpload {
     let packed = try packer.pack(ChangedPages(content: content, runs: comparison.runs), as: .delta, hashes: nil)
     manifest.parent = parent.id
     manifest.depth = (parent.manifest?.depth ?? 1) + 1
@@ -140,7 +137,7 @@ struct BackupJob {
 
   private func pack(
     _ content: DatabaseContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
-  ) throws(BackupError) -> any BackupUpload {
+  ) throws -> any BackupUpload {
     let packed = try packer.pack(content, as: .database, hashes: hashes)
     var file = packed.file
     manifest.kind = .full
@@ -163,7 +160,7 @@ struct BackupJob {
     return age < 0 || age >= 86400
   }
 
-  func database(of snapshot: StoreSnapshot) throws(BackupError) -> Database {
+  func database(of snapshot: StoreSnapshot) throws -> Database {
     do throws(FormatError) {
       return try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
     } catch {
@@ -172,7 +169,7 @@ struct BackupJob {
   }
 
   /// - Parameter isFull: whether to check every page and index and count records, as ``StoreCheck`` does otherwise.
-  private func examine(_ snapshot: StoreSnapshot, isFull: Bool) throws(BackupError) -> Examination {
+  private func examine(_ snapshot: StoreSnapshot, isFull: Bool) throws -> Examination {
     do {
       return try Examiner(fileSystem: surroundings.fileSystem).examine(
         main: snapshot.main, log: snapshot.log, journal: snapshot.journal, of: files, members: snapshot.members,
@@ -182,7 +179,7 @@ struct BackupJob {
     } catch let error as FileError {
       throw BackupError(error)
     } catch let error as FormatError {
-      if error.kind == .cancelled { throw .cancelled("back up the store") }
+      if error.kind == .cancelled { throw BackupError.cancelled("back up the store") }
       throw BackupError(error, store: files.main)
     } catch {
       throw BackupError(
@@ -191,7 +188,7 @@ struct BackupJob {
     }
   }
 
-  private func parent(for content: DatabaseContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
+  private func parent(for content: DatabaseContent, _ examination: Examination) throws -> StoredBackup? {
     for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
       guard let manifest = backup.manifest, backup.proof?.result != .failed,
         manifest.database?.pageSize == content.pageSize, manifest.file(.pageHashes) != nil,
@@ -211,8 +208,7 @@ struct BackupJob {
 
   // MARK: Evidence
 
-  private func runEvidence(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
-  {
+  private func runEvidence(_ snapshot: StoreSnapshot, _ examination: Examination) throws -> BackupManifest {
     let packer = BlockPacker(job: self, snapshot: snapshot, check: nil)
     var manifest = self.manifest(.evidence, snapshot, examination)
     manifest.store.journalMode = nil
@@ -234,7 +230,7 @@ struct BackupJob {
         uploads.append(archive.upload)
       }
     }
-    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    try snapshot.finish()
     snapshot.release()
     try commit(&manifest, uploads)
     return manifest
@@ -242,19 +238,15 @@ struct BackupJob {
 
   private func evidence(
     _ role: BackupManifest.File.Role, _ snapshot: StoreSnapshot
-  ) throws(BackupError) -> (any ByteSource)? {
+  ) throws -> (any ByteSource)? {
     guard let part = role.part, snapshot.members.contains(where: { $0.part == part }) else { return nil }
     if part == .main { return snapshot.main }
     // Only the copied WAL matches the copied file.
     if snapshot.isCopied { return part == .wal ? snapshot.log : nil }
-    do throws(FileError) {
-      let path = files.path(of: part)
-      // Connections of this process hold locks on the WAL index.
-      if part == .sharedMemory { return try LastingFile(path, in: surroundings.fileSystem) }
-      return try surroundings.fileSystem.open(path)
-    } catch {
-      throw BackupError(error)
-    }
+    let path = files.path(of: part)
+    // Connections of this process hold locks on the WAL index.
+    if part == .sharedMemory { return try LastingFile(path, in: surroundings.fileSystem) }
+    return try surroundings.fileSystem.open(path)
   }
 
   // MARK: The end
@@ -262,7 +254,7 @@ struct BackupJob {
   /// Gives all files their names, the manifest last.
   ///
   /// The unnamed manifest is on disk first, so that the next backup recognizes and removes the remains of a killed run.
-  private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
+  private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws {
     manifest.files.sort { $0.name < $1.name }
     manifest.version = manifest.neededVersion
     manifest.chooseCarrier()
@@ -278,12 +270,13 @@ struct BackupJob {
     let head = try place.begin("\(id)\(BackupManifest.suffix)")
     try head.append(json[...])
     try head.finish()
-    do throws(BackupError) {
+    do {
       for upload in uploads { try upload.commit() }
       try head.commit()
     } catch {
+      let error = BackupError(any: error)
       // The first error is reported. If the manifest cannot be deleted, all files stay as a whole backup.
-      do throws(BackupError) {
+      do {
         try place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
         for upload in uploads { try? place.delete(upload.name, in: .kept) }
       } catch {}
@@ -292,8 +285,8 @@ struct BackupJob {
   }
 
   /// Reports progress; throws if the caller cancels.
-  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
-    guard request.progress(phase, done, total) else { throw .cancelled("back up the store") }
+  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws {
+    guard request.progress(phase, done, total) else { throw BackupError.cancelled("back up the store") }
   }
 }
 
@@ -376,7 +369,7 @@ extension BackupJob {
   /// 1/32 of the content, but at least 64 KiB.
   static func kitLimit(_ content: DatabaseContent) -> Int64 { max(64 << 10, content.count / 32) }
 
-  func write(kit bytes: [UInt8]) throws(BackupError) -> BlockPacker.Packed {
+  func write(kit bytes: [UInt8]) throws -> BlockPacker.Packed {
     let name = "\(id)\(BackupManifest.File.Role.recoveryKit.suffix)"
     let upload = try place.begin(name)
     try upload.append(bytes[...])

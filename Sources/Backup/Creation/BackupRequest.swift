@@ -44,14 +44,14 @@ package struct BackupRequest: Sendable {
   /// Creates a manual request with gzip at level 6.
   package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
 
-  func check() throws(BackupError) {
+  func check() throws {
     try compression.requireAvailable(to: "back up the store")
     guard compression.has(level: chosenLevel) else {
-      throw .request(
+      throw BackupError.request(
         "\(compression.rawValue) has no level \(chosenLevel)", hint: "Use level \(compression.levelWords).")
     }
     guard (1...1000).contains(chainLimit) else {
-      throw .request("a chain cannot have \(chainLimit) backups", hint: "Use a length from 1 to 1000.")
+      throw BackupError.request("a chain cannot have \(chainLimit) backups", hint: "Use a length from 1 to 1000.")
     }
     for tag in tags {
       let isWord = tag.utf8.allSatisfy { byte in
@@ -63,7 +63,7 @@ package struct BackupRequest: Sendable {
         }
       }
       guard isWord, (1...64).contains(tag.utf8.count) else {
-        throw .request(
+        throw BackupError.request(
           "\(printable(tag)) cannot be a tag", hint: "Use up to 64 letters, digits, points, hyphens and underscores.")
       }
     }

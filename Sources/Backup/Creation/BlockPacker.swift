@@ -29,7 +29,7 @@ struct BlockPacker {
   /// - Parameter hashes: the destination of page hashes; nil if known or not needed.
   func pack(
     _ source: any ByteSource, as role: BackupManifest.File.Role, hashes: HashedPages?
-  ) throws(BackupError) -> Packed {
+  ) throws -> Packed {
     let compression = job.request.compression
     let name = "\(job.id)\(role.suffix(packedBy: compression))"
     let upload = try job.place.begin(name)
@@ -44,16 +44,16 @@ struct BlockPacker {
     var (whole, content) = (RunningDigest(), RunningDigest())
     var blocks: [String] = []
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
-      () throws(BackupError) -> ((Int) throws(BackupError) -> Block) in
+      () throws -> ((Int) throws -> Block) in
       let pack = try compression.packer(level: level)
-      return { (index) throws(BackupError) -> Block in
+      return { (index) throws -> Block in
         let bytes = try snapshot.block(index, of: source)
         return Block(
           content: bytes, digest: FileDigest(of: bytes).hexadecimal,
           member: try pack(bytes, index),
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }
-    } deliver: { (index, block) throws(BackupError) in
+    } deliver: { (index, block) in
       try check?.stopUselessWork()
       content.add(block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }
@@ -76,19 +76,15 @@ extension StoreSnapshot {
   /// - Parameter buffers: reusable memory.
   func block(
     _ index: Int, of source: any ByteSource, in buffers: BlockBuffers? = nil
-  ) throws(BackupError) -> [UInt8] {
-    do throws(FileError) {
-      try giveWay()
-      let start = Int64(index) * Int64(BackupManifest.blockLength)
-      let wanted = max(0, min(Int64(BackupManifest.blockLength), source.count - start))
-      var bytes = buffers?.take(count: Int(wanted)) ?? [UInt8](repeating: 0, count: Int(wanted))
-      guard try source.read(at: start, length: Int(wanted), into: &bytes) == Int(wanted) else {
-        throw FileError(.changed, operation: "read the store", path: files.main)
-      }
-      return bytes
-    } catch {
-      throw BackupError(error)
+  ) throws -> [UInt8] {
+    try giveWay()
+    let start = Int64(index) * Int64(BackupManifest.blockLength)
+    let wanted = max(0, min(Int64(BackupManifest.blockLength), source.count - start))
+    var bytes = buffers?.take(count: Int(wanted)) ?? [UInt8](repeating: 0, count: Int(wanted))
+    guard try source.read(at: start, length: Int(wanted), into: &bytes) == Int(wanted) else {
+      throw FileError(.changed, operation: "read the store", path: files.main)
     }
+    return bytes
   }
 }
 
@@ -108,20 +104,20 @@ final class HashedPages {
   private var digest = RunningDigest()
   private var bytes: Int64 = 0
 
-  init(_ id: BackupIdentifier, _ content: DatabaseContent, in place: any BackupPlace) throws(BackupError) {
+  init(_ id: BackupIdentifier, _ content: DatabaseContent, in place: any BackupPlace) throws {
     pageSize = content.pageSize
     name = "\(id)\(BackupManifest.File.Role.pageHashes.suffix)"
     upload = try place.begin(name)
     try append(PageHash.header(pageSize: pageSize))
   }
 
-  func append(_ hashes: [UInt8]) throws(BackupError) {
+  func append(_ hashes: [UInt8]) throws {
     try upload.append(hashes[...])
     digest.add(hashes)
     bytes += Int64(hashes.count)
   }
 
-  func finish() throws(BackupError) -> BackupManifest.File {
+  func finish() throws -> BackupManifest.File {
     BackupManifest.File(role: .pageHashes, name: name, bytes: bytes, sha256: digest.hexadecimal)
   }
 }

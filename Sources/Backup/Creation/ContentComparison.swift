@@ -34,7 +34,7 @@ extension BlockPacker {
   /// - Parameter hashes: the destination of its own page hashes.
   func compare(
     _ content: DatabaseContent, with parent: StoredBackup, _ hashes: HashedPages
-  ) throws(BackupError) -> ContentComparison? {
+  ) throws -> ContentComparison? {
     guard let known = try KeptPageHashes(parent, in: job.place) else { return nil }
     let (snapshot, pageSize) = (snapshot, content.pageSize)
     let length = BackupManifest.blockLength
@@ -48,8 +48,8 @@ extension BlockPacker {
     let buffers = BlockBuffers()
     var last = DeliveredBlock(buffers)
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
-      () throws(BackupError) -> ((Int) throws(BackupError) -> Compared) in
-      { (index) throws(BackupError) -> Compared in
+      () throws -> ((Int) throws -> Compared) in
+      { (index) throws -> Compared in
         let bytes = try snapshot.block(index, of: content, in: buffers)
         let own = PageHash.hashes(of: bytes, pageSize: pageSize)
         let theirs = try known.hashes(ofPages: index * pagesPerBlock, count: bytes.count / pageSize)
@@ -57,7 +57,7 @@ extension BlockPacker {
           content: bytes, hashes: own,
           changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))
       }
-    } deliver: { (index, block) throws(BackupError) in
+    } deliver: { (index, block) in
       try check?.stopUselessWork()
       whole.add(block.content)
       last.replace(with: block.content)
@@ -99,7 +99,7 @@ struct KeptPageHashes: Sendable {
   let pageCount: Int
 
   /// Fails if they differ from the manifest.
-  init?(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
+  init?(_ backup: StoredBackup, in place: any BackupPlace) throws {
     guard !backup.warnings.contains(where: { $0.code != .largeValueMissing }),
       let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,
       let pageSize = database.pageSize, let pageCount = database.pageCount,
@@ -121,7 +121,7 @@ struct KeptPageHashes: Sendable {
   }
 
   /// Returns the hashes of pages counted from 0.
-  func hashes(ofPages first: Int, count: Int) throws(BackupError) -> [UInt8] {
+  func hashes(ofPages first: Int, count: Int) throws -> [UInt8] {
     let there = max(0, min(count, pageCount - first))
     guard there > 0 else { return [] }
     return try place.read(

@@ -25,9 +25,9 @@ struct ExternalDataJob {
   ///   - content: the database with the references; nil for evidence.
   ///   - model: its model, if known.
   /// - Throws: `changed-meanwhile` if referenced files have disappeared.
-  func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
-    let found = try wrapping(BackupError.init) { () throws(FileError) in try list() }
-    let referenced = try content.map { content throws(BackupError) in try references(content, model) }
+  func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws -> Packed? {
+    let found = try list()
+    let referenced = try content.map { content in try references(content, model) }
     let names = Set(found.compactMap { $0.relative.last?.string })
     let missing = (referenced ?? []).subtracting(names).sorted()
     if !missing.isEmpty, packer.snapshot.isInUse, job.attempt < 3 {
@@ -42,7 +42,7 @@ struct ExternalDataJob {
     var done: Int64 = 0
     for file in found {
       let name = PathText(file.relative.reduce(into: FilePath("")) { $0.append($1) })
-      let digest = try digest(of: file.path) { bytes throws(BackupError) in
+      let digest = try digest(of: file.path) { bytes in
         try job.advance(.externalData, done + bytes, total * 2)
       }
       done += file.status.size
@@ -74,8 +74,8 @@ struct ExternalDataJob {
   }
 
   private func digest(
-    of path: FilePath, progress: (Int64) throws(BackupError) -> Void
-  ) throws(BackupError) -> String {
+    of path: FilePath, progress: (Int64) throws -> Void
+  ) throws -> String {
     do {
       return try FileDigest(of: fileSystem.open(path)) { try progress($0) }.hexadecimal
     } catch let error as FileError {
@@ -99,7 +99,7 @@ struct ExternalDataJob {
 
   private func references(
     _ content: DatabaseContent, _ model: ManagedObjectModel?
-  ) throws(BackupError) -> Set<String> {
+  ) throws -> Set<String> {
     do throws(FormatError) {
       return try ReferencedValues(in: content, model: model).names
     } catch {

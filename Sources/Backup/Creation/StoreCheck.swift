@@ -67,7 +67,7 @@ final class StoreCheck: Sendable {
   var isDamaged: Bool { state.withLock { $0.isDamaged } }
 
   /// Throws if the store is damaged or unreadable.
-  func stopUselessWork() throws(BackupError) {
+  func stopUselessWork() throws {
     let (isDamaged, result) = state.withLock { ($0.isDamaged, $0.result) }
     if isDamaged {
       throw BackupError(.store, operation: "back up the store", path: job.files.main, detail: "it is damaged")
@@ -75,13 +75,13 @@ final class StoreCheck: Sendable {
     if case .failure(let error) = result { throw error }
   }
 
-  func outcome() throws(BackupError) -> Outcome {
+  func outcome() throws -> Outcome {
     while ended.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
       let progress = state.withLock { $0.progress }
       try job.advance(.checking, progress.done, progress.total)
     }
     ended.signal()
-    guard let result = state.withLock({ $0.result }) else { throw .cancelled("back up the store") }
+    guard let result = state.withLock({ $0.result }) else { throw BackupError.cancelled("back up the store") }
     return try result.get()
   }
 
@@ -97,9 +97,10 @@ final class StoreCheck: Sendable {
 
   private func run() {
     let result: Result<Outcome, BackupError>
-    do throws(BackupError) {
+    do {
       result = .success(try check())
     } catch {
+      let error = BackupError(any: error)
       result = .failure(error)
     }
     state.withLock { state in
@@ -109,7 +110,7 @@ final class StoreCheck: Sendable {
     ended.signal()
   }
 
-  private func check() throws(BackupError) -> Outcome {
+  private func check() throws -> Outcome {
     let survey = try survey()
     var outcome = Outcome(examination: try examine(survey))
     guard outcome.examination.verdict != .damaged, let report = outcome.examination.health.integrity else {
@@ -119,7 +120,7 @@ final class StoreCheck: Sendable {
     let schema = report.schema.digest
     outcome.schema = schema
     let scope = waitForScope()
-    guard let scope else { throw .cancelled("back up the store") }
+    guard let scope else { throw BackupError.cancelled("back up the store") }
     var indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
     do throws(FormatError) {
       try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() }
@@ -131,7 +132,7 @@ final class StoreCheck: Sendable {
     return outcome
   }
 
-  private func survey() throws(BackupError) -> BackupSurvey {
+  private func survey() throws -> BackupSurvey {
     do throws(FormatError) {
       return try BackupSurvey(content, at: job.id.date)
     } catch {
@@ -139,7 +140,7 @@ final class StoreCheck: Sendable {
     }
   }
 
-  private func examine(_ survey: BackupSurvey) throws(BackupError) -> Examination {
+  private func examine(_ survey: BackupSurvey) throws -> Examination {
     do {
       return try Examiner(fileSystem: job.surroundings.fileSystem).examine(
         main: content, log: nil, journal: nil, of: job.files, members: snapshot.members,
@@ -158,11 +159,11 @@ final class StoreCheck: Sendable {
     }
   }
 
-  private func kit(_ survey: BackupSurvey) throws(BackupError) -> [UInt8]? {
-    let found = try wrapping(BackupError.init) { () throws(FileError) in try survey.kit() }
+  private func kit(_ survey: BackupSurvey) throws -> [UInt8]? {
+    let found = try survey.kit()
     guard var kit = found else { return nil }
     kit.generation = job.request.lineage?.generation
-    do throws(RecoveryKitError) {
+    do {
       let bytes = try kit.bytes()
       return Int64(bytes.count) <= BackupJob.kitLimit(content) ? bytes : nil
     } catch {
@@ -174,16 +175,16 @@ final class StoreCheck: Sendable {
   /// Compares the indexes with their tables' rows, two at once if few pages are packed.
   private func compareIndexes(
     _ survey: BackupSurvey, _ tables: Set<UInt32>?
-  ) throws(BackupError) -> IndexReport {
+  ) throws -> IndexReport {
     let (begun, scans) = survey.comparisons(ofTables: tables)
     var report = begun
     // A whole store's packing leaves no processor for a second thread.
     let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
     try BlockPipeline.run(count: scans.count, threads: threads) {
-      () throws(BackupError) -> ((Int) throws(BackupError) -> IndexReport) in
+      () throws -> ((Int) throws -> IndexReport) in
       let database: Database
       do throws(FormatError) { database = try Database(main: self.content) } catch { throw self.failure(error) }
-      return { (index) throws(BackupError) -> IndexReport in
+      return { (index) throws -> IndexReport in
         do throws(FormatError) {
           return try scans[index].run(in: database) { self.goesOn() }
         } catch {
@@ -276,22 +277,22 @@ final class BackupSurvey: PageVisitor {
     let rows = try IndexedRows(content, try database.schema())
     var kit: KitGathering?
     var failure: FileError?
-    do throws(RecoveryKitError) {
+    do {
       kit = try KitGathering(reading: content, at: date)
     } catch {
       // The backup is as good without a kit.
-      failure = error.fileError
+      failure = RecoveryKitError(any: error).fileError
     }
     state = Mutex(State(kit: kit, rows: rows, failure: failure))
   }
 
   func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
     try state.withLock { state throws(FormatError) in
-      do throws(RecoveryKitError) {
+      do {
         try state.kit?.visit(page, ofTree: root)
       } catch {
         state.kit = nil
-        state.failure = error.fileError
+        state.failure = RecoveryKitError(any: error).fileError
       }
       try state.rows.add(page, cells, ofTree: root)
     }
@@ -300,7 +301,7 @@ final class BackupSurvey: PageVisitor {
   func kit() throws(FileError) -> RecoveryKit? {
     try state.withLock { state throws(FileError) in
       if let failure = state.failure { throw failure }
-      do throws(RecoveryKitError) {
+      do {
         return try state.kit?.finish()
       } catch {
         return nil

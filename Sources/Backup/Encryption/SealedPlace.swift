@@ -39,12 +39,13 @@ struct SealedPlace: BackupPlace {
   /// - Parameter usesLabel: whether to try the outer manifest's copy too.
   private func file(
     _ name: String, _ section: BackupSection, usesLabel: Bool = true
-  ) throws(BackupError) -> SealedFile? {
+  ) throws -> SealedFile? {
     if let known = keys.files.known(name, section) { return known }
     var bytes: [UInt8]
-    do throws(BackupError) {
+    do {
       bytes = try base.read(name, in: section, at: 0, length: Self.beginningLength)
     } catch {
+      let error = BackupError(any: error)
       guard error.fileError?.kind == .notFound else { throw error }
       return nil
     }
@@ -59,7 +60,7 @@ struct SealedPlace: BackupPlace {
 
   private func parsed(
     _ bytes: inout [UInt8], _ name: String?, _ section: BackupSection
-  ) throws(BackupError) -> SealedFile? {
+  ) throws -> SealedFile? {
     for isFirst in [true, false] {
       do throws(AgeError) {
         guard let length = try AgeContent.prologueLength(beginning: bytes) else {
@@ -85,7 +86,7 @@ struct SealedPlace: BackupPlace {
     }
   }
 
-  private func beginning(of name: String, _ section: BackupSection) throws(BackupError) -> [UInt8]? {
+  private func beginning(of name: String, _ section: BackupSection) throws -> [UInt8]? {
     guard let id = BackupCatalog.identifier(of: name), let label = try label(id, section)?.manifest else { return nil }
     return label.files.first { $0.name == name }?.beginning.flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
   }
@@ -93,12 +94,13 @@ struct SealedPlace: BackupPlace {
   /// Reads the outer, plain manifest of an encrypted backup, if valid.
   private func label(
     _ id: BackupIdentifier, _ section: BackupSection
-  ) throws(BackupError) -> (manifest: BackupManifest, text: [UInt8])? {
-    do throws(BackupError) {
+  ) throws -> (manifest: BackupManifest, text: [UInt8])? {
+    do {
       let text = try base.read("\(id)\(BackupManifest.suffix)", in: section, at: 0, length: BackupManifest.limit)
       let manifest = try BackupManifest(json: text, of: id)
       return manifest.isLocked ? (manifest, text) : nil
     } catch {
+      let error = BackupError(any: error)
       switch error.kind {
       case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
       case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
@@ -116,11 +118,11 @@ struct SealedPlace: BackupPlace {
   /// - Throws: `backup-encrypted` if no key opens a file other than the manifest.
   private func opened(
     _ name: String, _ section: BackupSection
-  ) throws(BackupError) -> (name: String, prologue: Int, content: AgeContent)? {
+  ) throws -> (name: String, prologue: Int, content: AgeContent)? {
     guard let sealed = Self.sealedName(of: name), let file = try file(sealed, section) else { return nil }
     if let content = file.content { return (sealed, file.prologueLength, content) }
     guard !sealed.hasSuffix(Self.manifestSuffix), let id = BackupCatalog.identifier(of: name) else { return nil }
-    throw .locked(id, Self.operation)
+    throw BackupError.locked(id, Self.operation)
   }
 
   // MARK: The protocol
@@ -128,13 +130,13 @@ struct SealedPlace: BackupPlace {
   /// Returns the backups with a manifest, or any file, that a key opens.
   private func openBackups(
     _ objects: [BackupObject], _ section: BackupSection
-  ) throws(BackupError) -> Set<BackupIdentifier> {
+  ) throws -> Set<BackupIdentifier> {
     var sealed: [BackupIdentifier: [String]] = [:]
     for object in objects where object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
       if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
     }
     let groups = sealed.ordered { $0.key < $1.key }
-    let open = try atOnce(groups) { (id, names) throws(BackupError) in
+    let open = try atOnce(groups) { (id, names) in
       let manifest = "\(id)\(Self.manifestSuffix)"
       for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest }).sorted()
       where try file(name, section)?.content != nil { return true }
@@ -143,7 +145,7 @@ struct SealedPlace: BackupPlace {
     return Set(zip(groups, open).filter(\.1).map(\.0.key))
   }
 
-  func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+  func list(_ section: BackupSection) throws -> [BackupObject] {
     let objects = try base.list(section)
     let open = try openBackups(objects, section)
     if open.isEmpty { return objects }
@@ -168,7 +170,7 @@ struct SealedPlace: BackupPlace {
     return result
   }
 
-  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  func contains(_ name: String, in section: BackupSection) throws -> Bool {
     if try base.contains(name, in: section) { return true }
     guard let sealed = Self.sealedName(of: name), try base.contains(sealed, in: section) else { return false }
     return try file(sealed, section)?.content != nil
@@ -176,20 +178,20 @@ struct SealedPlace: BackupPlace {
 
   func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     if name.hasSuffix(BackupProof.suffix) { return try proof(name, section, at: offset, length: length) }
     return try read(name, in: section, at: offset, length: length, isProven: true)
   }
 
   func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     try read(name, in: section, at: offset, length: length, isProven: false)
   }
 
   private func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int, isProven: Bool
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     guard let (sealed, prologue, content) = try opened(name, section) else {
       return try base.read(name, in: section, at: offset, length: length)
     }
@@ -222,7 +224,7 @@ struct SealedPlace: BackupPlace {
     return Array(result[start..<min(result.count, start + length)])
   }
 
-  func begin(_ name: String) throws(BackupError) -> any BackupUpload {
+  func begin(_ name: String) throws -> any BackupUpload {
     guard let writing = keys.writing, let sealed = Self.sealedName(of: name) else { return try base.begin(name) }
     var recipients = writing.recipients
     let isForDelta = sealed.hasSuffix(Self.manifestSuffix) || name.hasSuffix(BackupManifest.File.Role.pageHashes.suffix)
@@ -232,7 +234,7 @@ struct SealedPlace: BackupPlace {
     return try SealedManifestUpload(id, in: self, upload)
   }
 
-  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws {
     guard let id = BackupCatalog.identifier(of: name), try isSealed(id, in: section) else {
       return try base.replace(name, with: bytes, in: section)
     }
@@ -246,16 +248,16 @@ struct SealedPlace: BackupPlace {
     try base.replace(name, with: bytes, in: section)
   }
 
-  func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+  func move(_ name: String, from: BackupSection, to: BackupSection) throws {
     for own in try names(of: name, from) { try base.move(own, from: from, to: to) }
   }
 
-  func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+  func delete(_ name: String, in section: BackupSection) throws {
     for own in try names(of: name, section) { try base.delete(own, in: section) }
   }
 
   /// Returns the stored names of an object, that of the listing file first.
-  private func names(of name: String, _ section: BackupSection) throws(BackupError) -> [String] {
+  private func names(of name: String, _ section: BackupSection) throws -> [String] {
     guard let sealed = Self.sealedName(of: name), try file(sealed, section, usesLabel: false) != nil else {
       return [name]
     }
@@ -264,15 +266,15 @@ struct SealedPlace: BackupPlace {
     return isThere ? [name, sealed] : [sealed]
   }
 
-  func unfinished() throws(BackupError) -> [String] { try base.unfinished() }
-  func removeUnfinished() throws(BackupError) { try base.removeUnfinished() }
-  func lock() throws(BackupError) -> any BackupPlaceLock { try base.lock() }
+  func unfinished() throws -> [String] { try base.unfinished() }
+  func removeUnfinished() throws { try base.removeUnfinished() }
+  func lock() throws -> any BackupPlaceLock { try base.lock() }
 
-  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
     try base.isSealed(id, in: section)
   }
 
-  func label(of id: BackupIdentifier) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? {
+  func label(of id: BackupIdentifier) throws -> (place: any BackupPlace, manifest: BackupManifest)? {
     try label(id, .kept).map { (base, $0.manifest) }
   }
 
@@ -281,7 +283,7 @@ struct SealedPlace: BackupPlace {
   /// Reads a proof, with the digest of the encrypted manifest.
   private func proof(
     _ name: String, _ section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     let bytes = try base.read(name, in: section, at: offset, length: length)
     guard offset == 0, let id = BackupCatalog.identifier(of: name), var proof = BackupProof(json: bytes, of: id),
       let label = try label(id, section), proof.manifest == label.manifest.digest, try opened(id, section)
@@ -291,14 +293,14 @@ struct SealedPlace: BackupPlace {
     return try proof.json()
   }
 
-  private func opened(_ id: BackupIdentifier, _ section: BackupSection) throws(BackupError) -> Bool {
+  private func opened(_ id: BackupIdentifier, _ section: BackupSection) throws -> Bool {
     try file("\(id)\(Self.manifestSuffix)", section)?.content != nil
   }
 
   /// Writes a proof without store content, with the digest of the outer manifest.
   private func replaceProof(
     _ name: String, of id: BackupIdentifier, with bytes: [UInt8], in section: BackupSection
-  ) throws(BackupError) {
+  ) throws {
     guard var proof = BackupProof(json: bytes, of: id) else { return }
     proof.problems = proof.problems.map(\.withoutContent)
     proof.warnings = proof.warnings?.map(\.withoutContent)
@@ -321,10 +323,10 @@ extension SealedPlace {
   /// Makes the outer manifest, with the facts public without a key.
   ///
   /// It has the files and the facts for listing, verification and pruning, but no names, counts or paths of the store.
-  func label(of manifest: BackupManifest) throws(BackupError) -> BackupManifest {
+  func label(of manifest: BackupManifest) throws -> BackupManifest {
     let id = manifest.id
     var files: [BackupManifest.File] = []
-    func add(_ role: BackupManifest.File.Role, _ compression: BackupCompression?, _ name: String) throws(BackupError) {
+    func add(_ role: BackupManifest.File.Role, _ compression: BackupCompression?, _ name: String) throws {
       guard let written = keys.files.written(name) else {
         throw BackupError(
           .packing, operation: "write the manifest of backup \(id)", detail: "a file of it was not encrypted")

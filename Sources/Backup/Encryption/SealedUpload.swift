@@ -19,7 +19,7 @@ final class SealedUpload: BackupUpload {
 
   init(
     _ name: String, _ base: any BackupUpload, to recipients: [AgeRecipient], _ files: SealedFiles
-  ) throws(BackupError) {
+  ) throws {
     self.name = name
     self.base = base
     self.files = files
@@ -32,7 +32,7 @@ final class SealedUpload: BackupUpload {
     }
   }
 
-  func append(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
+  func append(_ bytes: ArraySlice<UInt8>) throws {
     try write { (sealer) throws(AgeError) in
       guard var open = sealer.take() else { return [] }
       let sealed = try open.seal(bytes)
@@ -41,7 +41,7 @@ final class SealedUpload: BackupUpload {
     }
   }
 
-  func finish() throws(BackupError) {
+  func finish() throws {
     guard state.withLock({ $0.sealer != nil }) else { return try base.finish() }
     try write { (sealer) throws(AgeError) in try sealer.take()?.finish() ?? [] }
     try base.finish()
@@ -49,14 +49,14 @@ final class SealedUpload: BackupUpload {
     files.add(file, content, base.name)
   }
 
-  func commit() throws(BackupError) {
+  func commit() throws {
     try finish()
     try base.commit()
   }
 
   func abandon() { base.abandon() }
 
-  private func write(_ seal: (inout AgeSealer?) throws(AgeError) -> [UInt8]) throws(BackupError) {
+  private func write(_ seal: (inout AgeSealer?) throws(AgeError) -> [UInt8]) throws {
     let sealed: [UInt8]
     do throws(AgeError) {
       sealed = try state.withLock { state throws(AgeError) in
@@ -87,7 +87,7 @@ final class SealedManifestUpload: BackupUpload {
     var isFinished = false
   }
 
-  init(_ id: BackupIdentifier, in place: SealedPlace, _ sealed: SealedUpload) throws(BackupError) {
+  init(_ id: BackupIdentifier, in place: SealedPlace, _ sealed: SealedUpload) throws {
     self.id = id
     self.place = place
     self.sealed = sealed
@@ -95,12 +95,12 @@ final class SealedManifestUpload: BackupUpload {
     label = try place.base.begin(name)
   }
 
-  func append(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
+  func append(_ bytes: ArraySlice<UInt8>) throws {
     state.withLock { $0.text += bytes }
     try sealed.append(bytes)
   }
 
-  func finish() throws(BackupError) {
+  func finish() throws {
     let text = state.withLock { state -> [UInt8]? in
       guard !state.isFinished else { return nil }
       state.isFinished = true
@@ -116,7 +116,7 @@ final class SealedManifestUpload: BackupUpload {
   }
 
   /// The outer manifest comes last, as it lists the backup.
-  func commit() throws(BackupError) {
+  func commit() throws {
     try finish()
     try sealed.commit()
     try label.commit()

@@ -20,25 +20,26 @@ extension BackupRestorer {
   package func extract(
     _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
     options: Options = Options(), temporary: FilePath? = nil
-  ) throws(BackupError) -> ExtractionReport {
+  ) throws -> ExtractionReport {
     let target = try locate(path)
     try refuseWhatIsThere(target)
     // For damaged blocks the work restarts with the whole backup.
     let progress = RisingProgress(options.progress)
     var options = options
     options.progress = progress.report
-    do throws(BackupError) {
+    do {
       if let report = try extractBlocks(
         selection, from: id, to: target, model: model, options: options, temporary: temporary)
       {
         return report
       }
     } catch {
+      let error = BackupError(any: error)
       guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
     }
-    return try withContent(id, options: options, temporary: temporary) { content, _ throws(BackupError) in
+    return try withContent(id, options: options, temporary: temporary) { content, _ in
       var report = try fill(target, selection, from: try virtualFile(content.main), id, model: model) {
-        new, names throws(BackupError) in
+        new, names throws in
         switch content.values {
         case .packed(let extraction): try writeValues(names, of: extraction, to: new)
         case .files(let folder): try copyValues(names, from: folder, to: new)
@@ -58,14 +59,14 @@ extension BackupRestorer {
   private func extractBlocks(
     _ selection: EntitySelection, from id: BackupIdentifier, to target: StoreFileSet, model: ManagedObjectModel?,
     options: Options, temporary: FilePath?
-  ) throws(BackupError) -> ExtractionReport? {
+  ) throws -> ExtractionReport? {
     let home = try privateFolder(in: temporary)
     defer { withExtendedLifetime(home) {} }
     let extraction = try BackupExtraction(
       id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: options.progress)
     guard let content = try ChainContent(extraction, keepingIn: home.path.appending("Blocks")) else { return nil }
     let backup = try virtualFile(content, waited: { content.waited })
-    return try fill(target, selection, from: backup, id, model: model) { new, names throws(BackupError) in
+    return try fill(target, selection, from: backup, id, model: model) { new, names in
       try content.finish()
       try writeValues(names, of: extraction, to: new)
     }
@@ -76,10 +77,10 @@ extension BackupRestorer {
   /// - Parameter writeValues: called after the records; writes the named external values below a folder.
   private func fill(
     _ target: StoreFileSet, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
-    model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws(BackupError) -> Void
-  ) throws(BackupError) -> ExtractionReport {
+    model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws -> Void
+  ) throws -> ExtractionReport {
     let folder = RestoreFolder(for: target, in: fileSystem)
-    return try removingLeftovers(of: folder) { () throws(BackupError) in
+    return try removingLeftovers(of: folder) {
       let working = try folder.make()
       var report = try fill(folder.store.main, selection, from: backup, id, model: model)
       try addValues(to: folder.store, writeValues)
@@ -97,7 +98,7 @@ extension BackupRestorer {
   private func fill(
     _ file: FilePath, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
     model: ManagedObjectModel?
-  ) throws(BackupError) -> ExtractionReport {
+  ) throws -> ExtractionReport {
     do {
       let queue = try EvidenceConnection.open(
         new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup
@@ -145,8 +146,8 @@ extension BackupRestorer {
 
   private func virtualFile(
     _ content: any ByteSource, waited: @escaping @Sendable () -> Duration = { .zero }
-  ) throws(BackupError) -> VirtualFile {
-    do throws(FileError) { return try VirtualFile(content, waited: waited) } catch { throw BackupError(error) }
+  ) throws -> VirtualFile {
+    return try VirtualFile(content, waited: waited)
   }
 
   /// Returns the store's layout, by its model, and its metadata.
@@ -183,23 +184,19 @@ extension BackupRestorer {
   // MARK: Large values
 
   private func addValues(
-    to new: StoreFileSet, _ write: (FilePath, Set<String>) throws(BackupError) -> Void
-  ) throws(BackupError) {
+    to new: StoreFileSet, _ write: (FilePath, Set<String>) throws -> Void
+  ) throws {
     let target = new.path(of: .externalData)
     try write(target, try referencedValues(of: try opened(new.main), seeksAll: true).possibleNames)
-    do throws(FileError) {
-      guard try fileSystem.status(of: target)?.kind == .directory else { return }
-      for folder in try fileSystem.descendants(of: target).folders + [[]] {
-        try fileSystem.synchronizeDirectory(target.appending(folder))
-      }
-    } catch {
-      throw BackupError(error)
+    guard try fileSystem.status(of: target)?.kind == .directory else { return }
+    for folder in try fileSystem.descendants(of: target).folders + [[]] {
+      try fileSystem.synchronizeDirectory(target.appending(folder))
     }
   }
 
   private func writeValues(
     _ names: Set<String>, of extraction: BackupExtraction, to target: FilePath
-  ) throws(BackupError) {
+  ) throws {
     if names.isEmpty { return }
     let lost = try extraction.writeExternalData(into: target, where: names.contains).lostItems
     guard let item = lost.first else { return }
@@ -209,7 +206,7 @@ extension BackupRestorer {
       hint: "Take them out of another backup, \(BackupErrorKind.orWhatIsLeft)")
   }
 
-  private func copyValues(_ names: Set<String>, from source: FilePath, to target: FilePath) throws(BackupError) {
+  private func copyValues(_ names: Set<String>, from source: FilePath, to target: FilePath) throws {
     if names.isEmpty { return }
     do {
       guard try fileSystem.status(of: source)?.kind == .directory else { return }
@@ -219,8 +216,8 @@ extension BackupRestorer {
     }
   }
 
-  private func synchronize(_ file: FilePath) throws(BackupError) {
-    do throws(FileError) { try fileSystem.synchronizeFile(file) } catch { throw BackupError(error) }
+  private func synchronize(_ file: FilePath) throws {
+    try fileSystem.synchronizeFile(file)
   }
 }
 

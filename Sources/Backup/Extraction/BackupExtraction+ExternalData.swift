@@ -10,27 +10,27 @@ extension BackupExtraction {
   /// - Parameter isWanted: selects values by file name.
   package func writeExternalData(
     into folder: FilePath, where isWanted: (String) -> Bool = { _ in true }
-  ) throws(BackupError) -> Result {
+  ) throws -> Result {
     let own = try manifest
     if own.kind == .original { return try writeOriginalValues(own, into: folder, where: isWanted) }
-    return try eachItem(where: isWanted) { (item, path, bytes) throws(BackupError) in
+    return try eachItem(where: isWanted) { (item, path, bytes) in
       let file = try OpenItem(folder.appending(path), in: fileSystem)
-      try bytes { (piece) throws(BackupError) in try file.write(piece) }
+      try bytes { (piece) in try file.write(piece) }
       try file.finish()
     }
   }
 
   /// Checks the external values without writing.
-  package func checkExternalData() throws(BackupError) -> Result {
-    try eachItem { (_, _, bytes) throws(BackupError) in try bytes { (_) throws(BackupError) in } }
+  package func checkExternalData() throws -> Result {
+    try eachItem { (_, _, bytes) in try bytes { (_) in } }
   }
 
-  typealias Content = ((ArraySlice<UInt8>) throws(BackupError) -> Void) throws(BackupError) -> Void
+  typealias Content = ((ArraySlice<UInt8>) throws -> Void) throws -> Void
 
   private func eachItem(
     where isWanted: (String) -> Bool = { _ in true },
-    _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws(BackupError) -> Void
-  ) throws(BackupError) -> Result {
+    _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws -> Void
+  ) throws -> Result {
     var result = Result()
     result.damage = archiveDamage
     guard let data = try manifest.externalData else { return result }
@@ -51,7 +51,7 @@ extension BackupExtraction {
       if let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0,
         try reader.digest(at: item.offset, length: item.bytes) == item.sha256
       {
-        try body(item, path) { (deliver) throws(BackupError) in
+        try body(item, path) { (deliver) in
           try reader.read(at: item.offset, length: item.bytes, deliver)
         }
       } else {
@@ -82,8 +82,8 @@ private final class ArchiveReader {
   init(_ reader: MemberReader) { self.reader = reader }
 
   func read(
-    at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws(BackupError) -> Void
-  ) throws(BackupError) {
+    at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws -> Void
+  ) throws {
     let blockLength = Int64(BackupManifest.blockLength)
     var position = offset
     // Bounds the ranges of an untrusted manifest.
@@ -99,15 +99,15 @@ private final class ArchiveReader {
     }
   }
 
-  private func load(_ block: Int) throws(BackupError) -> [UInt8]? {
+  private func load(_ block: Int) throws -> [UInt8]? {
     let bytes = try reader.block(block)
     last = (block, bytes)
     return bytes
   }
 
-  func digest(at offset: Int64, length: Int64) throws(BackupError) -> String {
+  func digest(at offset: Int64, length: Int64) throws -> String {
     var digest = RunningDigest()
-    try read(at: offset, length: length) { (piece) throws(BackupError) in digest.add(Array(piece)) }
+    try read(at: offset, length: length) { (piece) in digest.add(Array(piece)) }
     return digest.hexadecimal
   }
 }
@@ -115,21 +115,17 @@ private final class ArchiveReader {
 private final class OpenItem {
   private let file: WritableFile
 
-  init(_ path: FilePath, in fileSystem: FileSystem) throws(BackupError) {
-    do throws(FileError) {
-      try fileSystem.makeDirectory(path.folder)
-      file = try fileSystem.create(path, permissions: .ownerReadWrite)
-    } catch {
-      throw BackupError(error)
-    }
+  init(_ path: FilePath, in fileSystem: FileSystem) throws {
+    try fileSystem.makeDirectory(path.folder)
+    file = try fileSystem.create(path, permissions: .ownerReadWrite)
   }
 
-  func write(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
-    do throws(FileError) { try file.write(bytes) } catch { throw BackupError(error) }
+  func write(_ bytes: ArraySlice<UInt8>) throws {
+    try file.write(bytes)
   }
 
-  func finish() throws(BackupError) {
-    do throws(FileError) { try file.synchronize() } catch { throw BackupError(error) }
+  func finish() throws {
+    try file.synchronize()
   }
 }
 
@@ -137,14 +133,14 @@ extension BackupExtraction {
   /// Writes the database of an original, with its WAL or after a rollback.
   ///
   /// Without digests only a check can verify it.
-  func writeOriginal(_ manifest: BackupManifest, to file: ExtractedFile) throws(BackupError) -> Result {
+  func writeOriginal(_ manifest: BackupManifest, to file: ExtractedFile) throws -> Result {
     let content = try originalContent(manifest)
     let length = Int64(BackupManifest.blockLength)
     var offset: Int64 = 0
     while offset < content.count {
       let wanted = Int(min(length, content.count - offset))
       let bytes: [UInt8]
-      do throws(FileError) { bytes = try content.bytes(at: offset, length: wanted) } catch { throw BackupError(error) }
+      bytes = try content.bytes(at: offset, length: wanted)
       guard bytes.count == wanted else {
         throw BackupError(FileError(.changed, operation: "read the original", path: file.path))
       }
@@ -156,7 +152,7 @@ extension BackupExtraction {
   }
 
   /// Returns an original's database, with its WAL or after a rollback.
-  func originalContent(_ manifest: BackupManifest) throws(BackupError) -> DatabaseContent {
+  func originalContent(_ manifest: BackupManifest) throws -> DatabaseContent {
     func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
       manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
     }
@@ -176,7 +172,7 @@ extension BackupExtraction {
   /// Copies an original's external values below a folder.
   func writeOriginalValues(
     _ manifest: BackupManifest, into folder: FilePath, where isWanted: (String) -> Bool
-  ) throws(BackupError) -> Result {
+  ) throws -> Result {
     guard manifest.file(.originalSupport) != nil, let place = place as? FolderPlace else { return Result() }
     do {
       try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder, where: isWanted)
@@ -224,10 +220,11 @@ private final class ObjectSource: ByteSource {
   private func block(_ number: Int64) throws(FileError) -> [UInt8] {
     if let known = last.withLock({ $0 }), known.block == number { return known.bytes }
     let bytes: [UInt8]
-    do throws(BackupError) {
+    do {
       bytes = try place.read(
         name, in: section, at: number * Int64(BackupManifest.blockLength), length: BackupManifest.blockLength)
     } catch {
+      let error = BackupError(any: error)
       throw error.fileError ?? FileError(.other, operation: error.operation, path: FilePath(name), detail: error.detail)
     }
     last.withLock { $0 = (number, bytes) }

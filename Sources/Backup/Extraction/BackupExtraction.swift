@@ -45,10 +45,12 @@ package struct BackupExtraction: Sendable {
   package init(
     _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
     progress: @escaping BackupProgress = { _, _, _ in true }
-  ) throws(BackupError) {
+  ) throws {
     var chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
     var archiveDamage: [String: [Int]] = [:]
-    for backup in chain where backup.manifest?.isLocked == true { throw .locked(backup.id, "unpack the backup") }
+    for backup in chain where backup.manifest?.isLocked == true {
+      throw BackupError.locked(backup.id, "unpack the backup")
+    }
     if let last = chain.indices.last, let manifest = chain[last].manifest {
       let rebuilt = RebuiltManifest(place: catalog.place, section: catalog.section)
       (chain[last].manifest, archiveDamage) = try rebuilt.withExternalData(manifest)
@@ -63,7 +65,7 @@ package struct BackupExtraction: Sendable {
   }
 
   package var manifest: BackupManifest {
-    get throws(BackupError) {
+    get throws {
       guard let manifest = chain.last?.manifest else {
         throw BackupError(
           .manifestUnreadable, operation: "unpack the backup", detail: "it has no manifest that can be read",
@@ -73,7 +75,7 @@ package struct BackupExtraction: Sendable {
     }
   }
 
-  package func recoveryKit() throws(BackupError) -> RecoveryKit? {
+  package func recoveryKit() throws -> RecoveryKit? {
     guard let last = chain.last else { return nil }
     return try catalog.recoveryKit(of: last)
   }
@@ -83,21 +85,21 @@ package struct BackupExtraction: Sendable {
   /// Writes the database into a new file; damage is in the result.
   ///
   /// - Throws: `backup-request` for evidence; errors of file system and place.
-  package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
+  package func writeDatabase(to path: FilePath) throws -> Result {
     try writeDatabase(to: try ExtractedFile(path, in: fileSystem))
   }
 
   /// Writes the database, or the files of evidence, into unnamed files.
   ///
   /// - Parameter files: the names that they have for a moment.
-  func writeUnnamed(at files: StoreFileSet) throws(BackupError) -> (result: Result, files: OpenedFiles) {
+  func writeUnnamed(at files: StoreFileSet) throws -> (result: Result, files: OpenedFiles) {
     if try manifest.kind == .evidence { return try writeEvidence(to: files, isUnnamed: true) }
     let file = try ExtractedFile(files.main, isUnnamed: true, in: fileSystem)
     let result = try writeDatabase(to: file)
     return (result, OpenedFiles([.main: try file.reading()]))
   }
 
-  private func writeDatabase(to file: ExtractedFile) throws(BackupError) -> Result {
+  private func writeDatabase(to file: ExtractedFile) throws -> Result {
     let own = try manifest
     if own.kind == .original { return try writeOriginal(own, to: file) }
     guard let database = own.database else {
@@ -150,9 +152,9 @@ package struct BackupExtraction: Sendable {
   private func write(
     _ packed: BackupManifest.File, of manifest: BackupManifest, to file: ExtractedFile, _ extent: Extent,
     _ result: inout Result
-  ) throws(BackupError) -> String? {
+  ) throws -> String? {
     var whole = RunningDigest()
-    let damaged = try unpack(packed, of: manifest, extent) { (block, bytes) throws(BackupError) in
+    let damaged = try unpack(packed, of: manifest, extent) { (block, bytes) in
       guard let bytes else { return }
       whole.add(bytes)
       try file.write(bytes[...], at: Int64(block) * Int64(BackupManifest.blockLength))
@@ -165,14 +167,14 @@ package struct BackupExtraction: Sendable {
   private func writeDelta(
     _ packed: BackupManifest.File, _ pages: [UInt32], of manifest: BackupManifest, to file: ExtractedFile,
     _ extent: Extent, _ result: inout Result, _ lost: inout LostRanges
-  ) throws(BackupError) {
+  ) throws {
     guard let size = manifest.database?.pageSize, let bytes = manifest.database?.bytes else { return }
     try file.truncate(to: bytes)
     var index = 0
     var usedPages = 0
     let pagesPerBlock = BackupManifest.blockLength / size
     var left = Int((packed.content?.bytes ?? 0) / Int64(size))
-    let damaged = try unpack(packed, of: manifest, extent) { (_, content) throws(BackupError) in
+    let damaged = try unpack(packed, of: manifest, extent) { (_, content) in
       let count = min(pagesPerBlock, left)
       left -= count
       let isLost = content == nil
@@ -199,15 +201,15 @@ package struct BackupExtraction: Sendable {
   /// - Returns: the lost blocks.
   private func unpack(
     _ packed: BackupManifest.File, of manifest: BackupManifest, _ extent: Extent,
-    deliver: (Int, [UInt8]?) throws(BackupError) -> Void
-  ) throws(BackupError) -> [Int] {
+    deliver: (Int, [UInt8]?) throws -> Void
+  ) throws -> [Int] {
     guard let reader = try MemberReader(packed, of: manifest, in: place, section) else { return [] }
     var damaged: [Int] = []
     let own = reader.content.bytes
     try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {
-      () throws(BackupError) -> ((Int) throws(BackupError) -> [UInt8]?) in
-      { (block) throws(BackupError) -> [UInt8]? in try reader.block(block) }
-    } deliver: { (block, bytes) throws(BackupError) in
+      () throws -> ((Int) throws -> [UInt8]?) in
+      { (block) throws -> [UInt8]? in try reader.block(block) }
+    } deliver: { (block, bytes) in
       if bytes == nil { damaged.append(block) }
       try deliver(block, bytes)
       let done = min(own, Int64(block + 1) * Int64(BackupManifest.blockLength))
@@ -216,24 +218,20 @@ package struct BackupExtraction: Sendable {
     return damaged
   }
 
-  private func digest(of file: ReadableFile) throws(BackupError) -> String {
-    do throws(FileError) {
-      var digest = RunningDigest()
-      var offset: Int64 = 0
-      while offset < file.count {
-        let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
-        guard !bytes.isEmpty else { break }
-        digest.add(bytes)
-        offset += Int64(bytes.count)
-      }
-      return digest.hexadecimal
-    } catch {
-      throw BackupError(error)
+  private func digest(of file: ReadableFile) throws -> String {
+    var digest = RunningDigest()
+    var offset: Int64 = 0
+    while offset < file.count {
+      let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
+      guard !bytes.isEmpty else { break }
+      digest.add(bytes)
+      offset += Int64(bytes.count)
     }
+    return digest.hexadecimal
   }
 
-  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
-    guard progress(phase, done, total) else { throw .cancelled("unpack the backup") }
+  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws {
+    guard progress(phase, done, total) else { throw BackupError.cancelled("unpack the backup") }
   }
 
   // MARK: Evidence
@@ -241,14 +239,14 @@ package struct BackupExtraction: Sendable {
   /// Writes the files of evidence, without external values.
   ///
   /// - Throws: `backup-request` for any other backup; errors of file system and place.
-  package func writeEvidence(to files: StoreFileSet) throws(BackupError) -> Result {
+  package func writeEvidence(to files: StoreFileSet) throws -> Result {
     try writeEvidence(to: files, isUnnamed: false).result
   }
 
   /// - Returns: unnamed files also opened.
   private func writeEvidence(
     to files: StoreFileSet, isUnnamed: Bool
-  ) throws(BackupError) -> (result: Result, files: OpenedFiles) {
+  ) throws -> (result: Result, files: OpenedFiles) {
     let manifest = try manifest
     guard manifest.kind == .evidence else {
       throw BackupError(
@@ -278,31 +276,23 @@ final class ExtractedFile {
   private let isUnnamed: Bool
   private let fileSystem: FileSystem
 
-  init(_ path: FilePath, isUnnamed: Bool = false, in fileSystem: FileSystem) throws(BackupError) {
+  init(_ path: FilePath, isUnnamed: Bool = false, in fileSystem: FileSystem) throws {
     self.path = path
     self.isUnnamed = isUnnamed
     self.fileSystem = fileSystem
-    do throws(FileError) {
-      file = isUnnamed ? try fileSystem.createUnnamed(path) : try fileSystem.create(path)
-    } catch {
-      throw BackupError(error)
-    }
+    file = isUnnamed ? try fileSystem.createUnnamed(path) : try fileSystem.create(path)
   }
 
-  func reading() throws(BackupError) -> ReadableFile {
-    do throws(FileError) {
-      return isUnnamed ? try file.reading() : try fileSystem.open(path)
-    } catch {
-      throw BackupError(error)
-    }
+  func reading() throws -> ReadableFile {
+    return isUnnamed ? try file.reading() : try fileSystem.open(path)
   }
 
-  func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws(BackupError) {
-    do throws(FileError) { try file.write(bytes, at: offset) } catch { throw BackupError(error) }
+  func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws {
+    try file.write(bytes, at: offset)
   }
 
-  func truncate(to count: Int64) throws(BackupError) {
-    do throws(FileError) { try file.truncate(to: count) } catch { throw BackupError(error) }
+  func truncate(to count: Int64) throws {
+    try file.truncate(to: count)
   }
 }
 

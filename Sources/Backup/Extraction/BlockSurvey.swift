@@ -20,7 +20,7 @@ struct BlockSurvey {
   init?(
     _ name: String, packedBy packing: BackupCompression, size: Int64, in place: any BackupPlace,
     _ section: BackupSection
-  ) throws(BackupError) {
+  ) throws {
     (self.name, self.packing, self.place, self.section) = (name, packing, place, section)
     var offset: Int64 = 0
     var end: Int64 = 0
@@ -47,7 +47,7 @@ struct BlockSurvey {
     var header: (number: Int, contentLength: Int, length: Int)
   }
 
-  private func next(at offset: Int64, _ size: Int64) throws(BackupError) -> Found? {
+  private func next(at offset: Int64, _ size: Int64) throws -> Found? {
     let length = packing.memberHeaderLength
     let there = try place.read(name, in: section, at: offset, length: length)
     if let header = known(there[...], at: offset, size) { return Found(offset: offset, header: header) }
@@ -94,8 +94,8 @@ struct BlockSurvey {
   /// Makes the manifest of a full backup or evidence from its blocks, if possible.
   static func manifest(
     of id: BackupIdentifier, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) -> BackupManifest? {
-    func survey(_ role: BackupManifest.File.Role) throws(BackupError) -> BlockSurvey? {
+  ) throws -> BackupManifest? {
+    func survey(_ role: BackupManifest.File.Role) throws -> BlockSurvey? {
       guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name], packing.isAvailable
       else { return nil }
       return try BlockSurvey(name, packedBy: packing, size: size, in: place, section)
@@ -128,7 +128,7 @@ struct BlockSurvey {
   }
 
   /// Reads the page size from the first block; nil if pages do not fill the content.
-  private func pageSize(of id: BackupIdentifier) throws(BackupError) -> Int? {
+  private func pageSize(of id: BackupIdentifier) throws -> Int? {
     let file = file(.database, of: id)
     guard let reader = try MemberReader(file, content: content, in: place, section), let block = try reader.block(0),
       let pageSize = DatabaseHeader(Array(block.prefix(DatabaseHeader.length)))?.pageSize, pageSize > 0,

@@ -44,7 +44,7 @@ package final class ChainContent: ByteSource {
   /// - Returns: nil if only the whole is verifiable: for originals, evidence, unsound stores, rebuilt manifests, and
   ///   deltas without page hashes.
   /// - Throws: `backup-chain-broken`, `compression-unavailable`, or file errors.
-  package init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws(BackupError) {
+  package init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws {
     let own = try extraction.manifest
     guard let database = own.database, own.check.isSound, extraction.section == .kept else { return nil }
     for backup in extraction.chain {
@@ -99,8 +99,8 @@ package final class ChainContent: ByteSource {
   package var waited: Duration { kept.withLock { $0.waited } }
 
   /// Completes the progress without the remaining blocks.
-  package func finish() throws(BackupError) {
-    guard progress(.unpacking, total, total) else { throw .cancelled(Self.operation) }
+  package func finish() throws {
+    guard progress(.unpacking, total, total) else { throw BackupError.cancelled(Self.operation) }
   }
 
   // MARK: Reading
@@ -183,7 +183,7 @@ package final class ChainContent: ByteSource {
         let begun = ContinuousClock.now
         let bytes = try load(number, of: link.reader)
         kept.waited += .now - begun
-        do throws(BackupError) { try kept.target.write(bytes[...], at: offset) } catch { throw Self.told(error) }
+        do { try kept.target.write(bytes[...], at: offset) } catch { throw Self.told(BackupError(any: error)) }
         kept.blocks[index].insert(number)
         kept.bytes += Int64(bytes.count)
         guard progress(.unpacking, min(kept.bytes, total), total) else {
@@ -195,19 +195,21 @@ package final class ChainContent: ByteSource {
   }
 
   private func load(_ number: Int, of reader: MemberReader) throws(FileError) -> [UInt8] {
-    do throws(BackupError) {
+    do {
       guard let bytes = try reader.block(number) else { throw Self.damaged(block: number, reader) }
       return bytes
     } catch {
+      let error = BackupError(any: error)
       throw Self.told(error)
     }
   }
 
   private static func damaged(block number: Int, _ reader: MemberReader) -> BackupError {
-    do throws(BackupError) {
+    do {
       let name = try reader.place.nameOnDisk(reader.file.name, in: reader.section)
       return damaged("block \(number) of \(name) is damaged")
     } catch {
+      let error = BackupError(any: error)
       return error
     }
   }

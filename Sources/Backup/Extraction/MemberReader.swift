@@ -17,7 +17,7 @@ struct MemberReader: Sendable {
   /// - Throws: `compression-unavailable`.
   init?(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) {
+  ) throws {
     try self.init(file, content: file.content ?? manifest.database, in: place, section)
   }
 
@@ -26,7 +26,7 @@ struct MemberReader: Sendable {
   /// - Throws: `compression-unavailable`.
   init?(
     _ file: BackupManifest.File, content: BackupManifest.Content?, in place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) {
+  ) throws {
     guard let members = file.members, let content else { return nil }
     try file.packing.requireAvailable(to: "unpack the backup", file: file.name)
     self.place = place
@@ -51,13 +51,14 @@ struct MemberReader: Sendable {
   }
 
   /// Reads a block's member; shorter if truncated, nil if missing.
-  func member(_ block: Int) throws(BackupError) -> [UInt8]? {
+  func member(_ block: Int) throws -> [UInt8]? {
     guard let members = file.members, members.indices.contains(block) else { return nil }
-    do throws(BackupError) {
+    do {
       // A rebuilt manifest may give one member the size of several.
       let length = min(members[block], BackupManifest.longestMember)
       return try place.read(file.name, in: section, at: offsets[block], length: length)
     } catch {
+      let error = BackupError(any: error)
       guard error.fileError?.kind == .notFound else { throw error }
       return nil
     }
@@ -66,7 +67,7 @@ struct MemberReader: Sendable {
   /// Unpacks a block, unless it is damaged or missing.
   ///
   /// - Throws: the place's read errors, which are not damage.
-  func block(_ block: Int) throws(BackupError) -> [UInt8]? {
+  func block(_ block: Int) throws -> [UInt8]? {
     guard let member = try member(block) else { return nil }
     if let bytes = unpack(member, block) { return bytes }
     guard let length = file.members?[block] else { return nil }
@@ -103,7 +104,7 @@ struct MemberReader: Sendable {
 ///
 /// The file is searched once, on the first missing member.
 final class FoundMembers: Sendable {
-  private let search: @Sendable () throws(BackupError) -> [UInt32: [Int64]]
+  private let search: @Sendable () throws -> [UInt32: [Int64]]
   private let found = Mutex<[UInt32: [Int64]]?>(nil)
 
   /// The limit of offsets per number.
@@ -112,10 +113,10 @@ final class FoundMembers: Sendable {
   init(
     in name: String, packedBy compression: BackupCompression, of place: any BackupPlace, _ section: BackupSection
   ) {
-    search = { () throws(BackupError) in try Self.search(name, compression, place, section) }
+    search = { try Self.search(name, compression, place, section) }
   }
 
-  func places(of number: Int) throws(BackupError) -> [Int64] {
+  func places(of number: Int) throws -> [Int64] {
     if let known = found.withLock({ $0 }) { return known[UInt32(clamping: number)] ?? [] }
     let all = try search()
     found.withLock { $0 = all }
@@ -124,7 +125,7 @@ final class FoundMembers: Sendable {
 
   private static func search(
     _ name: String, _ compression: BackupCompression, _ place: any BackupPlace, _ section: BackupSection
-  ) throws(BackupError) -> [UInt32: [Int64]] {
+  ) throws -> [UInt32: [Int64]] {
     var result: [UInt32: [Int64]] = [:]
     let length = 1 << 20
     var offset: Int64 = 0

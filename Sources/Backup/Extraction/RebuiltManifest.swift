@@ -14,7 +14,7 @@ package struct RebuiltManifest {
   /// Adds the archive's external values; also returns its first unreadable block, by file.
   func withExternalData(
     _ manifest: BackupManifest
-  ) throws(BackupError) -> (manifest: BackupManifest, damage: [String: [Int]]) {
+  ) throws -> (manifest: BackupManifest, damage: [String: [Int]]) {
     guard manifest.rebuilt == true, manifest.externalData == nil, let file = manifest.file(.externalData),
       let reader = try MemberReader(file, of: manifest, in: place, section)
     else { return (manifest, [:]) }
@@ -29,7 +29,7 @@ package struct RebuiltManifest {
   }
 
   /// Returns the manifest with all digests, unless a block is damaged.
-  func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
+  func withDigests(_ manifest: BackupManifest) throws -> BackupManifest? {
     let (listed, damage) = try withExternalData(manifest)
     guard damage.isEmpty else { return nil }
     var manifest = listed

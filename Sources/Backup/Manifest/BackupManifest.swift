@@ -151,9 +151,9 @@ extension BackupManifest {
   ///
   /// - Parameter id: the identifier in its file name.
   /// - Throws: `backup-manifest-unreadable`, `backup-manifest-changed`, `backup-manifest-too-new`.
-  package init(json bytes: [UInt8], of id: BackupIdentifier) throws(BackupError) {
+  package init(json bytes: [UInt8], of id: BackupIdentifier) throws {
     let verdict = DigestedText.verdict(bytes)
-    guard verdict != .changed else { throw .changed(id) }
+    guard verdict != .changed else { throw BackupError.changed(id) }
     struct Head: Decodable {
       var format: String
       var version: Int
@@ -164,9 +164,9 @@ extension BackupManifest {
     do {
       head = try decoder.decode(Head.self, from: Data(bytes))
     } catch {
-      throw .unreadable(id, "it is not the manifest of a backup")
+      throw BackupError.unreadable(id, "it is not the manifest of a backup")
     }
-    guard head.format == Self.formatName else { throw .unreadable(id, "it is not the manifest of a backup") }
+    guard head.format == Self.formatName else { throw BackupError.unreadable(id, "it is not the manifest of a backup") }
     guard (1...Self.newestVersion).contains(head.version) else {
       throw BackupError(
         .manifestTooNew, operation: "read the manifest of backup \(id)",
@@ -175,15 +175,15 @@ extension BackupManifest {
     do {
       manifest = try decoder.decode(BackupManifest.self, from: Data(bytes))
     } catch {
-      throw .unreadable(id, "parts of it are missing or of the wrong kind")
+      throw BackupError.unreadable(id, "parts of it are missing or of the wrong kind")
     }
     // Earlier manifests have neither digest nor copy.
-    guard verdict == .right || manifest.digest == nil && manifest.carrier == nil else { throw .changed(id) }
-    if let contradiction = manifest.contradiction(id: id) { throw .unreadable(id, contradiction) }
+    guard verdict == .right || manifest.digest == nil && manifest.carrier == nil else { throw BackupError.changed(id) }
+    if let contradiction = manifest.contradiction(id: id) { throw BackupError.unreadable(id, contradiction) }
     self = manifest
   }
 
-  package func json() throws(BackupError) -> [UInt8] {
+  package func json() throws -> [UInt8] {
     var manifest = self
     manifest.digest = nil
     return DigestedText.adding(to: try BackupError.json(manifest, .line, to: "write the manifest of backup \(id)"))

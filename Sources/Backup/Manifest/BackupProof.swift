@@ -118,13 +118,13 @@ package struct BackupProof: Sendable, Hashable, Codable {
     digest = nil
   }
 
-  package func json() throws(BackupError) -> [UInt8] {
+  package func json() throws -> [UInt8] {
     var proof = self
     proof.digest = nil
     return DigestedText.adding(to: try proof.text())
   }
 
-  private func text() throws(BackupError) -> [UInt8] {
+  private func text() throws -> [UInt8] {
     try BackupError.json(self, to: "write the proof of backup \(id)")
   }
 }

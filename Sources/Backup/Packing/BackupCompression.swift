@@ -132,30 +132,30 @@ extension BackupCompression {
   /// Returns a packer for one thread.
   ///
   /// - Throws: `backup-packing` if memory is short, `compression-unavailable`.
-  func packer(level: Int) throws(BackupError) -> MemberPacker {
+  func packer(level: Int) throws -> MemberPacker {
     switch self {
     case .gzip:
       let packers = Deflate.levels(likeGzip: level).compactMap { Deflate(level: $0) }
-      guard !packers.isEmpty else { throw .memory() }
-      return { (block, number) throws(BackupError) in
+      guard !packers.isEmpty else { throw BackupError.memory() }
+      return { (block, number) in
         // The packer depends only on the block's number, so that output is reproducible.
         try GzipMember.pack(block, number: number, with: packers[number % packers.count])
       }
     case .zstd:
-      guard let frames = ZstandardSupport.current else { throw .unavailable(self, "pack the backup") }
-      guard let packer = frames.packer(level: level) else { throw .memory() }
-      return { (block, number) throws(BackupError) in try ZstandardMember.pack(block, number: number, with: packer) }
+      guard let frames = ZstandardSupport.current else { throw BackupError.unavailable(self, "pack the backup") }
+      guard let packer = frames.packer(level: level) else { throw BackupError.memory() }
+      return { (block, number) in try ZstandardMember.pack(block, number: number, with: packer) }
     }
   }
 
   /// - Throws: `compression-unavailable`.
-  func requireAvailable(to operation: String, file: String? = nil) throws(BackupError) {
-    guard isAvailable else { throw .unavailable(self, operation, file: file) }
+  func requireAvailable(to operation: String, file: String? = nil) throws {
+    guard isAvailable else { throw BackupError.unavailable(self, operation, file: file) }
   }
 }
 
 /// Packs a block with its number, from 0.
-typealias MemberPacker = (_ block: [UInt8], _ number: Int) throws(BackupError) -> [UInt8]
+typealias MemberPacker = (_ block: [UInt8], _ number: Int) throws -> [UInt8]
 
 extension BackupError {
   static func unavailable(

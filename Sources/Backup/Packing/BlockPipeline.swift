@@ -12,14 +12,14 @@ enum BlockPipeline {
   ///   - deliver: called with each result, in order.
   static func run<Made: Sendable>(
     count: Int, threads: Int,
-    worker: @escaping @Sendable () throws(BackupError) -> ((Int) throws(BackupError) -> Made),
-    deliver: (Int, Made) throws(BackupError) -> Void
-  ) throws(BackupError) {
+    worker: @escaping @Sendable () throws -> ((Int) throws -> Made),
+    deliver: (Int, Made) throws -> Void
+  ) throws {
     guard count > 0 else { return }
     let threads = max(1, min(threads, count))
     let work = Work<Made>(count: count, threads: threads, ahead: threads + 3)
     for _ in 0..<threads { WorkThread.start(stackSize: 1 << 20) { work.run(worker) } }
-    do throws(BackupError) {
+    do {
       for index in 0..<count { try deliver(index, try work.next(index)) }
     } catch {
       work.end(threads)
@@ -50,8 +50,8 @@ private final class Work<Made: Sendable>: Sendable {
     for _ in 0..<ahead { free.signal() }
   }
 
-  func run(_ worker: () throws(BackupError) -> ((Int) throws(BackupError) -> Made)) {
-    do throws(BackupError) {
+  func run(_ worker: () throws -> ((Int) throws -> Made)) {
+    do {
       let make = try worker()
       while let index = nextIndex() {
         let made = try make(index)
@@ -59,6 +59,7 @@ private final class Work<Made: Sendable>: Sendable {
         ready.signal()
       }
     } catch {
+      let error = BackupError(any: error)
       state.withLock { state in
         state.isStopped = true
         if state.failure == nil { state.failure = error }
@@ -77,7 +78,7 @@ private final class Work<Made: Sendable>: Sendable {
     }
   }
 
-  func next(_ index: Int) throws(BackupError) -> Made {
+  func next(_ index: Int) throws -> Made {
     while true {
       let (made, failure) = state.withLock { state in (state.made.removeValue(forKey: index), state.failure) }
       if let made {

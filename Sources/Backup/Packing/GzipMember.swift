@@ -11,7 +11,7 @@ enum GzipMember {
   static let trailerLength = 8
 
   /// - Throws: `backup-packing` if memory is short.
-  static func pack(_ block: [UInt8], number: Int, with deflate: Deflate) throws(BackupError) -> [UInt8] {
+  static func pack(_ block: [UInt8], number: Int, with deflate: Deflate) throws -> [UInt8] {
     var member = deflate.pack(block, headerLength: headerLength, trailerLength: trailerLength)
     guard !member.isEmpty else {
       throw BackupError(

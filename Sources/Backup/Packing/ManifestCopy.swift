@@ -78,7 +78,7 @@ package enum ManifestCopy {
   package static func read(
     _ name: String, packedBy packing: BackupCompression = .gzip, size: Int64, in place: any BackupPlace,
     _ section: BackupSection
-  ) throws(BackupError) -> [UInt8]? {
+  ) throws -> [UInt8]? {
     let start = max(0, size - window)
     let tail = try place.read(name, in: section, at: start, length: Int(min(size, window)))
     var tried: Set<Int64> = []

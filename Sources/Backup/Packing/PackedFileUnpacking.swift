@@ -32,7 +32,7 @@ package struct PackedFileUnpacking {
 
   /// - Parameter path: the name that the result has for a moment.
   /// - Throws: `backup-damaged`, `compression-unavailable`, `no-space`, `cancelled`, or file errors.
-  package func unpack(_ source: ReadableFile, at path: FilePath) throws(BackupError) -> ReadableFile {
+  package func unpack(_ source: ReadableFile, at path: FilePath) throws -> ReadableFile {
     let packed = source.path
     let target = try ExtractedFile(path, isUnnamed: true, in: fileSystem)
     var read: Int64 = 0
@@ -74,13 +74,9 @@ package struct PackedFileUnpacking {
     }
   }
 
-  private func requireSpace(for path: FilePath) throws(BackupError) {
-    do throws(FileError) {
-      guard try fileSystem.freeSpace(at: path.removingLastComponent()) >= Self.reserve else {
-        throw FileError(.noSpace, operation: Self.operation, path: path)
-      }
-    } catch {
-      throw BackupError(error)
+  private func requireSpace(for path: FilePath) throws {
+    guard try fileSystem.freeSpace(at: path.removingLastComponent()) >= Self.reserve else {
+      throw FileError(.noSpace, operation: Self.operation, path: path)
     }
   }
 }

@@ -14,9 +14,9 @@ enum ZstandardMember {
   /// - Throws: `backup-packing` if memory is short.
   static func pack(
     _ block: [UInt8], number: Int, with packer: any ZstandardPacker
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     let frame = packer.pack(block)
-    guard !frame.isEmpty else { throw .memory() }
+    guard !frame.isEmpty else { throw BackupError.memory() }
     var header = magic + [14, 0, 0, 0, UInt8(ascii: "L"), UInt8(ascii: "Z")] + [UInt8](repeating: 0, count: 12)
     GzipMember.put(UInt32(truncatingIfNeeded: number), at: 10, in: &header)
     GzipMember.put(UInt32(truncatingIfNeeded: block.count), at: 14, in: &header)

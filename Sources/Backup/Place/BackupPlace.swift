@@ -14,52 +14,52 @@ package protocol BackupPlace: Sendable {
   var readsAtOnce: Int { get }
 
   /// Lists the finished objects of a section by name.
-  func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
+  func list(_ section: BackupSection) throws -> [BackupObject]
 
-  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool
+  func contains(_ name: String, in section: BackupSection) throws -> Bool
 
   /// Reads a range, up to the end of the object.
   ///
   /// - Throws: `file-not-found`, or errors of the place.
-  func read(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws(BackupError) -> [UInt8]
+  func read(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8]
 
   /// Starts a new object; its `commit` fails if the name is taken.
-  func begin(_ name: String) throws(BackupError) -> any BackupUpload
+  func begin(_ name: String) throws -> any BackupUpload
 
   /// Writes or replaces a small object atomically.
-  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError)
+  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws
 
   /// Moves an object; fails if the name is taken.
-  func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError)
+  func move(_ name: String, from: BackupSection, to: BackupSection) throws
 
-  func delete(_ name: String, in section: BackupSection) throws(BackupError)
+  func delete(_ name: String, in section: BackupSection) throws
 
   /// Reads a range with altered bytes of an encrypted file, which a digest must then verify.
   func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8]
+  ) throws -> [UInt8]
 
-  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool
+  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool
 
   /// Returns the outer manifest of an encrypted backup, and the place of its files.
-  func label(of id: BackupIdentifier) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)?
+  func label(of id: BackupIdentifier) throws -> (place: any BackupPlace, manifest: BackupManifest)?
 
   /// Lists kept objects being written or abandoned.
-  func unfinished() throws(BackupError) -> [String]
+  func unfinished() throws -> [String]
 
   /// Deletes the objects abandoned by ended processes; the caller holds the lock.
-  func removeUnfinished() throws(BackupError)
+  func removeUnfinished() throws
 
   /// Acquires the lock for changes; it lasts as long as the value.
-  func lock() throws(BackupError) -> any BackupPlaceLock
+  func lock() throws -> any BackupPlaceLock
 }
 
 extension BackupPlace {
   package func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] { try read(name, in: section, at: offset, length: length) }
+  ) throws -> [UInt8] { try read(name, in: section, at: offset, length: length) }
 
-  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
     // Looked up by name, as listings grow with the backups.
     for suffix in BackupManifest.File.Role.suffixes where suffix.hasSuffix(BackupManifest.Encryption.fileEnding) {
       if try contains("\(id)\(suffix)", in: section) { return true }
@@ -68,8 +68,7 @@ extension BackupPlace {
   }
 
   /// Replaces file names in a message by the stored names.
-  package func named(_ words: String, of id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> String
-  {
+  package func named(_ words: String, of id: BackupIdentifier, in section: BackupSection) throws -> String {
     let suffixes = BackupManifest.File.Role.suffixes + [BackupManifest.suffix]
     let names = suffixes.map { "\(id)\($0)" }.filter { words.contains($0) && SealedPlace.sealedName(of: $0) != nil }
     guard !names.isEmpty, try isSealed(id, in: section) else { return words }
@@ -80,19 +79,19 @@ extension BackupPlace {
   }
 
   /// The name of a backup's file as it lies on the disk: with `.age` where the backup is encrypted.
-  func nameOnDisk(_ file: String, in section: BackupSection) throws(BackupError) -> String {
+  func nameOnDisk(_ file: String, in section: BackupSection) throws -> String {
     guard let id = BackupCatalog.identifier(of: file) else { return file }
     return try named(file, of: id, in: section)
   }
 
   package func label(
     of id: BackupIdentifier
-  ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
+  ) throws -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
 
   /// Unfinished objects are invisible.
-  package func unfinished() throws(BackupError) -> [String] { [] }
+  package func unfinished() throws -> [String] { [] }
 
-  package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  package func contains(_ name: String, in section: BackupSection) throws -> Bool {
     try list(section).contains { $0.name == name }
   }
 
@@ -123,13 +122,13 @@ package struct BackupObject: Sendable, Hashable {
 package protocol BackupUpload: AnyObject, Sendable {
   var name: String { get }
 
-  func append(_ bytes: ArraySlice<UInt8>) throws(BackupError)
+  func append(_ bytes: ArraySlice<UInt8>) throws
 
   /// Makes the bytes durable before the object is named.
-  func finish() throws(BackupError)
+  func finish() throws
 
   /// Names the durable object.
-  func commit() throws(BackupError)
+  func commit() throws
 
   func abandon()
 }
@@ -145,12 +144,12 @@ extension BackupPlace {
   ///
   /// - Throws: the error of the first failed item.
   func atOnce<Item: Sendable, Outcome: Sendable>(
-    _ items: [Item], _ body: @escaping @Sendable (Item) throws(BackupError) -> Outcome
-  ) throws(BackupError) -> [Outcome] {
+    _ items: [Item], _ body: @escaping @Sendable (Item) throws -> Outcome
+  ) throws -> [Outcome] {
     let parts = max(1, min(readsAtOnce, items.count))
     // With consecutive items, the first failed part has the first failed item.
     let works = (0..<parts).map { items[(items.count * $0 / parts)..<(items.count * ($0 + 1) / parts)] }
-    return try concurrently(works) { (work) throws(BackupError) in
+    return try concurrently(works) { (work) in
       var outcomes: [Outcome] = []
       for item in work { outcomes.append(try body(item)) }
       return outcomes

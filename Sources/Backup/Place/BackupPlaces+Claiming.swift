@@ -11,8 +11,7 @@ extension BackupPlaces {
   /// - Parameter recipients: with any, a folder of only encrypted backups gets an opaque name.
   /// - Returns: the folder; for a missing store, that of ``find(_:)``, without writing.
   /// - Throws: file errors, also for a note of a later version.
-  package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace
-  {
+  package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws -> FolderPlace {
     let asked = try asked(store)
     guard asked.exists else { return try find(store) }
     let uuid = uuid(of: asked)
@@ -28,9 +27,9 @@ extension BackupPlaces {
     try removeUnfinished()
     var place = try claimLocked(asked, uuid, recipients)
     for folder in try folders() where folder.note?.arriving != nil {
-      do throws(BackupError) {
+      do {
         try settle(folder)
-      } catch  where error.fileError?.kind == .locked {
+      } catch let error as BackupError where error.fileError?.kind == .locked {
         // A later call clears a folder in use by another process.
       }
     }
@@ -41,23 +40,21 @@ extension BackupPlaces {
   }
 
   /// Makes the root folder; the superuser makes it for the store folder's owner.
-  private func makeRoot(for asked: Asked) throws(BackupError) {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      var missing: [FilePath] = []
-      for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
-      try fileSystem.makeDirectory(root)
-      guard FileSystem.effectiveUser == 0, !missing.isEmpty,
-        var model = try fileSystem.status(of: asked.main.folder)
-      else { return }
-      model.permissions = .ownerReadWriteExecute
-      for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
-    }
+  private func makeRoot(for asked: Asked) throws {
+    var missing: [FilePath] = []
+    for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
+    try fileSystem.makeDirectory(root)
+    guard FileSystem.effectiveUser == 0, !missing.isEmpty,
+      var model = try fileSystem.status(of: asked.main.folder)
+    else { return }
+    model.permissions = .ownerReadWriteExecute
+    for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
   }
 
   /// The caller holds the lock of the root folder.
   private func claimLocked(
     _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
-  ) throws(BackupError) -> FolderPlace {
+  ) throws -> FolderPlace {
     let folders = try folders()
     // The order of `find`.
     var known = try noted(asked, folders)
@@ -78,25 +75,22 @@ extension BackupPlaces {
     var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
     note.recipients = Self.texts(of: recipients)
     if note.recipients != nil { return FolderPlace(try makeOpaque(note), of: place.owner, in: fileSystem) }
-    let isThere = try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: place.path) != nil
-    }
+    let isThere = try fileSystem.status(of: place.path) != nil
     if isThere { try write(note, in: place.path) } else { try make(place.path, note) { _ in } }
     return place
   }
 
   private func updated(
     _ note: StorePlaceNote, of folder: Folder, _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
-  ) throws(BackupError) -> StorePlaceNote {
+  ) throws -> StorePlaceNote {
     var note = note
     if folder.isOpaque, !recipients.isEmpty { note.recipients = Self.texts(of: recipients) }
     // An unreadable store keeps its noted identifier.
     if let uuid { note.uuid = uuid }
     // The note may have another name of the same file.
     let noted = note.path.path.map { PlaceOwner.whole($0, in: asked.home) }
-    let identity = try wrapping(BackupError.init) { () throws(FileError) in
-      guard let noted else { return FileIdentity?.none }
-      return try fileSystem.status(of: noted)?.identity
-    }
+    var identity: FileIdentity?
+    if let noted { identity = try fileSystem.status(of: noted)?.identity }
     if note.path.path != asked.relative, identity != nil, identity == asked.identity { return note }
     if note.path.path != asked.relative {
       let earlier = (note.earlierPaths ?? []).filter { $0.path != asked.relative && $0.path != note.path.path }
@@ -112,7 +106,7 @@ extension BackupPlaces {
   /// Splits a folder without a note of the store.
   private func bringOver(
     _ found: Surveyed, _ asked: Asked, _ uuid: String?, _ folders: [Folder]
-  ) throws(BackupError) -> FolderPlace {
+  ) throws -> FolderPlace {
     var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
     let owner = found.place.owner
     note.earlierPaths = Self.sorted((owner?.relativePaths ?? []).subtracting([asked.relative]))
@@ -145,7 +139,7 @@ extension BackupPlaces {
   /// Gives another store in the claimed folder its own.
   private func bringOver(
     _ owner: PlaceOwner, _ path: PathText, _ present: FilePath, from found: Surveyed
-  ) throws(BackupError) {
+  ) throws {
     var own: Set<BackupIdentifier> = []
     for group in found.survey.groups {
       let isOwn =
@@ -169,40 +163,36 @@ extension BackupPlaces {
   /// Makes a folder of links to backups and their ancestors.
   private func build(
     _ folder: FilePath, _ note: StorePlaceNote, _ own: Set<BackupIdentifier>, from found: Surveyed
-  ) throws(BackupError) {
+  ) throws {
     let source = FolderPlace(found.folder.path, in: fileSystem)
     let contents = try SectionContents.all(of: source)
     let wanted = SectionContents.needs(of: own, in: contents)
     var note = note
     note.arriving = .init(from: found.folder.name, backups: own.sorted().map(\.description))
-    try make(folder, note) { (unfinished) throws(BackupError) in
+    try make(folder, note) { (unfinished) in
       let target = FolderPlace(unfinished, in: fileSystem)
       for content in contents {
         let objects = content.objects.filter { $0.isLinked && wanted.contains($0.id) }
         guard !objects.isEmpty else { continue }
         let folder = target.folder(content.section)
-        try wrapping(BackupError.init) { () throws(FileError) in
-          try fileSystem.makeDirectory(folder)
-          for object in objects {
-            try link(source.folder(content.section).appending(object.name), to: folder.appending(object.name))
-          }
-          try fileSystem.synchronizeDirectory(folder)
+        try fileSystem.makeDirectory(folder)
+        for object in objects {
+          try link(source.folder(content.section).appending(object.name), to: folder.appending(object.name))
         }
+        try fileSystem.synchronizeDirectory(folder)
       }
     }
   }
 
   private func make(
-    _ folder: FilePath, _ note: StorePlaceNote, _ fill: (FilePath) throws(BackupError) -> Void
-  ) throws(BackupError) {
+    _ folder: FilePath, _ note: StorePlaceNote, _ fill: (FilePath) throws -> Void
+  ) throws {
     let unfinished = folder.hiddenSibling(suffix: Self.arriving)
-    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
+    try fileSystem.makeDirectory(unfinished)
     try fill(unfinished)
     try write(note, in: unfinished, isNew: true)
-    try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.rename(unfinished, to: folder)
-      try fileSystem.synchronizeDirectory(root)
-    }
+    try fileSystem.rename(unfinished, to: folder)
+    try fileSystem.synchronizeDirectory(root)
   }
 
   /// Writes a folder's note; the superuser does so for the store's owner.
@@ -210,18 +200,16 @@ extension BackupPlaces {
   /// - Parameter isOpaque: whether the folder has an encrypted note, and the home a plain one.
   func write(
     _ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false
-  ) throws(BackupError) {
+  ) throws {
     if isOpaque {
-      try wrapping(BackupError.init) { () throws(FileError) in try opaque(folder).writeLocal(note) }
+      try opaque(folder).writeLocal(note)
       // Without its public keys the sealed note stays.
       if note.recipients != nil { try opaque(folder).writeSealed(note, in: folder) }
       return
     }
-    try wrapping(BackupError.init) { () throws(FileError) in
-      let path = folder.appending(StorePlaceNote.name)
-      try refuseLaterVersion(path)
-      try note.write(to: path, inNewFolder: isNew, fileSystem)
-    }
+    let path = folder.appending(StorePlaceNote.name)
+    try refuseLaterVersion(path)
+    try note.write(to: path, inNewFolder: isNew, fileSystem)
   }
 
   /// Throws if a later version of this software wrote the note.
@@ -247,20 +235,14 @@ extension BackupPlaces {
   }
 
   /// Deletes remains of killed processes; their content exists elsewhere.
-  private func removeUnfinished() throws(BackupError) {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      for name in try fileSystem.entries(of: root)
-      where name.string.hasPrefix(".") && name.string.hasSuffix(Self.arriving) {
-        try fileSystem.removeTree(root.appending(name))
-      }
+  private func removeUnfinished() throws {
+    for name in try fileSystem.entries(of: root)
+    where name.string.hasPrefix(".") && name.string.hasSuffix(Self.arriving) {
+      try fileSystem.removeTree(root.appending(name))
     }
   }
 
-  func locked(_ folder: FilePath) throws(BackupError) -> FolderLock {
-    do throws(FileError) {
-      return try FolderLock(folder, patience: 60_000, in: fileSystem)
-    } catch {
-      throw BackupError(error)
-    }
+  func locked(_ folder: FilePath) throws -> FolderLock {
+    return try FolderLock(folder, patience: 60_000, in: fileSystem)
   }
 }

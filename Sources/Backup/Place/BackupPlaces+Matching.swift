@@ -6,14 +6,14 @@ extension BackupPlaces {
   // MARK: Folders with a note
 
   /// Returns the folder noted with the store's path, file, or location outside the home.
-  func noted(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> FolderPlace? {
+  func noted(_ asked: Asked, _ folders: [Folder]) throws -> FolderPlace? {
     guard let folder = try notedFolder(asked, folders), let note = folder.note else { return nil }
     var owner = PlaceOwner(note, home: asked.home)
     owner.present = asked.main
     return FolderPlace(folder.path, of: owner, in: fileSystem)
   }
 
-  func notedFolder(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> Folder? {
+  func notedFolder(_ asked: Asked, _ folders: [Folder]) throws -> Folder? {
     // This machine's notes take precedence over sealed ones.
     let noted = [true, false].flatMap { isHere in folders.filter { $0.note != nil && $0.isNotedHere == isHere } }
     if let found = noted.first(where: { $0.note?.path.path == asked.relative }) { return found }
@@ -21,9 +21,7 @@ extension BackupPlaces {
     if let identity = asked.identity {
       for folder in noted {
         guard let path = folder.note?.path.path else { continue }
-        let status = try wrapping(BackupError.init) { () throws(FileError) in
-          try fileSystem.status(of: PlaceOwner.whole(path, in: asked.home))
-        }
+        let status = try fileSystem.status(of: PlaceOwner.whole(path, in: asked.home))
         if status?.identity == identity { return folder }
       }
     }
@@ -32,7 +30,7 @@ extension BackupPlaces {
   }
 
   /// Returns the folder noted with this identifier at a now vacant path.
-  func moved(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> FolderPlace? {
+  func moved(_ asked: Asked, _ folders: [Folder]) throws -> FolderPlace? {
     guard asked.exists, folders.contains(where: { $0.note?.uuid != nil }), let uuid = uuid(of: asked) else {
       return nil
     }
@@ -51,13 +49,11 @@ extension BackupPlaces {
     return found.count == 1 ? found.first : nil
   }
 
-  private func isVacant(_ note: StorePlaceNote, _ home: FilePath) throws(BackupError) -> Bool {
+  private func isVacant(_ note: StorePlaceNote, _ home: FilePath) throws -> Bool {
     guard let path = note.path.path, let last = note.lastPath.path else { return false }
-    return try wrapping(BackupError.init) { () throws(FileError) in
-      guard try fileSystem.status(of: PlaceOwner.whole(path, in: home)) == nil else { return false }
-      guard path.leadsOutside else { return true }
-      return try fileSystem.status(of: last) == nil
-    }
+    guard try fileSystem.status(of: PlaceOwner.whole(path, in: home)) == nil else { return false }
+    guard path.leadsOutside else { return true }
+    return try fileSystem.status(of: last) == nil
   }
 
   // MARK: Folders of earlier versions
@@ -75,7 +71,7 @@ extension BackupPlaces {
   /// - Parameter isMoved: whether to match the identifier of a store moved within the home.
   func surveyed(
     _ asked: Asked, _ folders: [Folder], isMoved: Bool = false
-  ) throws(BackupError) -> Surveyed? {
+  ) throws -> Surveyed? {
     var found: [(surveyed: Surveyed, newest: BackupIdentifier)] = []
     for folder in folders {
       let noted = folder.note.map { PlaceOwner($0, home: asked.home) }
@@ -103,15 +99,15 @@ extension BackupPlaces {
 
   private func wasMoved(
     _ asked: Asked, _ group: PlaceSurvey.Group, _ survey: PlaceSurvey
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     guard !group.isPathless, let uuid = group.uuid, uuid == self.uuid(of: asked) else { return false }
     let place = try location(of: group, in: survey, asked.home).absolute
-    return try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: place) == nil }
+    return try fileSystem.status(of: place) == nil
   }
 
   private func isOf(
     _ asked: Asked, _ group: PlaceSurvey.Group, _ survey: PlaceSurvey
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     if group.isPathless {
       guard let name = survey.folder.lastComponent?.string, asked.stems.contains(name) else { return false }
       let uuid = uuid(of: asked)
@@ -126,15 +122,15 @@ extension BackupPlaces {
     return survey.groups.filter { $0.absolute?.ends(withAll: asked.relative) == true }.count == 1
   }
 
-  private func isGone(_ absolute: FilePath, _ home: FilePath) throws(BackupError) -> Bool {
+  private func isGone(_ absolute: FilePath, _ home: FilePath) throws -> Bool {
     guard absolute.relative(to: home).leadsOutside else { return false }
-    return try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: absolute) == nil }
+    return try fileSystem.status(of: absolute) == nil
   }
 
   /// Returns a store's path, relative to the home and absolute.
   func location(
     of group: PlaceSurvey.Group, in survey: PlaceSurvey, _ home: FilePath
-  ) throws(BackupError) -> (relative: FilePath, absolute: FilePath) {
+  ) throws -> (relative: FilePath, absolute: FilePath) {
     if let relative = group.relative { return (relative, PlaceOwner.whole(relative, in: home)) }
     let absolute = group.absolute ?? FilePath()
     let there = (absolute.relative(to: home), absolute)
@@ -146,7 +142,7 @@ extension BackupPlaces {
     while !rest.isEmpty {
       let relative = FilePath(root: nil, rest)
       let candidate = PlaceOwner.whole(relative, in: home)
-      let status = try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: candidate) }
+      let status = try fileSystem.status(of: candidate)
       if status?.kind == .regular {
         let uuid = StoreUUID.read(candidate, fileSystem)
         let isSame = uuid != nil && group.uuid != nil ? uuid == group.uuid : isGone && isAlone
@@ -162,7 +158,7 @@ extension BackupPlaces {
   /// Returns the places of a folder's stores, except that of its note.
   func views(
     of survey: PlaceSurvey, _ folders: [Folder], _ home: FilePath, isNoted: Bool
-  ) throws(BackupError) -> [FolderPlace] {
+  ) throws -> [FolderPlace] {
     // A single unknown store needs no distinction.
     if !isNoted, survey.groups.count == 1, survey.groups[0].isPathless { return [] }
     var merged: [(path: FilePath?, absolute: FilePath?, groups: [PlaceSurvey.Group])] = []
@@ -203,7 +199,7 @@ extension BackupPlaces {
   /// Returns whether the store's own folder has all linkable objects already.
   private func isBroughtOver(
     _ groups: [PlaceSurvey.Group], _ path: FilePath?, _ folders: [Folder], _ survey: PlaceSurvey
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     guard let path,
       let own = folders.first(where: { $0.note?.path.path == path && $0.path != survey.folder })
     else { return false }
@@ -292,7 +288,7 @@ struct SectionContents {
 
   let needs: [BackupIdentifier: [BackupIdentifier]]
 
-  init(_ section: BackupSection, of place: FolderPlace) throws(BackupError) {
+  init(_ section: BackupSection, of place: FolderPlace) throws {
     self.section = section
     let catalog = try BackupCatalog(of: place, section: section)
     var needs: [BackupIdentifier: [BackupIdentifier]] = [:]
@@ -308,7 +304,7 @@ struct SectionContents {
     }
   }
 
-  static func all(of place: FolderPlace) throws(BackupError) -> [SectionContents] {
+  static func all(of place: FolderPlace) throws -> [SectionContents] {
     var all: [SectionContents] = []
     for section in BackupSection.allCases { all.append(try SectionContents(section, of: place)) }
     return all
@@ -331,13 +327,11 @@ extension BackupPlaces {
   /// Deletes copied objects from the old folder, and moves unlinkable ones.
   ///
   /// Objects that others need stay. The caller holds the lock of the root folder.
-  func settle(_ folder: Folder) throws(BackupError) {
+  func settle(_ folder: Folder) throws {
     guard var note = folder.note, let arriving = note.arriving else { return }
     if let name = FilePath.Component(arriving.from), name.kind == .regular, root.appending(name) != folder.path {
       let source = FolderPlace(root.appending(name), in: fileSystem)
-      let isThere = try wrapping(BackupError.init) { () throws(FileError) in
-        try fileSystem.status(of: source.path)?.kind == .directory
-      }
+      let isThere = try fileSystem.status(of: source.path)?.kind == .directory
       if isThere {
         let lock = try locked(source.path)
         let own = Set(arriving.backups.compactMap { BackupIdentifier($0) })
@@ -351,7 +345,7 @@ extension BackupPlaces {
 
   private func settle(
     _ own: Set<BackupIdentifier>, from source: FolderPlace, to target: FolderPlace
-  ) throws(BackupError) {
+  ) throws {
     let contents = try SectionContents.all(of: source)
     let rest = Set(contents.flatMap(\.objects).map(\.id)).subtracting(own)
     let needed = SectionContents.needs(of: rest, in: contents)
@@ -393,31 +387,27 @@ extension BackupPlaces {
   private func moveOriginal(
     _ id: BackupIdentifier, _ parts: [String], _ section: BackupSection, from source: FolderPlace,
     to target: FolderPlace
-  ) throws(BackupError) {
+  ) throws {
     let main = "\(id)\(BackupManifest.File.Role.originalMain.suffix)"
     let (folder, hidden) = (target.folder(section), hidden(id, target, section))
-    try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.makeDirectory(folder)
-      if parts.contains(main) {
-        try fileSystem.rename(source.folder(section).appending(main), to: hidden)
-        try fileSystem.synchronizeDirectory(folder)
-      }
+    try fileSystem.makeDirectory(folder)
+    if parts.contains(main) {
+      try fileSystem.rename(source.folder(section).appending(main), to: hidden)
+      try fileSystem.synchronizeDirectory(folder)
     }
     for name in parts where name != main { try rename(name, section, from: source, to: target) }
-    try wrapping(BackupError.init) { () throws(FileError) in
+    try fileSystem.synchronizeDirectory(folder)
+    if try fileSystem.status(of: hidden, followingLinks: false) != nil {
+      try fileSystem.rename(hidden, to: folder.appending(main))
       try fileSystem.synchronizeDirectory(folder)
-      if try fileSystem.status(of: hidden, followingLinks: false) != nil {
-        try fileSystem.rename(hidden, to: folder.appending(main))
-        try fileSystem.synchronizeDirectory(folder)
-      }
-      try fileSystem.synchronizeDirectory(source.folder(section))
     }
+    try fileSystem.synchronizeDirectory(source.folder(section))
   }
 
   private func rename(
     _ name: String, _ section: BackupSection, from source: FolderPlace, to target: FolderPlace
-  ) throws(BackupError) {
+  ) throws {
     let (old, new) = (try source.file(name, in: section), try target.file(name, in: section))
-    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.rename(old, to: new) }
+    try fileSystem.rename(old, to: new)
   }
 }

@@ -29,7 +29,7 @@ package struct BackupPlaces: Sendable {
   /// Returns the present or future folder of a store's backups.
   ///
   /// - Throws: file errors of the home.
-  package func find(_ store: FilePath) throws(BackupError) -> FolderPlace {
+  package func find(_ store: FilePath) throws -> FolderPlace {
     let asked = try asked(store)
     let folders = try folders()
     if let found = try noted(asked, folders) { return found }
@@ -42,7 +42,7 @@ package struct BackupPlaces: Sendable {
   /// Returns all folders of a store, that of ``find(_:)`` first.
   ///
   /// After losing its note of an encrypted folder, the machine starts another; secret keys identify both.
-  package func findAll(_ store: FilePath) throws(BackupError) -> [FolderPlace] {
+  package func findAll(_ store: FilePath) throws -> [FolderPlace] {
     let (asked, first) = (try asked(store), try find(store))
     var places = [first]
     for folder in try folders() where folder.isOpaque && !folder.isNotedHere && folder.path != first.path {
@@ -55,7 +55,7 @@ package struct BackupPlaces: Sendable {
   }
 
   /// Returns the folder for a store without backups.
-  func fresh(_ asked: Asked) throws(BackupError) -> FolderPlace {
+  func fresh(_ asked: Asked) throws -> FolderPlace {
     var owner = PlaceOwner()
     owner.path = asked.relativeText
     owner.present = asked.main
@@ -66,7 +66,7 @@ package struct BackupPlaces: Sendable {
   }
 
   /// Returns a place for each store in the home, by folder name.
-  package func all() throws(BackupError) -> [FolderPlace] {
+  package func all() throws -> [FolderPlace] {
     let (folders, home) = (try folders(), try resolvedHome())
     var places: [FolderPlace] = []
     for folder in folders {
@@ -97,19 +97,17 @@ package struct BackupPlaces: Sendable {
     var stems: [String] { [main.stem, given.stem].compactMap(\.self) }
   }
 
-  func asked(_ store: FilePath) throws(BackupError) -> Asked {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      let home = try fileSystem.resolved(home)
-      let main = try fileSystem.resolved(store)
-      let status = try fileSystem.status(of: main)
-      return Asked(
-        given: store, main: main, relative: main.relative(to: home), home: home,
-        identity: status?.kind == .regular ? status?.identity : nil)
-    }
+  func asked(_ store: FilePath) throws -> Asked {
+    let home = try fileSystem.resolved(home)
+    let main = try fileSystem.resolved(store)
+    let status = try fileSystem.status(of: main)
+    return Asked(
+      given: store, main: main, relative: main.relative(to: home), home: home,
+      identity: status?.kind == .regular ? status?.identity : nil)
   }
 
-  func resolvedHome() throws(BackupError) -> FilePath {
-    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.resolved(home) }
+  func resolvedHome() throws -> FilePath {
+    try fileSystem.resolved(home)
   }
 
   func uuid(of asked: Asked) -> String? { asked.exists ? StoreUUID.read(asked.main, fileSystem) : nil }
@@ -129,30 +127,28 @@ package struct BackupPlaces: Sendable {
     var name: String { path.lastComponent?.string ?? "" }
   }
 
-  func folders() throws(BackupError) -> [Folder] {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      guard try fileSystem.status(of: root)?.kind == .directory else { return [] }
-      var folders: [Folder] = []
-      // A folder renamed meanwhile could be missed.
-      for _ in 1...Self.looks {
-        let names = try fileSystem.entries(of: root)
-        folders = []
-        for name in names where !name.string.hasSuffix(Self.arriving) {
-          let path = root.appending(name)
-          guard try fileSystem.status(of: path)?.kind == .directory else { continue }
-          folders.append(try folder(at: path))
-        }
-        if try fileSystem.entries(of: root) == names { break }
+  func folders() throws -> [Folder] {
+    guard try fileSystem.status(of: root)?.kind == .directory else { return [] }
+    var folders: [Folder] = []
+    // A folder renamed meanwhile could be missed.
+    for _ in 1...Self.looks {
+      let names = try fileSystem.entries(of: root)
+      folders = []
+      for name in names where !name.string.hasSuffix(Self.arriving) {
+        let path = root.appending(name)
+        guard try fileSystem.status(of: path)?.kind == .directory else { continue }
+        folders.append(try folder(at: path))
       }
-      return folders
+      if try fileSystem.entries(of: root) == names { break }
     }
+    return folders
   }
 
   /// The maximum number of listings.
   private static let looks = 5
 
   /// Returns a free folder name after the store's.
-  func freeName(_ stem: String) throws(BackupError) -> FilePath.Component {
+  func freeName(_ stem: String) throws -> FilePath.Component {
     let base = Self.folderName(stem)
     for number in 1...100_000 {
       guard let name = number == 1 ? base : FilePath.Component("\(base.string)-\(number)") else { break }
@@ -165,14 +161,12 @@ package struct BackupPlaces: Sendable {
   }
 
   /// Returns whether the path is free, or a folder without backups and note.
-  private func isFree(_ path: FilePath) throws(BackupError) -> Bool {
-    let kind = try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.status(of: path, followingLinks: false)?.kind
-    }
+  private func isFree(_ path: FilePath) throws -> Bool {
+    let kind = try fileSystem.status(of: path, followingLinks: false)?.kind
     guard let kind else { return true }
     let note = path.appending(StorePlaceNote.name)
     guard kind == .directory,
-      try wrapping(BackupError.init, { () throws(FileError) in try fileSystem.status(of: note) }) == nil
+      try fileSystem.status(of: note) == nil
     else {
       return false
     }
@@ -208,19 +202,17 @@ extension BackupPlaces {
   }
 
   /// Returns whether a folder reveals no more of its store than necessary.
-  func isHidden(_ folder: Folder, from recipients: [AgeRecipient]) throws(BackupError) -> Bool {
+  func isHidden(_ folder: Folder, from recipients: [AgeRecipient]) throws -> Bool {
     guard folder.isOpaque else { return recipients.isEmpty ? true : try !holdsOnlyEncrypted(folder.path) }
     let opaque = opaque(folder.path)
-    return try wrapping(BackupError.init) { () throws(FileError) in
-      guard folder.isNotedHere, try fileSystem.status(of: opaque.plainNotePath, followingLinks: false) == nil else {
-        return false
-      }
-      return try fileSystem.status(of: opaque.sealedNotePath, followingLinks: false) != nil
+    guard folder.isNotedHere, try fileSystem.status(of: opaque.plainNotePath, followingLinks: false) == nil else {
+      return false
     }
+    return try fileSystem.status(of: opaque.sealedNotePath, followingLinks: false) != nil
   }
 
   /// Returns whether all backups, with those in the trash, are encrypted.
-  private func holdsOnlyEncrypted(_ path: FilePath) throws(BackupError) -> Bool {
+  private func holdsOnlyEncrypted(_ path: FilePath) throws -> Bool {
     let place = FolderPlace(path, in: fileSystem)
     let ending = BackupManifest.Encryption.fileEnding
     let outside = [BackupManifest.suffix, BackupProof.suffix, BackupCatalog.releaseSuffix]
@@ -238,17 +230,13 @@ extension BackupPlaces {
   // MARK: Making
 
   /// Returns an unused name chosen earlier for the store, or a new one.
-  private func opaqueName(for note: StorePlaceNote) throws(BackupError) -> FilePath.Component {
-    let known = try wrapping(BackupError.init) { () throws(FileError) in
-      try OpaqueFolder.localNotes(of: home, fileSystem)
-    }
+  private func opaqueName(for note: StorePlaceNote) throws -> FilePath.Component {
+    let known = try OpaqueFolder.localNotes(of: home, fileSystem)
     let names = known.filter { $0.note.path.path == note.path.path }.map(\.name)
     for name in names + (1...100).map({ _ in OpaqueFolder.newName(surroundings) }) {
       guard let component = FilePath.Component(name) else { continue }
       let path = root.appending(component)
-      let isThere = try wrapping(BackupError.init) { () throws(FileError) in
-        try fileSystem.status(of: path, followingLinks: false) != nil
-      }
+      let isThere = try fileSystem.status(of: path, followingLinks: false) != nil
       if !isThere { return component }
     }
     throw BackupError(
@@ -257,23 +245,21 @@ extension BackupPlaces {
   }
 
   /// Makes a folder for a new store; it is named once it has its note.
-  func makeOpaque(_ note: StorePlaceNote) throws(BackupError) -> FilePath {
+  func makeOpaque(_ note: StorePlaceNote) throws -> FilePath {
     let path = root.appending(try opaqueName(for: note))
     let folder = opaque(path)
-    try wrapping(BackupError.init) { () throws(FileError) in try folder.writeLocal(note) }
+    try folder.writeLocal(note)
     let unfinished = path.hiddenSibling(suffix: Self.arriving)
-    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
+    try fileSystem.makeDirectory(unfinished)
     try folder.writeSealed(note, in: unfinished)
-    try wrapping(BackupError.init) { () throws(FileError) in
-      if FileSystem.effectiveUser == 0, let store = note.lastPath.path,
-        var model = try fileSystem.status(of: store.folder)
-      {
-        model.permissions = .ownerReadWriteExecute
-        try fileSystem.adoptAccess(of: model, to: unfinished)
-      }
-      try fileSystem.rename(unfinished, to: path)
-      try fileSystem.synchronizeDirectory(root)
+    if FileSystem.effectiveUser == 0, let store = note.lastPath.path,
+      var model = try fileSystem.status(of: store.folder)
+    {
+      model.permissions = .ownerReadWriteExecute
+      try fileSystem.adoptAccess(of: model, to: unfinished)
     }
+    try fileSystem.rename(unfinished, to: path)
+    try fileSystem.synchronizeDirectory(root)
     return path
   }
 
@@ -281,7 +267,7 @@ extension BackupPlaces {
   ///
   /// It is renamed as a whole, so backups always exist; after a kill, or if another process holds its lock, the next
   /// call continues. The caller holds the lock of the root folder.
-  func hide(_ path: FilePath, from recipients: [AgeRecipient]) throws(BackupError) -> FilePath {
+  func hide(_ path: FilePath, from recipients: [AgeRecipient]) throws -> FilePath {
     let folders = try folders()
     guard !recipients.isEmpty, let folder = folders.first(where: { $0.path == path }), let note = folder.note,
       try !isHidden(folder, from: recipients),
@@ -302,23 +288,21 @@ extension BackupPlaces {
 
   private func hideLocked(
     _ folder: Folder, _ note: StorePlaceNote, _ recipients: [AgeRecipient]
-  ) throws(BackupError) -> FilePath {
+  ) throws -> FilePath {
     var note = note
     note.recipients = Self.texts(of: recipients)
     let path = folder.isOpaque ? folder.path : root.appending(try opaqueName(for: note))
     let opaque = opaque(path)
-    try wrapping(BackupError.init) { () throws(FileError) in try opaque.writeLocal(note) }
+    try opaque.writeLocal(note)
     try opaque.writeSealed(note, in: folder.path)
-    try wrapping(BackupError.init) { () throws(FileError) in
-      if path != folder.path {
-        let key = self.opaque(folder.path).deltaKeyPath
-        if try fileSystem.status(of: key) != nil { try fileSystem.rename(key, to: opaque.deltaKeyPath) }
-        try fileSystem.rename(folder.path, to: path)
-        try fileSystem.synchronizeDirectory(root)
-      }
-      try fileSystem.unlink(opaque.plainNotePath)
-      try fileSystem.synchronizeDirectory(path)
+    if path != folder.path {
+      let key = self.opaque(folder.path).deltaKeyPath
+      if try fileSystem.status(of: key) != nil { try fileSystem.rename(key, to: opaque.deltaKeyPath) }
+      try fileSystem.rename(folder.path, to: path)
+      try fileSystem.synchronizeDirectory(root)
     }
+    try fileSystem.unlink(opaque.plainNotePath)
+    try fileSystem.synchronizeDirectory(path)
     return path
   }
 

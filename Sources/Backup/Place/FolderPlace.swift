@@ -48,7 +48,7 @@ package struct FolderPlace: BackupPlace {
     }
   }
 
-  func file(_ name: String, in section: BackupSection) throws(BackupError) -> FilePath {
+  func file(_ name: String, in section: BackupSection) throws -> FilePath {
     guard Self.isName(name), let component = FilePath.Component(name) else {
       throw BackupError(
         .request, operation: "find the file of a backup", path: path,
@@ -59,13 +59,9 @@ package struct FolderPlace: BackupPlace {
   }
 
   /// Returns whether the store's note is invalid, and so ignored.
-  package func hasUnreadableNote() throws(BackupError) -> Bool {
-    do throws(FileError) {
-      guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
-      return try StorePlaceNote.read(in: path, fileSystem) == nil
-    } catch {
-      throw BackupError(error)
-    }
+  package func hasUnreadableNote() throws -> Bool {
+    guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
+    return try StorePlaceNote.read(in: path, fileSystem) == nil
   }
 
   /// Returns whether an object may have this name: not hidden, and no path.
@@ -86,52 +82,40 @@ package struct FolderPlace: BackupPlace {
 
 extension FolderPlace {
   /// Lists the files that can be objects.
-  package func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+  package func list(_ section: BackupSection) throws -> [BackupObject] {
     if let sealed { return try sealed.list(section) }
-    do throws(FileError) {
-      let folder = folder(section)
-      guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
-      var objects: [BackupObject] = []
-      for name in try fileSystem.entries(of: folder) {
-        if let support = try supportObject(name, in: folder) { objects.append(support) }
-        guard Self.isName(name.string), try !isOnItsWay(name, in: folder) else { continue }
-        guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false) else { continue }
-        // Anything with a note's name keeps an original; unless a file, it counts 0 bytes and is never opened.
-        guard status.kind == .regular || Self.isNote(name.string) else { continue }
-        objects.append(BackupObject(name: name.string, bytes: status.kind == .regular ? status.size : 0))
-      }
-      return objects
-    } catch {
-      throw BackupError(error)
+    let folder = folder(section)
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    var objects: [BackupObject] = []
+    for name in try fileSystem.entries(of: folder) {
+      if let support = try supportObject(name, in: folder) { objects.append(support) }
+      guard Self.isName(name.string), try !isOnItsWay(name, in: folder) else { continue }
+      guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false) else { continue }
+      // Anything with a note's name keeps an original; unless a file, it counts 0 bytes and is never opened.
+      guard status.kind == .regular || Self.isNote(name.string) else { continue }
+      objects.append(BackupObject(name: name.string, bytes: status.kind == .regular ? status.size : 0))
     }
+    return objects
   }
 
-  package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  package func contains(_ name: String, in section: BackupSection) throws -> Bool {
     if let sealed { return try sealed.contains(name, in: section) }
     let file = try file(name, in: section)
-    do throws(FileError) {
-      return try fileSystem.status(of: file, followingLinks: false) != nil
-    } catch {
-      throw BackupError(error)
-    }
+    return try fileSystem.status(of: file, followingLinks: false) != nil
   }
 
   package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     if let sealed { return try sealed.read(name, in: section, at: offset, length: length) }
     let file = try file(name, in: section)
-    do throws(FileError) {
-      return try fileSystem.open(file).bytes(at: offset, length: length)
-    } catch {
-      throw BackupError(error)
-    }
+    return try fileSystem.open(file).bytes(at: offset, length: length)
   }
 
   /// Reads a part of a file, including altered bytes of an encrypted one.
   package func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     if let sealed { return try sealed.readUnproven(name, in: section, at: offset, length: length) }
     return try read(name, in: section, at: offset, length: length)
   }
@@ -139,93 +123,65 @@ extension FolderPlace {
   /// Returns the outer manifest of an encrypted backup, if the place has keys.
   package func label(
     of id: BackupIdentifier
-  ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { try sealed?.label(of: id) }
+  ) throws -> (place: any BackupPlace, manifest: BackupManifest)? { try sealed?.label(of: id) }
 
-  package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
+  package func begin(_ name: String) throws -> any BackupUpload {
     let file = try file(name, in: .kept)
-    do throws(FileError) {
-      try fileSystem.makeDirectory(path)
-      return try FolderUpload(file, in: fileSystem)
-    } catch {
-      throw BackupError(error)
-    }
+    try fileSystem.makeDirectory(path)
+    return try FolderUpload(file, in: fileSystem)
   }
 
-  package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+  package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws {
     if let sealed { return try sealed.replace(name, with: bytes, in: section) }
     let file = try file(name, in: section)
-    do throws(FileError) {
-      try fileSystem.makeDirectory(folder(section))
-      try fileSystem.writeAtomically(bytes, to: file, replacing: true, permissions: .ownerReadWrite)
-    } catch {
-      throw BackupError(error)
-    }
+    try fileSystem.makeDirectory(folder(section))
+    try fileSystem.writeAtomically(bytes, to: file, replacing: true, permissions: .ownerReadWrite)
   }
 
   /// The file is always in at least one section.
-  package func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+  package func move(_ name: String, from: BackupSection, to: BackupSection) throws {
     if let sealed { return try sealed.move(name, from: from, to: to) }
     let (source, destination) = (try file(name, in: from), try file(name, in: to))
-    do throws(FileError) {
-      try fileSystem.makeDirectory(folder(to))
-      if Self.supportIdentifier(name) != nil { return try moveFolder(source, to: destination) }
-      try fileSystem.install(source, at: destination, replacing: false)
-      try fileSystem.synchronizeDirectory(folder(from))
-    } catch {
-      throw BackupError(error)
-    }
+    try fileSystem.makeDirectory(folder(to))
+    if Self.supportIdentifier(name) != nil { return try moveFolder(source, to: destination) }
+    try fileSystem.install(source, at: destination, replacing: false)
+    try fileSystem.synchronizeDirectory(folder(from))
   }
 
-  package func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+  package func delete(_ name: String, in section: BackupSection) throws {
     if let sealed { return try sealed.delete(name, in: section) }
     let file = try file(name, in: section)
-    do throws(FileError) {
-      guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
-      if Self.supportIdentifier(name) != nil { try fileSystem.removeTree(file) } else { try fileSystem.unlink(file) }
-      try fileSystem.synchronizeDirectory(folder(section))
-    } catch {
-      throw BackupError(error)
-    }
+    guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
+    if Self.supportIdentifier(name) != nil { try fileSystem.removeTree(file) } else { try fileSystem.unlink(file) }
+    try fileSystem.synchronizeDirectory(folder(section))
   }
 
   /// Returns the future names of `.unfinished` files.
-  package func unfinished() throws(BackupError) -> [String] {
-    do throws(FileError) {
-      guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
-      return try fileSystem.entries(of: path).map(\.string)
-        .filter { $0.hasPrefix(".") && $0.hasSuffix(FolderUpload.suffix) }
-        .map { String($0.dropFirst().dropLast(FolderUpload.suffix.count)) }
-    } catch {
-      throw BackupError(error)
-    }
+  package func unfinished() throws -> [String] {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    return try fileSystem.entries(of: path).map(\.string)
+      .filter { $0.hasPrefix(".") && $0.hasSuffix(FolderUpload.suffix) }
+      .map { String($0.dropFirst().dropLast(FolderUpload.suffix.count)) }
   }
 
   /// Deletes `.unfinished` files, and backups with such a manifest.
-  package func removeUnfinished() throws(BackupError) {
+  package func removeUnfinished() throws {
     try removeHalfBackups()
-    do throws(FileError) {
-      for section in BackupSection.allCases {
-        let folder = folder(section)
-        guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
-        for name in try fileSystem.entries(of: folder)
-        where name.string.hasPrefix(".") && name.string.hasSuffix(FolderUpload.suffix) {
-          try fileSystem.unlink(folder.appending(name))
-        }
+    for section in BackupSection.allCases {
+      let folder = folder(section)
+      guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
+      for name in try fileSystem.entries(of: folder)
+      where name.string.hasPrefix(".") && name.string.hasSuffix(FolderUpload.suffix) {
+        try fileSystem.unlink(folder.appending(name))
       }
-    } catch {
-      throw BackupError(error)
     }
   }
 
   /// Deletes backups with a hidden manifest, which a killed run left.
-  private func removeHalfBackups() throws(BackupError) {
+  private func removeHalfBackups() throws {
     let entries: [FilePath.Component]
-    do throws(FileError) {
-      guard try fileSystem.status(of: path)?.kind == .directory else { return }
-      entries = try fileSystem.entries(of: path)
-    } catch {
-      throw BackupError(error)
-    }
+    guard try fileSystem.status(of: path)?.kind == .directory else { return }
+    entries = try fileSystem.entries(of: path)
     let suffix = BackupManifest.suffix + FolderUpload.suffix
     for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
       guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
@@ -236,18 +192,14 @@ extension FolderPlace {
   }
 
   /// Waits if another process has the lock.
-  package func lock() throws(BackupError) -> any BackupPlaceLock {
-    do throws(FileError) {
-      let before = try fileSystem.status(of: path)?.identity
-      if isClaimed, before == nil { throw renamed() }
-      try fileSystem.makeDirectory(path)
-      let lock = try FolderLock(path, patience: 60_000, in: fileSystem)
-      // The previous holder may have renamed the folder.
-      if let before, try fileSystem.status(of: path)?.identity != before { throw renamed() }
-      return FolderPlaceLock(lock)
-    } catch {
-      throw BackupError(error)
-    }
+  package func lock() throws -> any BackupPlaceLock {
+    let before = try fileSystem.status(of: path)?.identity
+    if isClaimed, before == nil { throw renamed() }
+    try fileSystem.makeDirectory(path)
+    let lock = try FolderLock(path, patience: 60_000, in: fileSystem)
+    // The previous holder may have renamed the folder.
+    if let before, try fileSystem.status(of: path)?.identity != before { throw renamed() }
+    return FolderPlaceLock(lock)
   }
 }
 
@@ -351,8 +303,8 @@ final class FolderUpload: BackupUpload {
 
   deinit { abandon() }
 
-  func append(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
-    do throws(FileError) { try file.write(bytes) } catch { throw BackupError(error) }
+  func append(_ bytes: ArraySlice<UInt8>) throws {
+    try file.write(bytes)
     let range: Range<Int64>? = progress.withLock { progress in
       progress.bytes += Int64(bytes.count)
       guard progress.bytes - progress.begun >= Self.stride else { return nil }
@@ -363,19 +315,15 @@ final class FolderUpload: BackupUpload {
     if let range { file.beginWriting(at: range.lowerBound, length: range.upperBound - range.lowerBound) }
   }
 
-  func finish() throws(BackupError) {
+  func finish() throws {
     guard state.withLock({ $0 == .open }) else { return }
-    do throws(FileError) { try file.synchronize() } catch { throw BackupError(error) }
+    try file.synchronize()
     state.withLock { $0 = .finished }
   }
 
-  func commit() throws(BackupError) {
+  func commit() throws {
     try finish()
-    do throws(FileError) {
-      try fileSystem.install(unfinished, at: destination, replacing: false)
-    } catch {
-      throw BackupError(error)
-    }
+    try fileSystem.install(unfinished, at: destination, replacing: false)
     state.withLock { $0 = .closed }
   }
 

@@ -111,7 +111,7 @@ struct OpaqueFolder {
     try note.write(to: localNotePath, inNewFolder: isNew, fileSystem)
   }
 
-  func writeSealed(_ note: StorePlaceNote, in folder: FilePath) throws(BackupError) {
+  func writeSealed(_ note: StorePlaceNote, in folder: FilePath) throws {
     let sealed: [UInt8]
     do {
       var text = try note.json()
@@ -125,16 +125,12 @@ struct OpaqueFolder {
     } catch {
       throw BackupError(.packing, operation: "encrypt the note of the store", detail: "it cannot be encrypted")
     }
-    do throws(FileError) {
-      let path = folder.appending(Self.noteName)
-      try fileSystem.writeAtomically(sealed, to: path, replacing: true, permissions: .ownerReadWrite)
-      guard FileSystem.effectiveUser == 0, let store = note.lastPath.path,
-        var model = try fileSystem.status(of: store.folder)
-      else { return }
-      model.permissions = .ownerReadWrite
-      try fileSystem.adoptAccess(of: model, to: path)
-    } catch {
-      throw BackupError(error)
-    }
+    let path = folder.appending(Self.noteName)
+    try fileSystem.writeAtomically(sealed, to: path, replacing: true, permissions: .ownerReadWrite)
+    guard FileSystem.effectiveUser == 0, let store = note.lastPath.path,
+      var model = try fileSystem.status(of: store.folder)
+    else { return }
+    model.permissions = .ownerReadWrite
+    try fileSystem.adoptAccess(of: model, to: path)
   }
 }

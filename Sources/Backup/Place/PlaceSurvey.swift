@@ -32,7 +32,7 @@ struct PlaceSurvey {
 
   private let fileSystem: FileSystem
 
-  init(_ folder: FilePath, owner: PlaceOwner?, in fileSystem: FileSystem) throws(BackupError) {
+  init(_ folder: FilePath, owner: PlaceOwner?, in fileSystem: FileSystem) throws {
     self.folder = folder
     self.fileSystem = fileSystem
     let place = FolderPlace(folder, of: owner, in: fileSystem)

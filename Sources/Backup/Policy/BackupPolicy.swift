@@ -60,7 +60,7 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
     compression.isAvailable ? (compression, level) : (.gzip, BackupCompression.gzip.usualLevel)
   }
 
-  package func encryption() throws(BackupError) -> BackupEncryption? {
+  package func encryption() throws -> BackupEncryption? {
     guard let encryptTo else { return nil }
     do throws(AgeError) {
       var recipients: [AgeRecipient] = []
@@ -119,35 +119,27 @@ extension BackupPolicy {
   /// - Throws: `backup-policy-unreadable`; no part of an invalid file is used.
   package static func load(
     home: FilePath, in fileSystem: FileSystem = FileSystem()
-  ) throws(BackupError) -> BackupPolicy {
+  ) throws -> BackupPolicy {
     let file = home.appending(fileName)
     let bytes: [UInt8]
-    do throws(FileError) {
-      guard try fileSystem.status(of: file) != nil else { return BackupPolicy() }
-      bytes = try fileSystem.contents(of: file, limit: 1 << 20)
-    } catch {
-      throw BackupError(error)
-    }
+    guard try fileSystem.status(of: file) != nil else { return BackupPolicy() }
+    bytes = try fileSystem.contents(of: file, limit: 1 << 20)
     return try BackupPolicy(json: bytes, at: file)
   }
 
   /// Writes the policy into a home.
-  package func save(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
+  package func save(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
     let file = home.appending(Self.fileName)
-    if let words = contradiction { throw .policy(words, at: file) }
-    do throws(FileError) {
-      let bytes = try JSON.bytes(of: self, to: "write the policy", at: file)
-      try fileSystem.makeDirectory(home)
-      try fileSystem.writeAtomically(bytes, to: file, replacing: true)
-    } catch {
-      throw BackupError(error)
-    }
+    if let words = contradiction { throw BackupError.policy(words, at: file) }
+    let bytes = try JSON.bytes(of: self, to: "write the policy", at: file)
+    try fileSystem.makeDirectory(home)
+    try fileSystem.writeAtomically(bytes, to: file, replacing: true)
   }
 
   /// Parses a policy, and rejects unknown keys: a misspelled rule would keep no backups.
   ///
   /// - Parameter path: for errors.
-  package init(json bytes: [UInt8], at path: FilePath? = nil) throws(BackupError) {
+  package init(json bytes: [UInt8], at path: FilePath? = nil) throws {
     struct Head: Decodable {
       var format: String
       var version: Int
@@ -166,11 +158,11 @@ extension BackupPolicy {
     } catch let error as BackupError {
       throw error
     } catch let error as DecodingError {
-      throw .policy(error.plainWords, at: path)
+      throw BackupError.policy(error.plainWords, at: path)
     } catch {
-      throw .policy("it is not JSON", at: path)
+      throw BackupError.policy("it is not JSON", at: path)
     }
-    if let words = contradiction { throw .policy(words, at: path) }
+    if let words = contradiction { throw BackupError.policy(words, at: path) }
   }
 
   private var contradiction: String? {
@@ -183,7 +175,7 @@ extension BackupPolicy {
     }
     if let encryptTo {
       guard (1...100).contains(encryptTo.count) else { return "encryptTo must name from 1 to 100 keys, or be left out" }
-      do throws(BackupError) { _ = try encryption() } catch { return "encryptTo: \(error.detail)" }
+      do { _ = try encryption() } catch { return "encryptTo: \(BackupError(any: error).detail)" }
     }
     return nil
   }

@@ -18,9 +18,9 @@ extension BackupRestorer {
   package func preview(
     _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), models: [ModelBundle] = [],
     temporary: FilePath? = nil
-  ) throws(BackupError) -> RestorePreview {
+  ) throws -> RestorePreview {
     try withContent(id, options: options, temporary: temporary, or: path.folder) {
-      content, folder throws(BackupError) in
+      content, folder throws in
       do {
         let files = try StoreFileSet.locate(path, in: fileSystem)
         let present = try PresentStore(files, in: folder, surroundings: surroundings)
@@ -49,14 +49,10 @@ extension BackupRestorer {
   /// Makes a folder with access only for this user.
   package func privateFolder(
     in temporary: FilePath?, or alternative: FilePath? = nil
-  ) throws(BackupError) -> PrivateFolder {
-    do throws(FileError) {
-      return try PrivateFolder(
-        in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
-        surroundings)
-    } catch {
-      throw BackupError(error)
-    }
+  ) throws -> PrivateFolder {
+    return try PrivateFolder(
+      in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
+      surroundings)
   }
 
   /// Restores a backup into a private folder while the body runs.
@@ -66,8 +62,8 @@ extension BackupRestorer {
   ///   - alternative: a second parent; the backups' folder if nil.
   func withRestored<Value>(
     _ id: BackupIdentifier, options: Options, temporary: FilePath?, or alternative: FilePath? = nil,
-    _ body: (_ store: StoreFileSet, _ folder: FilePath, _ report: RestoreReport) throws(BackupError) -> Value
-  ) throws(BackupError) -> Value {
+    _ body: (_ store: StoreFileSet, _ folder: FilePath, _ report: RestoreReport) throws -> Value
+  ) throws -> Value {
     // Deleted with its content at the end.
     let home = try privateFolder(in: temporary, or: alternative)
     defer { withExtendedLifetime(home) {} }

@@ -210,7 +210,7 @@ extension RestorePreview {
   ///   - models: the models that name versions.
   package init(
     backup: ReadableFile, present other: FilePath?, state: Present, models: [ModelBundle] = []
-  ) throws(BackupError) {
+  ) throws {
     do {
       let file = try VirtualFile(backup)
       let others = [other].compactMap(\.self)

@@ -12,17 +12,13 @@ extension BackupProver {
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
     _ progress: @escaping BackupProgress, _ found: inout BackupFileCheck.Found
-  ) throws(BackupError) -> [BackupProof.Problem] {
+  ) throws -> [BackupProof.Problem] {
     let extraction = try BackupExtraction(
       backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)
     let folder: PrivateFolder
-    do throws(FileError) {
-      folder = try PrivateFolder(
-        in: temporary, or: (catalog.place as? FolderPlace)?.path, needing: manifest.contentBytes,
-        to: "restore the backup to prove it", surroundings)
-    } catch {
-      throw BackupError(error)
-    }
+    folder = try PrivateFolder(
+      in: temporary, or: (catalog.place as? FolderPlace)?.path, needing: manifest.contentBytes,
+      to: "restore the backup to prove it", surroundings)
     defer { withExtendedLifetime(folder) {} }
     let path = folder.path.appending("Store.sqlite")
     var problems: [BackupProof.Problem] = []
@@ -72,7 +68,7 @@ extension BackupProver {
   }
 
   /// Returns external values that records refer to but the backup lacks.
-  private func missingValues(_ store: ReadableFile, _ extraction: BackupExtraction) throws(BackupError) -> [String] {
+  private func missingValues(_ store: ReadableFile, _ extraction: BackupExtraction) throws -> [String] {
     let manifest = try extraction.manifest
     do {
       let referenced = try ReferencedValues(in: store)
@@ -92,7 +88,7 @@ extension BackupProver {
 
   private func check(
     _ store: ReadableFile, _ manifest: BackupManifest, _ progress: @escaping BackupProgress
-  ) throws(BackupError) -> [BackupProof.Problem] {
+  ) throws -> [BackupProof.Problem] {
     var problems: [BackupProof.Problem] = []
     // Lazaret's own check: one use per page, consistent trees and indexes, all records counted.
     let examination: Examination
@@ -103,7 +99,7 @@ extension BackupProver {
     } catch let error as FileError {
       throw BackupError(error)
     } catch {
-      throw .cancelled("prove the backup")
+      throw BackupError.cancelled("prove the backup")
     }
     if examination.verdict == .unavailable {
       throw BackupError(
@@ -120,12 +116,12 @@ extension BackupProver {
           code: "count-differs",
           words: "\(printable(entity.name)) has \(rows) records, and had \(entity.rows.map(String.init) ?? "?")"))
     }
-    if !progress(.checking, 0, 1) { throw .cancelled("prove the backup") }
+    if !progress(.checking, 0, 1) { throw BackupError.cancelled("prove the backup") }
     return problems + (try Self.checkWithSQLite(store))
   }
 
   /// Opens the store in SQLite and runs its integrity check, without expressions of the schema.
-  private static func checkWithSQLite(_ store: ReadableFile) throws(BackupError) -> [BackupProof.Problem] {
+  private static func checkWithSQLite(_ store: ReadableFile) throws -> [BackupProof.Problem] {
     let path = store.path
     do {
       let file = try VirtualFile(store)
@@ -155,7 +151,7 @@ extension BackupProver {
 
   // MARK: Migrating
 
-  private func migrated(_ store: FilePath, to model: ModelBundle) throws(BackupError) -> [BackupProof.Problem] {
+  private func migrated(_ store: FilePath, to model: ModelBundle) throws -> [BackupProof.Problem] {
     do throws(MigrationError) {
       _ = try Migrator(model, surroundings: surroundings).migrate(store)
       return []

@@ -42,7 +42,7 @@ package struct BackupProver: Sendable {
   /// - Throws: `no-such-backup`, `cancelled`, or errors of writing the result.
   package func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: Options = Options()
-  ) throws(BackupError) -> BackupProof {
+  ) throws -> BackupProof {
     try prove(id, in: try BackupCatalog(of: place), options)
   }
 
@@ -51,11 +51,11 @@ package struct BackupProver: Sendable {
   /// Throws `no-such-backup` if it was removed since.
   package func prove(
     _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: Options = Options()
-  ) throws(BackupError) -> BackupProof {
+  ) throws -> BackupProof {
     let place = catalog.place
     let backup = try catalog.backup(id)
     var proof: BackupProof
-    do throws(BackupError) {
+    do {
       proof = try look(at: backup, in: catalog, options)
       for index in proof.problems.indices {
         proof.problems[index].words = try place.named(proof.problems[index].words, of: id, in: .kept)
@@ -78,7 +78,7 @@ package struct BackupProver: Sendable {
   }
 
   /// Throws `no-such-backup` if the backup was removed meanwhile, which makes the result void.
-  private func tellIfGone(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
+  private func tellIfGone(_ backup: StoredBackup, in place: any BackupPlace) throws {
     // The object that lists a backup is removed first.
     let heads = ["\(backup.id)\(BackupManifest.suffix)", "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"]
     let head = backup.objects.first { heads.contains($0.name) } ?? backup.objects.first
@@ -108,7 +108,7 @@ package struct BackupProver: Sendable {
 
   private func look(
     at backup: StoredBackup, in catalog: BackupCatalog, _ options: Options
-  ) throws(BackupError) -> BackupProof {
+  ) throws -> BackupProof {
     func proof(
       _ result: BackupProof.Result, _ depth: BackupProof.Depth, _ found: BackupFileCheck.Found = BackupFileCheck.Found()
     ) -> BackupProof {
@@ -128,7 +128,7 @@ package struct BackupProver: Sendable {
       if let end, ContinuousClock.now > end { return false }
       return options.progress(phase, done, total)
     }
-    do throws(BackupError) {
+    do {
       if manifest.isLocked {
         // Without a key, only the digests of the stored files can be checked.
         let found = try files.look(at: manifest, catalog.place, watched)
@@ -160,6 +160,7 @@ package struct BackupProver: Sendable {
       }
       return proof(found.problems.isEmpty ? .proven : .failed, max(options.depth, .restored), found)
     } catch {
+      let error = BackupError(any: error)
       if error.kind == .cancelled {
         guard let end, ContinuousClock.now > end else { throw error }
         return proof(
@@ -178,7 +179,7 @@ extension BackupProver {
   /// Rewrites a lost or changed manifest from its intact copy; returns the warnings.
   func mendedManifest(
     of backup: StoredBackup, in place: any BackupPlace, _ found: BackupFileCheck.Found
-  ) throws(BackupError) -> [BackupProof.Problem] {
+  ) throws -> [BackupProof.Problem] {
     guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .copy,
       let carrier = backup.manifest?.carrier,
       let object = backup.objects.first(where: { $0.name == carrier.name })
@@ -201,7 +202,7 @@ extension BackupProver {
   /// - Returns: its digest, if written.
   func writeAnew(
     _ backup: StoredBackup, in place: any BackupPlace, from store: ReadableFile
-  ) throws(BackupError) -> String? {
+  ) throws -> String? {
     guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .rebuilt, let known = backup.manifest,
       var manifest = try RebuiltManifest(place: place, section: .kept).withDigests(known)
     else { return nil }
@@ -223,7 +224,7 @@ extension BackupProver {
   /// Writes a manifest, unless the backup's objects have changed since the listing.
   private func write(
     _ bytes: [UInt8], as name: String, of backup: StoredBackup, in place: any BackupPlace
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     let now = try place.list(.kept)
@@ -261,7 +262,7 @@ extension BackupProver {
   func mended(
     _ warnings: [BackupProof.Problem], of manifest: BackupManifest, in place: any BackupPlace,
     from store: ReadableFile
-  ) throws(BackupError) -> [BackupProof.Problem] {
+  ) throws -> [BackupProof.Problem] {
     var told: [BackupProof.Problem] = []
     for var warning in warnings {
       defer { told.append(warning) }
@@ -280,25 +281,21 @@ extension BackupProver {
   /// Rewrites a helper; returns false unless the original bytes can be made.
   private func write(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, from content: ReadableFile
-  ) throws(BackupError) -> Bool {
+  ) throws -> Bool {
     // Encrypted files can't be rewritten, as the recipients are unknown.
     if try place.isSealed(manifest.id, in: .kept) { return false }
     let bytes: [UInt8]
-    do throws(FileError) {
-      switch file.role {
-      case .pageHashes:
-        guard let pageSize = manifest.database?.pageSize else { return false }
-        bytes = try Self.hashes(of: content, pageSize: pageSize)
-      case .recoveryKit:
-        guard let made = Self.kit(of: content, manifest, file) else { return false }
-        bytes = made
-      case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
-        .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
-        .originalOnlyHere, .originalSetAside:
-        return false
-      }
-    } catch {
-      throw BackupError(error)
+    switch file.role {
+    case .pageHashes:
+      guard let pageSize = manifest.database?.pageSize else { return false }
+      bytes = try Self.hashes(of: content, pageSize: pageSize)
+    case .recoveryKit:
+      guard let made = Self.kit(of: content, manifest, file) else { return false }
+      bytes = made
+    case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
+      .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
+      .originalOnlyHere, .originalSetAside:
+      return false
     }
     guard Int64(bytes.count) == file.bytes, FileDigest(of: bytes).hexadecimal == file.sha256 else { return false }
     let lock = try place.lock()
@@ -326,7 +323,7 @@ extension BackupProver {
   private static func kit(
     of content: any ByteSource, _ manifest: BackupManifest, _ file: BackupManifest.File
   ) -> [UInt8]? {
-    do throws(RecoveryKitError) {
+    do {
       var kit = try RecoveryKit(reading: content, at: manifest.id.date)
       kit.generation = manifest.lineage?.generation
       for level in RecoveryKit.levels {

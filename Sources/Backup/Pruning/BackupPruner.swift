@@ -36,7 +36,7 @@ package struct BackupPruner: Sendable {
   /// - Throws: ``BackupError`` of the place; dropped backups stay dropped.
   package func prune(
     _ policy: RetentionPolicy, options: Options = Options()
-  ) throws(BackupError) -> PruningReport {
+  ) throws -> PruningReport {
     let lock = options.isRehearsal ? nil : try place.lock()
     defer { withExtendedLifetime(lock) {} }
     if !options.isRehearsal { try bin.finishInterrupted() }
@@ -67,7 +67,7 @@ package struct BackupPruner: Sendable {
   /// - Returns: the failed backups.
   private func verify(
     _ catalog: inout BackupCatalog, _ policy: RetentionPolicy, _ now: Timestamp
-  ) throws(BackupError) -> [BackupIdentifier] {
+  ) throws -> [BackupIdentifier] {
     let check = BackupFileCheck(surroundings: surroundings)
     var failed: [BackupIdentifier] = []
     var read: Set<BackupIdentifier> = []
@@ -99,7 +99,7 @@ package struct BackupPruner: Sendable {
   }
 
   /// Adds all backups that restoring this one needs.
-  private func needed(by id: BackupIdentifier, in catalog: BackupCatalog) throws(BackupError) -> [StoredBackup] {
+  private func needed(by id: BackupIdentifier, in catalog: BackupCatalog) throws -> [StoredBackup] {
     var found: [BackupIdentifier: StoredBackup] = [:]
     var waiting = [id]
     while let next = waiting.popLast() {
@@ -114,7 +114,7 @@ package struct BackupPruner: Sendable {
   ///
   /// - Returns: the moved backups, oldest first.
   /// - Throws: `no-such-backup`, `backup-damaged`, `backup-name-taken`, or errors of the place.
-  package func undelete(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
+  package func undelete(_ id: BackupIdentifier) throws -> [BackupIdentifier] {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     try bin.finishInterrupted()
@@ -128,7 +128,7 @@ package struct BackupPruner: Sendable {
   /// - Returns: the note, if any.
   /// - Throws: `no-such-backup`, or errors of the place.
   @discardableResult
-  package func release(_ id: BackupIdentifier) throws(BackupError) -> OnlyHereNote? {
+  package func release(_ id: BackupIdentifier) throws -> OnlyHereNote? {
     // Checked before locking, which would create the folder.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
@@ -146,7 +146,7 @@ package struct BackupPruner: Sendable {
   /// - Returns: the drops that kept it.
   /// - Throws: `no-such-backup`, or errors of the place.
   @discardableResult
-  package func acknowledge(_ id: BackupIdentifier) throws(BackupError) -> [BackupManifest.Fall] {
+  package func acknowledge(_ id: BackupIdentifier) throws -> [BackupManifest.Fall] {
     // Checked before locking, which would create the folder.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
@@ -161,7 +161,7 @@ package struct BackupPruner: Sendable {
     return falls
   }
 
-  package func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
+  package func trash() throws -> [TrashedBackup] { try bin.backups() }
 
   // MARK: Emptying
 
@@ -170,7 +170,7 @@ package struct BackupPruner: Sendable {
   /// Keeps those that kept ones need, proven ones if no kept one is, and originals with removed records.
   private func empty(
     _ catalog: BackupCatalog, _ options: Options, _ now: Timestamp, _ report: inout PruningReport
-  ) throws(BackupError) {
+  ) throws {
     let kept = Set(report.plan.kept.map(\.id))
     let remaining = catalog.backups.filter { kept.contains($0.id) }
     let hasGood = remaining.contains(where: \.isProvenGood)

@@ -17,7 +17,7 @@ package struct BackupTrash: Sendable {
 
   // MARK: Looking
 
-  package func backups() throws(BackupError) -> [TrashedBackup] {
+  package func backups() throws -> [TrashedBackup] {
     let catalog = try BackupCatalog(of: place, section: .trash)
     var found: [BackupIdentifier: TrashedBackup] = [:]
     for backup in catalog.backups {
@@ -30,7 +30,7 @@ package struct BackupTrash: Sendable {
       records.append((id, stray))
     }
     let place = place
-    let read = try place.atOnce(records) { (id, object) throws(BackupError) -> TrashRecord? in
+    let read = try place.atOnce(records) { (id, object) throws -> TrashRecord? in
       guard object.bytes <= Int64(TrashRecord.limit) else { return nil }
       return TrashRecord(json: try place.read(object.name, in: .trash, at: 0, length: TrashRecord.limit), of: id)
     }
@@ -45,7 +45,7 @@ package struct BackupTrash: Sendable {
   /// Drops a backup; the caller holds the lock of the place.
   ///
   /// The manifest goes first, which unlists the backup and lets another process finish.
-  func drop(_ backup: StoredBackup, because reasons: [String]) throws(BackupError) {
+  func drop(_ backup: StoredBackup, because reasons: [String]) throws {
     let record = TrashRecord(backup, date: surroundings.now(), reasons: reasons)
     try place.replace(TrashRecord.name(of: backup.id), with: try record.json(), in: .trash)
     for name in Self.manifestFirst(backup.objects, of: backup.id) {
@@ -67,7 +67,7 @@ package struct BackupTrash: Sendable {
   ///
   /// - Returns: the moved backups, oldest first.
   /// - Throws: `no-such-backup`, `backup-damaged` if parts are gone, `backup-name-taken`.
-  func restore(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
+  func restore(_ id: BackupIdentifier) throws -> [BackupIdentifier] {
     let trashed = Dictionary(try backups().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     guard trashed[id] != nil else {
       throw BackupError(
@@ -94,7 +94,7 @@ package struct BackupTrash: Sendable {
     return backups.map(\.id)
   }
 
-  private func check(_ backups: [TrashedBackup]) throws(BackupError) {
+  private func check(_ backups: [TrashedBackup]) throws {
     for backup in backups where !backup.isWhole {
       throw BackupError(
         .damaged, operation: "bring the backup back",
@@ -114,7 +114,7 @@ package struct BackupTrash: Sendable {
   /// Deletes a backup; the caller holds the lock of the place.
   ///
   /// The manifest goes first, which unlists it; the record goes last, so that the next run can continue.
-  func remove(_ backup: TrashedBackup) throws(BackupError) {
+  func remove(_ backup: TrashedBackup) throws {
     for name in Self.manifestFirst(backup.objects, of: backup.id) { try place.delete(name, in: .trash) }
     try place.delete(TrashRecord.name(of: backup.id), in: .trash)
   }
@@ -124,7 +124,7 @@ extension BackupTrash {
   /// Finishes interrupted moves; the caller holds the lock of the place.
   ///
   /// Only objects as in a record are moved.
-  func finishInterrupted() throws(BackupError) {
+  func finishInterrupted() throws {
     let kept = Dictionary(
       try place.list(.kept).map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     for backup in try backups() {
@@ -151,14 +151,14 @@ extension BackupTrash {
   /// Returns whether the kept backup is that of the trash record.
   ///
   /// Without a manifest in the trash, it never moved.
-  private func isSameManifest(of backup: TrashedBackup) throws(BackupError) -> Bool {
+  private func isSameManifest(of backup: TrashedBackup) throws -> Bool {
     guard let object = backup.manifestObject, object.bytes <= Int64(BackupManifest.limit) else { return true }
     let limit = BackupManifest.limit
     return try place.read(object.name, in: .kept, at: 0, length: limit)
       == place.read(object.name, in: .trash, at: 0, length: limit)
   }
 
-  private func takeBack(_ backup: TrashedBackup, _ kept: [String: Int64]) throws(BackupError) {
+  private func takeBack(_ backup: TrashedBackup, _ kept: [String: Int64]) throws {
     for object in backup.objects {
       if kept[object.name] == nil {
         try place.move(object.name, from: .trash, to: .kept)
@@ -172,7 +172,7 @@ extension BackupTrash {
 
   private func finishDropping(
     _ backup: TrashedBackup, _ record: TrashRecord, _ kept: [String: Int64]
-  ) throws(BackupError) {
+  ) throws {
     let there = Dictionary(backup.objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     for object in record.objects where kept[object.name] == object.bytes {
       if there[object.name] == nil {
@@ -269,5 +269,5 @@ package struct TrashRecord: Sendable, Hashable, Codable {
 
   static func name(of id: BackupIdentifier) -> String { "\(id)\(suffix)" }
 
-  func json() throws(BackupError) -> [UInt8] { try BackupError.json(self, to: "drop backup \(id)") }
+  func json() throws -> [UInt8] { try BackupError.json(self, to: "drop backup \(id)") }
 }

@@ -53,11 +53,11 @@ extension BackupRestorer {
   /// - Throws: `no-such-backup`; `backup-of-other-store` for one of another store in the same folder.
   package func choice(
     _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil
-  ) throws(BackupError) -> BackupChoice {
+  ) throws -> BackupChoice {
     let catalog = try BackupCatalog(of: place)
     if let id {
       let backup = try catalog.backup(id)
-      if catalog.isOther(id) { throw .ofOtherStore(backup) }
+      if catalog.isOther(id) { throw BackupError.ofOtherStore(backup) }
       return BackupChoice(backup: backup)
     }
     var passedOver: [BackupChoice.PassedOver] = []

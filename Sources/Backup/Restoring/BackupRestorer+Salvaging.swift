@@ -11,15 +11,12 @@ extension BackupRestorer {
   /// Replaces a database with lost pages by its salvaged remains.
   func salvage(
     _ folder: RestoreFolder, _ manifest: BackupManifest, _ kit: RecoveryKit?, _ options: Options
-  ) throws(BackupError) -> SalvageReport {
+  ) throws -> SalvageReport {
     let (own, taken) = (folder.store.path(of: .externalData), folder.remains.path(of: .externalData))
-    let hasValues = try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.rename(folder.store.main, to: folder.remains.main)
-      // The salvage expects the external values beside its input.
-      guard try fileSystem.status(of: own, followingLinks: false) != nil else { return false }
-      try fileSystem.rename(own, to: taken)
-      return true
-    }
+    try fileSystem.rename(folder.store.main, to: folder.remains.main)
+    // The salvage expects the external values beside its input.
+    let hasValues = try fileSystem.status(of: own, followingLinks: false) != nil
+    if hasValues { try fileSystem.rename(own, to: taken) }
     var salvaging = Salvager.Options(migrates: false, kit: kit.map { .kit($0) } ?? .none)
     salvaging.isKitOfThisState = true
     salvaging.standIn = try standIn(for: folder.remains, manifest, options, folder.target.folder)
@@ -30,9 +27,8 @@ extension BackupRestorer {
     } catch {
       throw BackupError(salvaging: error)
     }
-    try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.unlink(folder.remains.main)
-      guard hasValues else { return }
+    try fileSystem.unlink(folder.remains.main)
+    if hasValues {
       // Without a known model none were copied.
       if try fileSystem.status(of: own, followingLinks: false) == nil {
         try fileSystem.rename(taken, to: own)
@@ -50,7 +46,7 @@ extension BackupRestorer {
   /// manifest.
   private func standIn(
     for remains: StoreFileSet, _ manifest: BackupManifest, _ options: Options, _ alternative: FilePath
-  ) throws(BackupError) -> StandInIdentity? {
+  ) throws -> StandInIdentity? {
     let hashes = (manifest.model?.entityHashes ?? [:]).compactMapValues { VersionHash(hex: $0) }
     guard manifest.store.kind == StoreKind.coreData.rawValue, !hashes.isEmpty else { return nil }
     let seen = identity(of: remains.main)
@@ -69,13 +65,14 @@ extension BackupRestorer {
     for other in others.prefix(Self.attempts) {
       var reading = Options(progress: options.progress)
       reading.salvages = false
-      do throws(BackupError) {
+      do {
         let found = try withContent(other.id, options: reading, temporary: nil, or: alternative) {
-          content, _ throws(BackupError) in identity(of: content.main)
+          content, _ throws in identity(of: content.main)
         }
         guard let metadata = found.metadata else { continue }
         return StandInIdentity(metadata: metadata, model: found.model, origin: "backup \(other.id)")
       } catch {
+        let error = BackupError(any: error)
         // An unreadable backup is no help, but does not prevent the salvage.
         if error.kind == .cancelled { throw error }
       }

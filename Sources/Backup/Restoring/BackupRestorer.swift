@@ -42,7 +42,7 @@ package struct BackupRestorer: Sendable {
   /// Chooses the named backup or the newest suitable one; see ``choice(_:notLaterThan:)``.
   ///
   /// - Throws: `no-such-backup`, `backup-of-other-store`.
-  package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
+  package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws
     -> StoredBackup
   {
     try choice(id, notLaterThan: time).backup
@@ -59,12 +59,12 @@ package struct BackupRestorer: Sendable {
   ///   then.
   package func restore(
     _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
-  ) throws(BackupError) -> RestoreReport {
+  ) throws -> RestoreReport {
     let target = try locate(path)
     let folder = RestoreFolder(for: target, in: fileSystem)
     if let report = try finishInterrupted(folder, id, options) { return report }
     try refuseWhatIsThere(target)
-    return try removingLeftovers(of: folder) { () throws(BackupError) in
+    return try removingLeftovers(of: folder) {
       let working = try folder.make()
       let report = try stage(id, in: folder, options: options)
       try install(id, from: folder, report)
@@ -76,7 +76,7 @@ package struct BackupRestorer: Sendable {
   /// Finishes an interrupted restore; returns its report if it installed this backup.
   private func finishInterrupted(
     _ folder: RestoreFolder, _ id: BackupIdentifier, _ options: Options
-  ) throws(BackupError) -> RestoreReport? {
+  ) throws -> RestoreReport? {
     guard try folder.isThere() else { return nil }
     let note = try folder.readyNote()
     // The note is still present, so a failure here can be retried.
@@ -97,12 +97,12 @@ package struct BackupRestorer: Sendable {
   /// - Returns: nil unless the installed store is that of the whole backup.
   private func finishInterrupted(
     _ folder: RestoreFolder, without note: RestoreFolder.Note, _ options: Options
-  ) throws(BackupError) -> RestoreReport? {
+  ) throws -> RestoreReport? {
     var options = options
     // The interrupted restore may have salvaged too.
     options.salvages = true
     return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
-      store, _, restored throws(BackupError) in
+      store, _, restored throws in
       guard try finish(folder) == .installed(note.id) else { return nil }
       if note.isWhole == nil {
         do {
@@ -118,7 +118,7 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  private func finish(_ folder: RestoreFolder) throws(BackupError) -> RestoreFolder.Outcome? {
+  private func finish(_ folder: RestoreFolder) throws -> RestoreFolder.Outcome? {
     let lock = try lockFolder(of: folder.target)
     let outcome = try folder.finishInterrupted()
     lock.release()
@@ -130,7 +130,7 @@ package struct BackupRestorer: Sendable {
   /// The caller holds the folder's lock, marks it as ready, and installs it.
   package func stage(
     _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
-  ) throws(BackupError) -> RestoreReport {
+  ) throws -> RestoreReport {
     let extraction = try BackupExtraction(
       id, in: try BackupCatalog(of: place), isTolerant: options.salvages, fileSystem: fileSystem,
       progress: options.progress)
@@ -182,7 +182,7 @@ package struct BackupRestorer: Sendable {
   /// - Throws: as ``restore(_:to:options:)``.
   package func restoreUnnamed(
     _ id: BackupIdentifier, at path: FilePath, progress: @escaping BackupProgress
-  ) throws(BackupError) -> (files: OpenedFiles, extraction: BackupExtraction) {
+  ) throws -> (files: OpenedFiles, extraction: BackupExtraction) {
     let extraction = try BackupExtraction(
       id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: progress)
     let manifest = try extraction.manifest
@@ -209,17 +209,15 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Returns external values that records refer to but are missing.
-  func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
+  func missingValues(of store: StoreFileSet) throws -> [String] {
     let referenced = try referencedValues(of: try opened(store.main))
-    return try wrapping(BackupError.init) { () throws(FileError) in
-      try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
-    }
+    return try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
   }
 
   /// Returns external values that a store's records refer to.
   ///
   /// - Parameter seeksAll: whether to include possible names.
-  func referencedValues(of store: ReadableFile, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
+  func referencedValues(of store: ReadableFile, seeksAll: Bool = false) throws -> ReferencedValues {
     do throws(FormatError) {
       return try ReferencedValues(in: store, seeksAll: seeksAll)
     } catch {
@@ -227,21 +225,19 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  func opened(_ path: FilePath) throws(BackupError) -> ReadableFile {
-    do throws(FileError) { return try fileSystem.open(path) } catch { throw BackupError(error) }
+  func opened(_ path: FilePath) throws -> ReadableFile {
+    return try fileSystem.open(path)
   }
 
-  package func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      let folder = store.path(of: .externalData)
-      guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
-      return try fileSystem.descendants(of: folder).files.count
-    }
+  package func valueCount(of store: StoreFileSet) throws -> Int {
+    let folder = store.path(of: .externalData)
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
+    return try fileSystem.descendants(of: folder).files.count
   }
 
   private func damaged(
     _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result, isNothingLeft: Bool
-  ) throws(BackupError) -> BackupError {
+  ) throws -> BackupError {
     let what =
       if let (file, blocks) = (losses.damage.min { $0.key < $1.key } ?? values.damage.first), let block = blocks.first {
         "block \(block) of \(try place.nameOnDisk(file, in: .kept)) is damaged"
@@ -258,38 +254,35 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Synchronizes the restored files; external values already are.
-  private func synchronize(_ store: StoreFileSet) throws(BackupError) {
-    do throws(FileError) {
-      for member in try store.members(in: fileSystem) {
-        guard member.part == .externalData else {
-          try fileSystem.synchronizeFile(member.path)
-          continue
-        }
-        for folder in try fileSystem.descendants(of: member.path).folders + [[]] {
-          try fileSystem.synchronizeDirectory(member.path.appending(folder))
-        }
+  private func synchronize(_ store: StoreFileSet) throws {
+    for member in try store.members(in: fileSystem) {
+      guard member.part == .externalData else {
+        try fileSystem.synchronizeFile(member.path)
+        continue
       }
-      try fileSystem.synchronizeDirectory(store.folder)
-    } catch {
-      throw BackupError(error)
+      for folder in try fileSystem.descendants(of: member.path).folders + [[]] {
+        try fileSystem.synchronizeDirectory(member.path.appending(folder))
+      }
     }
+    try fileSystem.synchronizeDirectory(store.folder)
   }
 
   /// Returns whether the file is sound; throws for damage unless it may be salvaged.
   private func isSound(
     _ path: FilePath, _ manifest: BackupManifest, _ options: Options
-  ) throws(BackupError) -> Bool {
-    do throws(BackupError) {
+  ) throws -> Bool {
+    do {
       try check(try opened(path), manifest.id)
       return true
     } catch {
+      let error = BackupError(any: error)
       guard error.kind == .verificationFailed, options.salvages else { throw error }
       return false
     }
   }
 
   /// Checks every page and index, and that SQLite can read the schema.
-  func check(_ file: ReadableFile, _ id: BackupIdentifier) throws(BackupError) {
+  func check(_ file: ReadableFile, _ id: BackupIdentifier) throws {
     let path = file.path
     let isSound: Bool
     do {
@@ -311,45 +304,34 @@ package struct BackupRestorer: Sendable {
   // MARK: The place
 
   /// Returns the files of a store, after resolving links.
-  package func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
-    do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
+  package func locate(_ path: FilePath) throws -> StoreFileSet {
+    return try StoreFileSet.locate(path, in: fileSystem)
   }
 
   /// Throws if any file of a store exists at the target.
-  func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
-    do throws(FileError) {
-      guard let member = try target.members(in: fileSystem).first else { return }
-      throw FileError(
-        .placeTaken, operation: "restore the backup", path: member.path,
-        detail: "a store, or a part of one, is in its place", hint: BackupErrorKind.otherPath)
-    } catch {
-      throw BackupError(error)
-    }
+  func refuseWhatIsThere(_ target: StoreFileSet) throws {
+    guard let member = try target.members(in: fileSystem).first else { return }
+    throw FileError(
+      .placeTaken, operation: "restore the backup", path: member.path,
+      detail: "a store, or a part of one, is in its place", hint: BackupErrorKind.otherPath)
   }
 
-  private func refuseWhatWasSetAside(_ path: FilePath) throws(BackupError) {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      guard try fileSystem.status(of: path, followingLinks: false) != nil else { return }
-      throw FileError(
-        .placeTaken, operation: "restore the backup", path: path,
-        detail: "what an earlier salvage set aside has the name of what this one sets aside",
-        hint: BackupErrorKind.otherPath)
-    }
+  private func refuseWhatWasSetAside(_ path: FilePath) throws {
+    guard try fileSystem.status(of: path, followingLinks: false) != nil else { return }
+    throw FileError(
+      .placeTaken, operation: "restore the backup", path: path,
+      detail: "what an earlier salvage set aside has the name of what this one sets aside",
+      hint: BackupErrorKind.otherPath)
   }
 
-  private func lockFolder(of target: StoreFileSet) throws(BackupError) -> FolderLock {
-    do throws(FileError) {
-      return try FolderLock(target.folder, in: fileSystem)
-    } catch {
-      throw BackupError(error)
-    }
+  private func lockFolder(of target: StoreFileSet) throws -> FolderLock {
+    return try FolderLock(target.folder, in: fileSystem)
   }
 
   /// Installs a complete store from its hidden folder.
   ///
   /// - Parameter report: nil for a store of selected records.
-  package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws(BackupError)
-  {
+  package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws {
     let lock = try lockFolder(of: folder.target)
     try folder.markReady(id, report)
     try folder.install()
@@ -358,29 +340,26 @@ package struct BackupRestorer: Sendable {
 
   private func checkSpace(
     _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet
-  ) throws(BackupError) {
+  ) throws {
     let highest = chain.map { $0.manifest?.database?.bytes ?? 0 }.max() ?? 0
     let values = manifest.externalData?.totalBytes ?? manifest.file(.originalSupport)?.bytes ?? 0
     let needed = max(manifest.contentBytes, highest) + (manifest.file(.originalLog)?.bytes ?? 0) + values
-    do throws(FileError) {
-      let free = try fileSystem.freeSpace(at: target.folder)
-      guard free < needed else { return }
-      throw FileError(
-        .noSpace, operation: "restore the backup", path: target.folder,
-        detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.",
-        details: .init(neededBytes: needed))
-    } catch {
-      throw BackupError(error)
-    }
+    let free = try fileSystem.freeSpace(at: target.folder)
+    guard free < needed else { return }
+    throw FileError(
+      .noSpace, operation: "restore the backup", path: target.folder,
+      detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.",
+      details: .init(neededBytes: needed))
   }
 
   /// Runs a restore, and deletes its files on failure.
   func removingLeftovers<Value>(
-    of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
-  ) throws(BackupError) -> Value {
-    do throws(BackupError) {
+    of folder: RestoreFolder, _ body: () throws -> Value
+  ) throws -> Value {
+    do {
       return try body()
     } catch {
+      let error = BackupError(any: error)
       // The first error is reported; the next restore deletes the remains, except a store being installed.
       try? folder.removeUnlessInstalling()
       throw error

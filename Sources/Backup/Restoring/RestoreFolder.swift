@@ -53,17 +53,15 @@ package struct RestoreFolder: Sendable {
   private var journal: FilePath { path.appending("install.moving") }
 
   /// Whether an earlier run left the folder.
-  package func isThere() throws(BackupError) -> Bool {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
-    }
+  package func isThere() throws -> Bool {
+    try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
   }
 
   /// Makes an empty folder.
   ///
   /// - Returns: its lock, held until installation or removal, so that other processes ignore the folder.
   /// - Throws: `locked` if another process is restoring there.
-  package func make() throws(BackupError) -> FolderLock {
+  package func make() throws -> FolderLock {
     if try isThere() {
       guard let lock = try lockUnlessTaken() else {
         throw BackupError(
@@ -74,15 +72,11 @@ package struct RestoreFolder: Sendable {
       try remove()
       lock.release()
     }
-    do throws(FileError) {
-      try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
-      return try FolderLock(path, patience: 0, in: fileSystem)
-    } catch {
-      throw BackupError(error)
-    }
+    try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
+    return try FolderLock(path, patience: 0, in: fileSystem)
   }
 
-  private func lockUnlessTaken() throws(BackupError) -> FolderLock? {
+  private func lockUnlessTaken() throws -> FolderLock? {
     do throws(FileError) {
       return try FolderLock(path, patience: 0, in: fileSystem)
     } catch {
@@ -94,24 +88,22 @@ package struct RestoreFolder: Sendable {
   /// Marks the store as whole.
   ///
   /// - Parameter report: nil for a store of selected records.
-  package func markReady(_ id: BackupIdentifier, _ report: RestoreReport?) throws(BackupError) {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      var bytes = try JSON.bytes(
-        of: Note(id: id, restored: report.map { RestoreAccount($0) }, isWhole: report != nil), .line,
-        to: "restore the backup", at: note)
-      if bytes.count > Self.noteLimit {
-        // With too many losses for a note the account is omitted; restoring the backup again yields it.
-        bytes = try JSON.bytes(of: Note(id: id, isWhole: report != nil), .line, to: "restore the backup", at: note)
-      }
-      try fileSystem.synchronizeDirectory(path)
-      try fileSystem.writeAtomically(bytes, to: note, replacing: true)
+  package func markReady(_ id: BackupIdentifier, _ report: RestoreReport?) throws {
+    var bytes = try JSON.bytes(
+      of: Note(id: id, restored: report.map { RestoreAccount($0) }, isWhole: report != nil), .line,
+      to: "restore the backup", at: note)
+    if bytes.count > Self.noteLimit {
+      // With too many losses for a note the account is omitted; restoring the backup again yields it.
+      bytes = try JSON.bytes(of: Note(id: id, isWhole: report != nil), .line, to: "restore the backup", at: note)
     }
+    try fileSystem.synchronizeDirectory(path)
+    try fileSystem.writeAtomically(bytes, to: note, replacing: true)
   }
 
   /// Installs the store at the free target, and deletes the folder.
   ///
   /// The caller holds the lock of the target's folder. After a kill, `finishInterrupted` completes the installation.
-  package func install() throws(BackupError) {
+  package func install() throws {
     do {
       if let member = try target.members(in: fileSystem).first {
         throw FileError(.placeTaken, operation: "put the restored store into its place", path: member.path)
@@ -126,13 +118,11 @@ package struct RestoreFolder: Sendable {
     try finishInstallation()
   }
 
-  private func finishInstallation() throws(BackupError) {
-    try wrapping(BackupError.init) { () throws(FileError) in
-      if try fileSystem.status(of: aside, followingLinks: false) != nil,
-        try fileSystem.status(of: asideTarget, followingLinks: false) == nil
-      {
-        try fileSystem.install(aside, at: asideTarget, replacing: false)
-      }
+  private func finishInstallation() throws {
+    if try fileSystem.status(of: aside, followingLinks: false) != nil,
+      try fileSystem.status(of: asideTarget, followingLinks: false) == nil
+    {
+      try fileSystem.install(aside, at: asideTarget, replacing: false)
     }
     try remove()
   }
@@ -150,7 +140,7 @@ package struct RestoreFolder: Sendable {
   /// previous store.
   ///
   /// - Returns: nil without remains, or if another process is at work.
-  package func finishInterrupted() throws(BackupError) -> Outcome? {
+  package func finishInterrupted() throws -> Outcome? {
     guard try isThere(), let lock = try lockUnlessTaken() else { return nil }
     let outcome = try finishLocked()
     lock.release()
@@ -160,16 +150,14 @@ package struct RestoreFolder: Sendable {
   /// Finishes a killed restore beside a new path, such as that of a requested result.
   ///
   /// - Throws: `locked` if another process works in the folder, or file errors.
-  package static func finishInterrupted(_ result: FilePath, in fileSystem: FileSystem) throws(BackupError) {
+  package static func finishInterrupted(_ result: FilePath, in fileSystem: FileSystem) throws {
     let folder = RestoreFolder(for: StoreFileSet(main: result), in: fileSystem)
-    let lock = try wrapping(BackupError.init) { () throws(FileError) in
-      try FolderLock(result.folder, patience: 0, in: fileSystem)
-    }
+    let lock = try FolderLock(result.folder, patience: 0, in: fileSystem)
     _ = try folder.finishInterrupted()
     lock.release()
   }
 
-  private func finishLocked() throws(BackupError) -> Outcome {
+  private func finishLocked() throws -> Outcome {
     let id = try readyNote()?.id
     do {
       if try fileSystem.status(of: journal, followingLinks: false) != nil,
@@ -198,34 +186,28 @@ package struct RestoreFolder: Sendable {
   }
 
   /// Returns the note on a whole store in the folder, if any.
-  func readyNote() throws(BackupError) -> Note? {
-    let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
-      guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
-      return try fileSystem.contents(of: note, limit: Self.noteLimit)
-    }
+  func readyNote() throws -> Note? {
+    guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
+    let bytes = try fileSystem.contents(of: note, limit: Self.noteLimit)
     // An unreadable note is not of this software and must not cause an installation.
-    guard let bytes, let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
+    guard let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
       found.format == "lazaret-restore", found.version == 1
     else { return nil }
     return found
   }
 
   /// Deletes the folder, the note first.
-  package func remove() throws(BackupError) {
+  package func remove() throws {
     guard try isThere() else { return }
-    try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.unlink(note)
-      try fileSystem.synchronizeDirectory(path)
-      try fileSystem.removeTree(path)
-      try fileSystem.synchronizeDirectory(path.folder)
-    }
+    try fileSystem.unlink(note)
+    try fileSystem.synchronizeDirectory(path)
+    try fileSystem.removeTree(path)
+    try fileSystem.synchronizeDirectory(path.folder)
   }
 
   /// Deletes the folder unless its store is being installed.
-  package func removeUnlessInstalling() throws(BackupError) {
-    let isMoving = try wrapping(BackupError.init) { () throws(FileError) in
-      try fileSystem.status(of: journal, followingLinks: false) != nil
-    }
+  package func removeUnlessInstalling() throws {
+    let isMoving = try fileSystem.status(of: journal, followingLinks: false) != nil
     if !isMoving { try remove() }
   }
 }

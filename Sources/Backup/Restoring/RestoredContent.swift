@@ -49,20 +49,21 @@ extension BackupRestorer {
   ///   - alternative: a second parent; the backups' folder if nil.
   func withContent<Value>(
     _ id: BackupIdentifier, options: Options, temporary: FilePath?, or alternative: FilePath? = nil,
-    _ body: (_ content: RestoredContent, _ folder: FilePath) throws(BackupError) -> Value
-  ) throws(BackupError) -> Value {
+    _ body: (_ content: RestoredContent, _ folder: FilePath) throws -> Value
+  ) throws -> Value {
     // A salvage unpacks the backup once more.
     var options = options
     options.progress = RisingProgress(options.progress).report
     let home = try privateFolder(in: temporary, or: alternative)
     defer { withExtendedLifetime(home) {} }
     let content: RestoredContent
-    do throws(BackupError) {
+    do {
       content = try unnamedContent(id, at: home.path.appending("Store.sqlite"), options)
     } catch {
+      let error = BackupError(any: error)
       guard options.salvages, error.kind != .cancelled, !error.isEnvironmental else { throw error }
       return try withRestored(id, options: options, temporary: temporary, or: alternative) {
-        store, folder, report throws(BackupError) in
+        store, folder, report throws in
         let values = RestoredContent.Values.files(store.path(of: .externalData))
         return try body(RestoredContent(main: try opened(store.main), values: values, report: report), folder)
       }
@@ -72,7 +73,7 @@ extension BackupRestorer {
 
   private func unnamedContent(
     _ id: BackupIdentifier, at path: FilePath, _ options: Options
-  ) throws(BackupError) -> RestoredContent {
+  ) throws -> RestoredContent {
     let (files, extraction) = try restoreUnnamed(id, at: path, progress: options.progress)
     guard let main = files[.main] else {
       throw BackupError(FileError(.notFound, operation: "read the restored store", path: path))

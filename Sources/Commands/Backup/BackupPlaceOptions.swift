@@ -57,25 +57,21 @@ struct ChosenBackups {
 
   var backups: Backups { Backups(home: home.path, identities: identities) }
 
-  func places() throws(BackupError) -> [any BackupPlace] {
+  func places() throws -> [any BackupPlace] {
     if let storage { return [storage.unlocked(with: identities)] }
     return try folders()
   }
 
-  private func folders() throws(BackupError) -> [FolderPlace] {
+  private func folders() throws -> [FolderPlace] {
     guard let of else { return try backups.places() }
     let folder = try named(of)
     return folder.isEmpty ? try backups.places(of: of) : folder
   }
 
   /// Returns the places in the named folder; empty for a store's name or an unknown one.
-  private func named(_ of: FilePath) throws(BackupError) -> [FolderPlace] {
+  private func named(_ of: FilePath) throws -> [FolderPlace] {
     guard !of.isAbsolute, of.components.count == 1, let name = of.lastComponent else { return [] }
-    do throws(FileError) {
-      if try FileSystem().status(of: of) != nil { return [] }
-    } catch {
-      throw BackupError(error)
-    }
+    if try FileSystem().status(of: of) != nil { return [] }
     return try backups.places().filter { $0.path.lastComponent == name }
   }
 
@@ -98,7 +94,7 @@ struct ChosenBackups {
     return other.place
   }
 
-  func place() throws(BackupError) -> any BackupPlace {
+  func place() throws -> any BackupPlace {
     if let storage { return storage.unlocked(with: identities) }
     var places = try folders()
     if places.count > 1 { places = try places.withBackups() }
@@ -126,7 +122,7 @@ struct ChosenBackups {
 
 extension [FolderPlace] {
   /// Keeps the places with more than the store's note.
-  fileprivate func withBackups() throws(BackupError) -> [FolderPlace] {
+  fileprivate func withBackups() throws -> [FolderPlace] {
     var places: [FolderPlace] = []
     for place in self {
       let (kept, trash) = (try place.list(.kept), try place.list(.trash))
@@ -136,7 +132,7 @@ extension [FolderPlace] {
     return places
   }
 
-  fileprivate func newest() throws(BackupError) -> FolderPlace? {
+  fileprivate func newest() throws -> FolderPlace? {
     var newest: (place: FolderPlace, id: BackupIdentifier)?
     for place in self {
       guard let id = try BackupCatalog(of: place).backups.first(where: \.isWhole)?.id else { continue }

@@ -105,9 +105,10 @@ struct BackupVerifyCommand: ParsableCommand {
           continue
         }
         let proof: BackupProof
-        do throws(BackupError) {
+        do {
           proof = try backups.prove(backup.id, in: catalog, options)
         } catch {
+          let error = BackupError(any: error)
           line.clear()
           // A backup selected by name must exist.
           guard error.kind == .notFound, id == nil else { throw error }

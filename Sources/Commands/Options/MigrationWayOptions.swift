@@ -52,10 +52,9 @@ struct MappingOptions: ParsableArguments {
       let files = try mappingFiles(in: argument.path)
       for file in files { result += try MappingFile.load(file, in: bundle) }
       let loaded: LoadedMappingModels
-      do throws(MigrationError) {
+      do {
         loaded = try MappingModel.load(path: argument.path, for: bundle)
-      } catch {
-        guard error.kind == .mappingMissing, !files.isEmpty else { throw error }
+      } catch let error as MigrationError where error.kind == .mappingMissing && !files.isEmpty {
         continue
       }
       for note in loaded.notes { Terminal.standardError.write("lazaret: left out: \(note.description)\n") }

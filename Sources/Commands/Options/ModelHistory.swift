@@ -138,10 +138,9 @@ struct ModelHistory {
   private func sources(
     _ path: FilePath, _ options: SourceOptions, onlyItsOwnFiles: Bool = false
   ) throws -> SourceModels? {
-    do throws(ModelError) {
+    do {
       return try options.load(path, onlyItsOwnFiles: onlyItsOwnFiles)
-    } catch {
-      guard error.kind == .noVersions else { throw error }
+    } catch let error as ModelError where error.kind == .noVersions {
       return nil
     }
   }

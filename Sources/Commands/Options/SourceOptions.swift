@@ -32,7 +32,7 @@ struct SourceOptions: ParsableArguments {
   ///   - onlyItsOwnFiles: whether to skip subfolders.
   func load(
     _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
-  ) throws(ModelError) -> SourceModels {
+  ) throws -> SourceModels {
     let names = types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? []
     return try Self.load(
       path, types: names, platform: other ?? platform, flags: Set(define), readsSubfolders: !onlyItsOwnFiles)
@@ -41,7 +41,7 @@ struct SourceOptions: ParsableArguments {
   static func load(
     _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [],
     readsSubfolders: Bool = true
-  ) throws(ModelError) -> SourceModels {
+  ) throws -> SourceModels {
     let machine = Surroundings.machine
     // Evaluated once, when the model is made, as in SwiftData.
     var models = try SwiftSources.load(
@@ -82,7 +82,7 @@ struct LoadedModel {
     includingIncomplete: Bool = false
   ) throws -> LoadedModel {
     let place = try CarrierName.path(path)
-    let carrier = try wrapping(ModelError.init) { () throws(FileError) in try place.carrier() }
+    let carrier = try place.carrier()
     if let carrier { return LoadedModel(bundle: try carrier.load()) }
     if let history = try ModelHistory(path) {
       let found = try history.load(options ?? SourceOptions.parse([]))

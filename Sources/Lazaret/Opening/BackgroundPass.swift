@@ -103,7 +103,7 @@ extension BackgroundPass.Task {
       observer.foundDamage(damage)
       return .damaged(damage)
     } catch let error as any ReportableError {
-      return .failed(error)
+      return .failed(RecoveryKitError(any: error))
     } catch {
       return .failed(
         FileError(.other, operation: "check the store", path: place.main, detail: "an unforeseen failure"))
@@ -140,7 +140,7 @@ package enum RecoveryKitNote {
     _ store: StoreFileSet, home: FilePath, every interval: Duration, _ surroundings: Surroundings
   ) -> Outcome {
     let folder = KitFolder(for: store.main, home: home, in: surroundings.fileSystem)
-    do throws(RecoveryKitError) {
+    do {
       let now = surroundings.now()
       let generation = try generation(of: store, surroundings)
       if try folder.hasKit(of: generation, youngerThan: interval, at: now) { return .notDue }
@@ -152,7 +152,7 @@ package enum RecoveryKitNote {
           .recoveryKit, at: now, path: path,
           words: "A recovery kit of the store was noted; it holds none of the records' values."))
     } catch {
-      return .failed(error)
+      return .failed(RecoveryKitError(any: error))
     }
   }
 

@@ -100,7 +100,7 @@ struct CaseCheck {
 
   private func migrate(
     _ store: FilePath, to version: String, _ target: FilePath, isDirect: Bool
-  ) throws(MigrationError) {
+  ) throws {
     var options = Migrator.Options()
     options.version = version
     options.isDirect = isDirect

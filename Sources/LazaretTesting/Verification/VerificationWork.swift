@@ -247,15 +247,14 @@ struct VerifiedWay: Sendable {
   init(_ version: ModelVersion, in bundle: ModelBundle, isDirect: Bool, mappings: [MappingModel]) throws {
     self.version = version
     self.isDirect = isDirect
-    do throws(MigrationError) {
+    do {
       // Name the target: hypothetical stores have no order of versions.
       steps = try MigrationPath(
         in: bundle, from: .version(version.name), to: bundle.current.name,
         options: .init(isDirect: isDirect, mappings: mappings)
       ).steps
       refusals = []
-    } catch {
-      guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
+    } catch let error as MigrationError where error.kind == .notInferable || error.kind == .wouldLose {
       steps = []
       refusals = error.refusals.map { refusal in
         VerificationReport.Refusal(

@@ -12,7 +12,7 @@ struct CustomRouteBuilder {
   /// The route; nil for mappings without work, as of new and removed entities.
   func route(
     numbered number: Int, _ policies: MigrationPolicies
-  ) throws(MigrationError) -> CustomRoute? {
+  ) throws -> CustomRoute? {
     let source = mapping.sourceEntityName.flatMap { layout.source.entity(named: $0) }
     let destination = mapping.destinationEntityName.flatMap { layout.destination.entity(named: $0) }
     let makePolicy = try policies.policy(for: mapping)
@@ -38,7 +38,7 @@ struct CustomRouteBuilder {
       filter: filter, columns: columns, sourceProperties: properties)
   }
 
-  func filter() throws(MigrationError) -> BoundExpression? {
+  func filter() throws -> BoundExpression? {
     guard let text = mapping.sourceFilter,
       let source = mapping.sourceEntityName.flatMap({ layout.source.entity(named: $0) })
     else { return nil }
@@ -47,7 +47,7 @@ struct CustomRouteBuilder {
 
   private func sql(
     _ column: ColumnLayout, _ path: PropertyPath, _ route: StepLayout.Route, _ properties: inout Set<String>
-  ) throws(MigrationError) -> String {
+  ) throws -> String {
     let property = mapping.propertyMapping(of: path)
     switch property?.value {
     case .expression(let expression):
@@ -91,7 +91,7 @@ struct CustomRouteBuilder {
 
   private func bind(
     _ expression: MappingExpression, of source: EntityLayout, place: String, property: String?
-  ) throws(MigrationError) -> BoundExpression {
+  ) throws -> BoundExpression {
     guard case .sql(let text) = expression else {
       throw MigrationError(
         .policyMissing, operation: "prepare the mapping",

@@ -14,7 +14,7 @@ struct CustomStep {
   /// Checks a step.
   ///
   /// - Throws: `policy-missing`, `expression-unsupported` for a function, else `mapping-invalid` with its place.
-  init(_ layout: StepLayout, policies: MigrationPolicies) throws(MigrationError) {
+  init(_ layout: StepLayout, policies: MigrationPolicies) throws {
     self.layout = layout
     try CustomStepCheck(layout: layout).run()
     let compilation = try ExpressionCompilation(layout.source)

@@ -6,7 +6,7 @@ internal import Platform
 struct CustomStepCheck {
   let layout: StepLayout
 
-  func run() throws(MigrationError) {
+  func run() throws {
     var names: Set<String> = []
     for mapping in layout.mapping.entityMappings {
       guard names.insert(mapping.name).inserted else {
@@ -16,7 +16,7 @@ struct CustomStepCheck {
     }
   }
 
-  private func check(_ mapping: EntityMapping) throws(MigrationError) {
+  private func check(_ mapping: EntityMapping) throws {
     if let name = mapping.sourceEntityName, layout.source.entity(named: name) == nil {
       throw Self.invalid(
         mapping, nil, "the source has no entity \"\(printable(name))\"",
@@ -48,10 +48,10 @@ struct CustomStepCheck {
 
   private func check(
     _ property: PropertyMapping, _ new: StoredProperty, _ mapping: EntityMapping
-  ) throws(MigrationError) {
+  ) throws {
     let name = property.destination.description
     let sourceName = mapping.sourceEntityName ?? ""
-    func old(_ path: PropertyPath) throws(MigrationError) -> StoredProperty {
+    func old(_ path: PropertyPath) throws -> StoredProperty {
       let all = layout.sourceSide.properties[sourceName] ?? []
       if let found = all.first(where: { $0.path == path }) { return found }
       throw Self.invalid(
@@ -94,7 +94,7 @@ struct CustomStepCheck {
 
   private func checkCopy(
     _ old: StoredProperty, _ new: StoredProperty, _ mapping: EntityMapping, _ name: String
-  ) throws(MigrationError) {
+  ) throws {
     guard let before = old.attribute?.type, let after = new.attribute?.type else { return }
     let areBytes = [before, after].allSatisfy { $0 == .binary || $0 == .transformable }
     guard before == after || areBytes || (before.isNumeric && after.isNumeric) else {
@@ -112,7 +112,7 @@ struct CustomStepCheck {
   /// Rejects a relationship if its targets become no entity that the new one leads to.
   private func checkKinship(
     _ old: StoredProperty, _ new: StoredProperty, _ mapping: EntityMapping, _ name: String
-  ) throws(MigrationError) {
+  ) throws {
     guard let before = old.relationship?.destinationEntityName, let after = new.relationship?.destinationEntityName
     else { return }
     let family = layout.sourceSide.family(of: before)
@@ -128,7 +128,7 @@ struct CustomStepCheck {
   private func checkDestinations(
     _ other: String, _ reference: PropertyMapping.SourceReference, _ new: StoredProperty, _ mapping: EntityMapping,
     _ name: String
-  ) throws(MigrationError) {
+  ) throws {
     guard let target = layout.mapping.entityMapping(named: other) else {
       throw Self.invalid(
         mapping, name, "there is no entity mapping \"\(printable(other))\"",

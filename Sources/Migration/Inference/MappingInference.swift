@@ -1,5 +1,5 @@
 public import ManagedObjectModel
-public import Platform
+package import Platform
 
 /// The mapping Core Data would infer between two models, and every reason against it.
 ///
@@ -62,7 +62,7 @@ public struct MappingInference: Sendable {
   /// The mapping, unless refused.
   ///
   /// - Throws: `MigrationError.Kind.notInferable` with all refusals (Core Data's 134190 below a 134140).
-  public func accepted() throws(MigrationError) -> MappingModel {
+  public func accepted() throws -> MappingModel {
     guard refusals.isEmpty else { throw MigrationError(refusals: refusals) }
     return mapping
   }
@@ -74,7 +74,7 @@ extension MappingModel {
   /// - Throws: `MigrationError.Kind.notInferable` with all refusals.
   public static func inferred(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
-  ) throws(MigrationError) -> MappingModel {
+  ) throws -> MappingModel {
     try MappingInference(from: source, to: destination).accepted()
   }
 }

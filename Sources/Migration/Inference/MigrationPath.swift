@@ -1,5 +1,5 @@
 public import ManagedObjectModel
-public import Platform
+internal import Platform
 internal import SystemPackage
 
 /// The steps from a store's model to a version of a bundle.
@@ -96,7 +96,7 @@ public struct MigrationPath: Sendable, Hashable {
   ///   version and no other was named, or `notInferable` with all refusals.
   public init(
     in bundle: ModelBundle, from source: Source, to destination: String? = nil, options: Options = Options()
-  ) throws(MigrationError) {
+  ) throws {
     var options = options
     options.mappings.sort(by: MappingModel.isListedBefore)
     var finder = PathFinder(bundle: bundle.knowing(options.mappings, options.stages), options: options)

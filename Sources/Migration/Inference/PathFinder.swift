@@ -39,7 +39,7 @@ struct PathFinder {
     self.options = options
   }
 
-  func version(_ name: String) throws(MigrationError) -> ModelVersion {
+  func version(_ name: String) throws -> ModelVersion {
     guard let version = bundle.version(named: name) else {
       throw MigrationError(
         .unknownVersion, operation: "plan the migration", path: bundle.path,
@@ -51,7 +51,7 @@ struct PathFinder {
     return version
   }
 
-  func start(_ source: MigrationPath.Source) throws(MigrationError) -> Place {
+  func start(_ source: MigrationPath.Source) throws -> Place {
     switch source {
     case .version(let name): return Place(try version(name))
     case .stored(let name, let model): return Place(try version(name), carried: model)
@@ -64,7 +64,7 @@ struct PathFinder {
     }
   }
 
-  func refuseNewer(_ version: ModelVersion) throws(MigrationError) {
+  func refuseNewer(_ version: ModelVersion) throws {
     guard bundle.isNewer(version, than: bundle.current) else { return }
     let isKnown = bundle.order.relation(version.name, to: bundle.current.name) == .after
     let surplus = version.model.surplus(over: [bundle.current.model]).prefix(5).map(printable).joined(separator: ", ")
@@ -87,8 +87,8 @@ struct PathFinder {
 
   // MARK: Path
 
-  mutating func steps(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
-    let stops = try options.via.map { name throws(MigrationError) in try version(name) }
+  mutating func steps(from start: Place, to target: ModelVersion) throws -> [MigrationStep] {
+    let stops = try options.via.map { name throws in try version(name) }
     guard start.hashes != target.versionHashes else { return [] }
     var steps: [MigrationStep] = []
     var place = start
@@ -105,7 +105,7 @@ struct PathFinder {
     return steps + (try part(from: place, to: target))
   }
 
-  private mutating func part(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+  private mutating func part(from start: Place, to target: ModelVersion) throws -> [MigrationStep] {
     // Hashes alone identify versions.
     guard start.hashes != target.versionHashes else { return [] }
     if options.isDirect {
@@ -224,14 +224,14 @@ struct PathFinder {
     return carried.refusals.isEmpty ? carried : direct
   }
 
-  private func single(_ place: Place, _ target: ModelVersion) throws(MigrationError) -> MigrationStep {
+  private func single(_ place: Place, _ target: ModelVersion) throws -> MigrationStep {
     let direct = settled(place, target)
     try refuse(direct.refusals)
     return direct.step
   }
 
   /// One step if it can be inferred, else the walk with the least loss.
-  private mutating func inferred(_ place: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+  private mutating func inferred(_ place: Place, _ target: ModelVersion) throws -> [MigrationStep] {
     let direct = settled(place, target)
     guard !direct.refusals.isEmpty else { return [direct.step] }
     let walk = VersionWalk(
@@ -249,7 +249,7 @@ struct PathFinder {
     return found.steps
   }
 
-  private mutating func unknown(_ start: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+  private mutating func unknown(_ start: Place, _ target: ModelVersion) throws -> [MigrationStep] {
     if let custom = custom(from: start.hashes, to: target) { return [step(from: nil, to: target, custom)] }
     let direct = inference(start, target)
     if direct.refusals.isEmpty { return [direct.step] }
@@ -270,7 +270,7 @@ struct PathFinder {
         guard found.refusals.isEmpty, found.step.mapping.losses.isEmpty else { continue }
         first = found.step
       }
-      do throws(MigrationError) {
+      do {
         let steps = [first] + (try part(from: Place(version), to: target))
         detours.append(
           MigrationPath.Detour(
@@ -285,7 +285,7 @@ struct PathFinder {
     return [direct.step]
   }
 
-  private func refuse(_ refusals: [MigrationRefusal]) throws(MigrationError) {
+  private func refuse(_ refusals: [MigrationRefusal]) throws {
     guard let first = refusals.first else { return }
     var error = MigrationError(refusals: refusals)
     if error.path == nil { error.path = bundle.path }

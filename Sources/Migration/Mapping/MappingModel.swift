@@ -217,7 +217,7 @@ extension MappingModel {
   ///   notes, and `mapping-missing` is thrown if it has no mapping model.
   public static func load(
     path: FilePath, for bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
-  ) throws(MigrationError) -> LoadedMappingModels {
+  ) throws -> LoadedMappingModels {
     let (files, isOne) = try MappingModelFiles(fileSystem: fileSystem).find(path)
     if isOne, let file = files.first {
       var result = LoadedMappingModels()
@@ -232,9 +232,10 @@ extension MappingModel {
     }
     var result = LoadedMappingModels()
     for file in files {
-      do throws(MigrationError) {
+      do {
         try loadOne(file, bundle, fileSystem, into: &result)
       } catch {
+        let error = MigrationError(any: error)
         if error.isEnvironmental { throw error }
         result.notes.append(error)
       }
@@ -250,7 +251,7 @@ extension MappingModel {
 
   private static func loadOne(
     _ path: FilePath, _ bundle: ModelBundle, _ fileSystem: FileSystem, into result: inout LoadedMappingModels
-  ) throws(MigrationError) {
+  ) throws {
     let file = try MappingModelFile.read(path, fileSystem)
     let pair = try file.versions(in: bundle)
     var translation = MappingTranslation(file, from: pair.source.model, to: pair.destination.model)

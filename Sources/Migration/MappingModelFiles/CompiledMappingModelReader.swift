@@ -64,7 +64,7 @@ struct CompiledMappingModelReader {
     object.string(key).flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  private func hash(_ object: ArchivedObject, _ key: String, _ entity: String?) throws(MigrationError) -> VersionHash? {
+  private func hash(_ object: ArchivedObject, _ key: String, _ entity: String?) throws -> VersionHash? {
     let value = object[key]?.data ?? object.object(key).flatMap { $0.content.data ?? $0["NS.data"]?.data }
     guard let value else { return nil }
     guard let hash = VersionHash(bytes: value) else {
@@ -90,7 +90,7 @@ struct CompiledMappingModelReader {
 
   private mutating func properties(
     _ list: ArchivedObject?, _ entity: String?
-  ) throws(MigrationError) -> [MappingModelFile.PropertyRecord] {
+  ) throws -> [MappingModelFile.PropertyRecord] {
     var result: [MappingModelFile.PropertyRecord] = []
     for object in list?.elements ?? [] {
       propertyBudget -= 1

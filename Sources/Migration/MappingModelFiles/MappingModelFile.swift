@@ -125,30 +125,26 @@ extension MappingModelFile {
   ///
   /// - Parameter path: A `.xcmappingmodel` folder, its `xcmapping.xml`, or a `.cdm` file.
   /// - Throws: `mapping-invalid` or a file error.
-  static func read(_ path: FilePath, _ fileSystem: FileSystem) throws(MigrationError) -> MappingModelFile {
+  static func read(_ path: FilePath, _ fileSystem: FileSystem) throws -> MappingModelFile {
     var file = path
-    try wrapping(MigrationError.init) { () throws(FileError) in
-      guard let status = try fileSystem.status(of: path) else {
-        throw FileError(.notFound, operation: operation, path: path)
-      }
-      if status.kind == .directory {
-        file = path.appending(MappingModelFiles.sourceFileName)
-        guard try fileSystem.status(of: file) != nil else {
-          throw FileError(
-            .notFound, operation: operation, path: file,
-            detail: "the folder has no \(MappingModelFiles.sourceFileName)")
-        }
+    guard let status = try fileSystem.status(of: path) else {
+      throw FileError(.notFound, operation: operation, path: path)
+    }
+    if status.kind == .directory {
+      file = path.appending(MappingModelFiles.sourceFileName)
+      guard try fileSystem.status(of: file) != nil else {
+        throw FileError(
+          .notFound, operation: operation, path: file,
+          detail: "the folder has no \(MappingModelFiles.sourceFileName)")
       }
     }
-    let bytes = try wrapping(MigrationError.init) { () throws(FileError) in
-      try fileSystem.contents(of: file, limit: maximumFileSize)
-    }
+    let bytes = try fileSystem.contents(of: file, limit: maximumFileSize)
     return try read(bytes, at: path)
   }
 
   static let operation = "read the mapping model"
 
-  static func read(_ bytes: [UInt8], at path: FilePath) throws(MigrationError) -> MappingModelFile {
+  static func read(_ bytes: [UInt8], at path: FilePath) throws -> MappingModelFile {
     do {
       if XMLTree.looksLikeXML(bytes) {
         var reader = MappingModelSourceReader(path: path)
@@ -170,7 +166,7 @@ extension MappingModelFile {
   }
 
   /// Completes names as Xcode's compiler does.
-  mutating func finish() throws(MigrationError) {
+  mutating func finish() throws {
     // Xcode's editor leaves entries without entities, and Core Data skips them.
     emptyCount = entityMappings.count { $0.sourceName == nil && $0.destinationName == nil }
     entityMappings.removeAll { $0.sourceName == nil && $0.destinationName == nil }
@@ -211,7 +207,7 @@ extension MappingModelFile {
   /// name. If a partial mapping fits several pairs, named versions come first, then the closest pair, then the newest.
   ///
   /// - Throws: `mapping-stale` with the side and the first differing entity.
-  func versions(in bundle: ModelBundle) throws(MigrationError) -> VersionPair {
+  func versions(in bundle: ModelBundle) throws -> VersionPair {
     let sources = candidates(.source, in: bundle)
     let destinations = candidates(.destination, in: bundle)
     guard !sources.isEmpty else { throw stale(.source, in: bundle) }
@@ -324,7 +320,7 @@ struct MappingModelFiles {
   let fileSystem: FileSystem
 
   /// The mapping models at a path, and whether it is a single one.
-  func find(_ path: FilePath) throws(MigrationError) -> (files: [FilePath], isOne: Bool) {
+  func find(_ path: FilePath) throws -> (files: [FilePath], isOne: Bool) {
     do throws(FileError) {
       guard let status = try fileSystem.status(of: path) else {
         throw FileError(.notFound, operation: MappingModelFile.operation, path: path)

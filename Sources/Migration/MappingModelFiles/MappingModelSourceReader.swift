@@ -58,7 +58,7 @@ struct MappingModelSourceReader {
     return file
   }
 
-  private mutating func collect(_ root: XMLTree.Element) throws(MigrationError) {
+  private mutating func collect(_ root: XMLTree.Element) throws {
     for element in root.children where element.name == "object" {
       guard let identifier = element["id"], let type = element["type"] else { continue }
       var object = Object(type: type.uppercased())

@@ -34,7 +34,7 @@ struct MappingTranslation {
   ///
   /// - Throws: `mapping-stale` for an entity outside the versions, `expression-unsupported` with all such expressions,
   ///   or `mapping-invalid` for a misplaced value.
-  mutating func mappingModel() throws(MigrationError) -> MappingModel {
+  mutating func mappingModel() throws -> MappingModel {
     for record in file.entityMappings { try require(record) }
     for record in file.entityMappings { noteImage(of: record) }
     for record in file.entityMappings { noteFilledRelationships(of: record) }
@@ -47,7 +47,7 @@ struct MappingTranslation {
       entityMappings: mappings, conditions: builder.conditions, losses: builder.losses)
   }
 
-  private func require(_ record: EntityRecord) throws(MigrationError) {
+  private func require(_ record: EntityRecord) throws {
     for (name, side, word) in [
       (record.sourceName, builder.source, "source"), (record.destinationName, builder.destination, "destination"),
     ] {

@@ -44,7 +44,7 @@ extension Migrator {
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
     } catch {
-      var error = MigrationError(database: error, path: path)
+      var error = MigrationError(any: error, path: path)
       if error.path == nil { error.path = path }
       throw error
     }
@@ -70,10 +70,11 @@ extension Migrator {
   }
 
   /// The path; nil without one, as the plan reports.
-  private func possiblePath(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath? {
-    do throws(MigrationError) {
+  private func possiblePath(from facts: StoreFacts, _ options: Options) throws -> MigrationPath? {
+    do {
       return try way(from: facts, options)
     } catch {
+      let error = MigrationError(any: error)
       guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
       return nil
     }
@@ -98,9 +99,10 @@ extension Migrator {
       neededBytes: 0,
       freeBytes: 0, isInterrupted: false)
     let path: MigrationPath
-    do throws(MigrationError) {
+    do {
       path = try way(from: facts, options)
     } catch {
+      let error = MigrationError(any: error)
       guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
       plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
       return plan
@@ -256,20 +258,21 @@ extension Migrator {
     options.isRecorded = false
     var attempt = 1
     while true {
-      try wrapping(MigrationError.init) { () throws(FileError) in try working.make() }
-      do throws(MigrationError) {
+      try working.make()
+      do {
         note(try carryOut(try prepared(original, working, options), working, options), in: &plan)
         return
       } catch {
+        let error = MigrationError(any: error)
         // Restart after a change by another process, as a migration does.
         if error.fileError?.kind == .changed, attempt < Self.attempts {
-          try wrapping(MigrationError.init) { () throws(FileError) in try working.remove() }
+          try working.remove()
           attempt += 1
           continue
         }
         if error.fileError?.kind == .noSpace { return leaveOpen(&plan, because: error.detail) }
         if error.isEnvironmental || error.kind == .cancelled { throw error }
-        if let journal = try wrapping(MigrationError.init, { () throws(FileError) in try working.journal() }) {
+        if let journal = try working.journal() {
           note(journal, in: &plan)
         }
         return note(error, in: &plan)

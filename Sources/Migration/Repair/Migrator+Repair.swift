@@ -42,7 +42,7 @@ extension Migrator {
         return try step.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       }
     } catch {
-      var error = MigrationError(database: error, path: path)
+      var error = MigrationError(any: error, path: path)
       if error.path == nil { error.path = path }
       throw error.ofRepair
     }
@@ -54,7 +54,7 @@ extension Migrator {
       let view = StoreView(of: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
       return try view.read { database in try repairStep(StoreFacts(database), database, options).step != nil }
     } catch {
-      throw MigrationError(database: error, path: path)
+      throw MigrationError(any: error, path: path)
     }
   }
 
@@ -86,7 +86,7 @@ extension Migrator {
     /// - Parameter aside: The path for set-aside records.
     func run(
       on copy: FilePath, aside: FilePath
-    ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: Renumbering]) {
+    ) throws -> (account: RepairAccount, made: MadeValues, renumberings: [String: Renumbering]) {
       let connection = try StepConnection(copy, .write, referenceDate: referenceDate)
       let outcome = try connection.run { database in
         // Core Data stores say WAL in both version bytes (format section 3.1).
@@ -144,7 +144,7 @@ extension Migrator {
     }
   }
 
-  private func ownModel(_ facts: StoreFacts) throws(MigrationError) -> (ManagedObjectModel, String?) {
+  private func ownModel(_ facts: StoreFacts) throws -> (ManagedObjectModel, String?) {
     switch try source(facts) {
     case .version(let name), .stored(let name, _):
       guard let known = bundle.version(named: name) else {
@@ -157,7 +157,7 @@ extension Migrator {
 
   // MARK: In a run
 
-  func carryOut(_ repair: RepairStep, _ run: inout StepRun) throws(MigrationError) {
+  func carryOut(_ repair: RepairStep, _ run: inout StepRun) throws {
     var repair = repair
     repair.referenceDate = run.journal.referenceDate
     guard run.options.progress(repair.name, run.number, run.journal.steps.count) else {
@@ -165,20 +165,19 @@ extension Migrator {
     }
     MigrationTrace.current?.begin(named: repair.name, number: run.number)
     let (folder, number, members) = (run.folder, run.number, run.journal.members)
-    try wrapping(MigrationError.init) { () throws(FileError) in
-      try folder.removeUnfinished(number)
-      try folder.removeAside()
-    }
+    try folder.removeUnfinished(number)
+    try folder.removeAside()
     try requireSpace(for: run, .rebuild)
     let source = run.source
-    let (account, made) = try reading(source, members) { () throws(MigrationError) in
-      do throws(MigrationError) {
+    let (account, made) = try reading(source, members) {
+      do {
         return try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
       } catch {
+        let error = MigrationError(any: error)
         throw error.ofRepair
       }
     }
-    if !account.setsAside { try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeAside() } }
+    if !account.setsAside { try folder.removeAside() }
     run.journal.made = made
     var step = StepAccount(step: repair.name, way: .repair)
     step.repair = account
@@ -188,25 +187,23 @@ extension Migrator {
 
   private func verified(
     _ repair: RepairStep, _ source: FilePath, _ target: FilePath, aside: FilePath
-  ) throws(MigrationError) -> (RepairAccount, MadeValues) {
+  ) throws -> (RepairAccount, MadeValues) {
     let fileSystem = fileSystem
     // Damage needs salvage, not repair; pages are checked during the change.
-    let (_, outcome) = try concurrently { () throws(MigrationError) in
+    let (_, outcome) = try concurrently {
       try FileIntegrity.checkSource(source, in: fileSystem)
-    } _: { () throws(MigrationError) in
-      try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+    } _: {
+      try fileSystem.duplicate(source, to: target)
       return try repair.run(on: target, aside: aside)
     }
     let verification = RepairVerification(
       layout: repair.entry.layout, account: outcome.account, renumberings: outcome.renumberings,
       aside: repair.scope == .data ? aside : nil)
-    _ = try concurrently { () throws(MigrationError) in
-      try wrapping(MigrationError.init) { () throws(FileError) in
-        try fileSystem.synchronizeFile(target)
-        if repair.scope == .data { try fileSystem.synchronizeFile(aside) }
-      }
+    _ = try concurrently {
+      try fileSystem.synchronizeFile(target)
+      if repair.scope == .data { try fileSystem.synchronizeFile(aside) }
       try FileIntegrity.check(target, in: fileSystem)
-    } _: { () throws(MigrationError) in
+    } _: {
       try verification.check(target, against: source)
     }
     return (outcome.account, outcome.made)

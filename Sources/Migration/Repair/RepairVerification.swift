@@ -30,7 +30,7 @@ package struct RepairVerification {
   /// Checks the copy against its source.
   ///
   /// - Throws: `migration-verification-failed`.
-  package func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
+  package func check(_ target: FilePath, against source: FilePath) throws {
     let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
     try connection.read { database in
       try database.execute(

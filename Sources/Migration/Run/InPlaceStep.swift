@@ -208,7 +208,7 @@ struct InPlaceCopy {
   private var schema: SQLSchema?
 
   /// Opens a copy without a WAL that is open nowhere else.
-  init(_ path: FilePath, referenceDate: Double) throws(MigrationError) {
+  init(_ path: FilePath, referenceDate: Double) throws {
     connection = try StepConnection(path, .write, referenceDate: referenceDate)
     // Core Data stores say WAL in both version bytes (format section 3.1).
     try connection.run { database in
@@ -220,7 +220,7 @@ struct InPlaceCopy {
     }
   }
 
-  func contents(for change: InPlaceChange, _ layout: StepLayout) throws(MigrationError) -> SourceContents {
+  func contents(for change: InPlaceChange, _ layout: StepLayout) throws -> SourceContents {
     let schema = schema
     return try connection.read { try SourceContents(for: change, schema: schema, $0, layout) }
   }
@@ -229,17 +229,18 @@ struct InPlaceCopy {
   ///
   /// - Returns: The outcome; nil if the store needs a rebuild and is unchanged.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
-  mutating func carryOut(_ step: InPlaceStep) throws(MigrationError) -> InPlaceStep.Outcome? {
-    do throws(MigrationError) {
+  mutating func carryOut(_ step: InPlaceStep) throws -> InPlaceStep.Outcome? {
+    do {
       let outcome = try connection.run { try step.run(in: $0) }
       if let outcome { schema = outcome.schema }
       return outcome
     } catch {
+      let error = MigrationError(any: error)
       throw error.told(step: step.rebuild.name)
     }
   }
 
-  func close() throws(MigrationError) { try connection.close() }
+  func close() throws { try connection.close() }
 }
 
 extension SourceContents {

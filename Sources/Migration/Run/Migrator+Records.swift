@@ -7,12 +7,12 @@ internal import SystemPackage
 
 extension Migrator {
   func recorded(
-    _ path: FilePath, _ options: Options, _ body: () throws(MigrationError) -> Result
+    _ path: FilePath, _ options: Options, _ body: () throws -> Result
   ) throws(MigrationError) -> Result {
     let trace = MigrationTrace(logger, isCancelled: options.isCancelled)
     let bytesBefore = size(of: path)
     let outcome = MigrationTrace.$current.withValue(trace) { () -> Swift.Result<Result, MigrationError> in
-      do throws(MigrationError) { return .success(try body()) } catch { return .failure(error) }
+      do { return .success(try body()) } catch { return .failure(MigrationError(any: error)) }
     }
     switch outcome {
     case .success(var result):
@@ -235,7 +235,7 @@ extension Migrator {
 
   func deliver(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, resumed: Int
-  ) throws(MigrationError) -> Result {
+  ) throws -> Result {
     do {
       do {
         try copyUnchanged(original, to: place, journal)
@@ -256,7 +256,7 @@ extension Migrator {
       try checkOpening(place.main)
       try folder.remove()
     } catch {
-      throw MigrationError(database: error, path: place.main)
+      throw MigrationError(any: error, path: place.main)
     }
     return Result(store: place.main, backup: nil, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }

@@ -8,14 +8,15 @@ extension Migrator {
   ///
   /// Consecutive steps that only add and rename share a copy, because copying is most of their cost. An interrupted
   /// step restarts from the last finished file, so that a resumed migration gives the same bytes.
-  func carryOut(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws(MigrationError) -> MigrationJournal {
+  func carryOut(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws -> MigrationJournal {
     var run = StepRun(journal: work.journal, source: work.source, folder: folder, options: options)
     if let repair = work.repair {
-      do throws(MigrationError) {
+      do {
         try carryOut(repair, &run)
         // All tables with possible losses exist now.
         try refuseLosses(work.path, run.source.path, options)
       } catch {
+        let error = MigrationError(any: error)
         let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
         try? folder.removeUnfinished(run.number)
         throw told(reason, run)
@@ -23,10 +24,11 @@ extension Migrator {
     }
     var remaining = work.path.steps[...]
     while let step = remaining.first {
-      do throws(MigrationError) {
+      do {
         let done = try next(remaining, &run)
         remaining = remaining.dropFirst(done)
       } catch {
+        let error = MigrationError(any: error)
         // Ask while the disk is still full.
         let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
         // A partial file takes space; report the first error only.
@@ -64,27 +66,27 @@ extension Migrator {
   /// Runs the first step and later ones that can share its copy.
   ///
   /// - Returns: How many.
-  private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws(MigrationError) -> Int {
+  private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws -> Int {
     guard let step = steps.first else { return 0 }
     try announce(step, run.number, run)
     MigrationTrace.current?.begin(step, number: run.number)
-    try wrapping(MigrationError.init) { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
+    try run.folder.removeUnfinished(run.number)
     let attempt = try noteAttempt(run.number, step, &run.journal, run.folder, run.options)
     let members = run.journal.members
     let (source, current) = (run.source, run)
-    var accounts = try reading(source, members) { () throws(MigrationError) in
+    var accounts = try reading(source, members) {
       try inPlace(steps, current)
     }
     if accounts.isEmpty {
       accounts = [
-        try reading(source, members) { () throws(MigrationError) in try rebuild(step, current, attempt: attempt) }
+        try reading(source, members) { try rebuild(step, current, attempt: attempt) }
       ]
     }
     try record(accounts, of: steps, &run)
     return accounts.count
   }
 
-  private func announce(_ step: MigrationStep, _ number: Int, _ run: StepRun) throws(MigrationError) {
+  private func announce(_ step: MigrationStep, _ number: Int, _ run: StepRun) throws {
     guard run.options.progress(step.name, number, run.journal.steps.count) else {
       throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
     }
@@ -93,13 +95,11 @@ extension Migrator {
   /// Names the file after its last step and records the steps as done.
   func record(
     _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
-  ) throws(MigrationError) {
+  ) throws {
     let (first, last) = (run.number, run.number + accounts.count - 1)
     let folder = run.folder
     try finish(first, as: last, folder)
-    let status = try wrapping(MigrationError.init) { () throws(FileError) in
-      try fileSystem.status(of: folder.step(last), followingLinks: false)
-    }
+    let status = try fileSystem.status(of: folder.step(last), followingLinks: false)
     guard let status else { throw MigrationError(FileError(.notFound, operation: "migrate the store", path: nil)) }
     for (index, account) in accounts.enumerated() {
       run.journal.steps[first - 1 + index].account = account
@@ -110,10 +110,10 @@ extension Migrator {
     for (index, pair) in zip(steps, accounts).enumerated() {
       MigrationTrace.current?.finish(named: pair.0.name, number: first + index, pair.1)
     }
-    try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeUnfinished(first) }
+    try folder.removeUnfinished(first)
     if run.source.original == nil {
       let old = run.source.path
-      try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.unlink(old) }
+      try fileSystem.unlink(old)
     }
     run.source = StepSource(path: folder.step(last))
   }
@@ -125,19 +125,19 @@ extension Migrator {
   /// Checks the source's pages meanwhile; in the copy only changed tables.
   ///
   /// - Returns: The accounts; empty if the first step needs a rebuild.
-  private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
+  private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws -> [StepAccount] {
     let (source, fileSystem) = (run.source.path, fileSystem)
-    let start = try steps.first.flatMap { step throws(MigrationError) in
-      try part(step, after: [], of: run) { change, layout throws(MigrationError) in
+    let start = try steps.first.flatMap { step throws in
+      try part(step, after: [], of: run) { change, layout throws in
         try contents(of: source, for: change, layout)
       }
     }
     guard let start else { return [] }
     try requireSpace(for: run, .inPlace)
     let layout = start.layout.source
-    let (records, done) = try concurrently { () throws(MigrationError) in
+    let (records, done) = try concurrently {
       try FileIntegrity.countRecords(of: layout, source, in: fileSystem)
-    } _: { () throws(MigrationError) in
+    } _: {
       try inPlace(start, steps, run)
     }
     guard let last = done.last else { return [] }
@@ -156,11 +156,11 @@ extension Migrator {
   ///   - contents: Reads the store, if the models allow the step in place.
   private func part(
     _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun,
-    contents: (InPlaceChange, StepLayout) throws(MigrationError) -> SourceContents
-  ) throws(MigrationError) -> InPlaceStep? {
+    contents: (InPlaceChange, StepLayout) throws -> SourceContents
+  ) throws -> InPlaceStep? {
     // App code gets a file of its own.
     guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
-    do throws(MigrationError) {
+    do {
       var rebuild = try StoreRebuild(
         step.mapping, name: step.name, referenceDate: run.journal.referenceDate, layouts: run.layouts)
       rebuild.made = run.made.following(earlier)
@@ -170,15 +170,16 @@ extension Migrator {
       guard change.obstacle(in: contents, rebuild.layout) == nil else { return nil }
       return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
     } catch {
+      let error = MigrationError(any: error)
       throw error.told(step: step.name)
     }
   }
 
   private func inPlace(
     _ first: InPlaceStep, _ steps: ArraySlice<MigrationStep>, _ run: StepRun
-  ) throws(MigrationError) -> [(account: StepAccount, layout: StepLayout)] {
+  ) throws -> [(account: StepAccount, layout: StepLayout)] {
     let (source, target) = (run.source.path, run.folder.unfinished(run.number))
-    try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+    try fileSystem.duplicate(source, to: target)
     var copy = try InPlaceCopy(target, referenceDate: run.journal.referenceDate)
     var done: [(account: StepAccount, layout: StepLayout)] = []
     var changed: Set<String> = []
@@ -195,7 +196,7 @@ extension Migrator {
     try copy.close()
     guard !done.isEmpty else {
       let (folder, number) = (run.folder, run.number)
-      try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeUnfinished(number) }
+      try folder.removeUnfinished(number)
       return []
     }
     try verify(target, changed)
@@ -204,18 +205,18 @@ extension Migrator {
 
   private func contents(
     of file: FilePath, for change: InPlaceChange, _ layout: StepLayout
-  ) throws(MigrationError) -> SourceContents {
+  ) throws -> SourceContents {
     let connection = try StepConnection(file, .immutable)
     let contents = try connection.read { try SourceContents(for: change, schema: nil, $0, layout) }
     try connection.close()
     return contents
   }
 
-  private func verify(_ target: FilePath, _ changed: Set<String>) throws(MigrationError) {
+  private func verify(_ target: FilePath, _ changed: Set<String>) throws {
     let fileSystem = fileSystem
-    _ = try concurrently { () throws(MigrationError) in
+    _ = try concurrently {
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
-    } _: { () throws(MigrationError) in
+    } _: {
       let connection = try StepConnection(target, .immutable)
       try connection.read { database in
         for table in changed.sorted() { try StepVerification.checkIntegrity(of: table, database) }
@@ -228,7 +229,7 @@ extension Migrator {
 
   private func rebuild(
     _ step: MigrationStep, _ run: StepRun, attempt: Int
-  ) throws(MigrationError) -> StepAccount {
+  ) throws -> StepAccount {
     let target = run.folder.unfinished(run.number)
     try requireSpace(for: run, .rebuild)
     let date = run.journal.referenceDate
@@ -247,12 +248,12 @@ extension Migrator {
     let fileSystem = fileSystem
     let layout = rebuild.layout
     // Two cores check during disk writes.
-    _ = try concurrently { () throws(MigrationError) in
+    _ = try concurrently {
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
-    } _: { () throws(MigrationError) in
-      try concurrently { () throws(MigrationError) in
+    } _: {
+      try concurrently {
         try StepVerification(layout: layout).check(target, against: source, before: before, made)
-      } _: { () throws(MigrationError) in
+      } _: {
         try FileIntegrity.check(target, in: fileSystem)
       }
     }
@@ -264,13 +265,11 @@ extension Migrator {
   /// Stops before a step without disk space.
   ///
   /// A copy is as large as its source. A rebuild may be too; its sort files were measured below a quarter of the store.
-  func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
+  func requireSpace(for run: StepRun, _ way: MigrationWay) throws {
     let (source, folder) = (run.source.path, run.folder.path)
     let whole = wholeSpace(run)
-    try wrapping(MigrationError.init) { () throws(FileError) in
-      let size = try fileSystem.status(of: source)?.occupiedSize ?? 0
-      try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
-    }
+    let size = try fileSystem.status(of: source)?.occupiedSize ?? 0
+    try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
   }
 
   /// The peak: a step's file, sort files, and a second file if steps follow the first.

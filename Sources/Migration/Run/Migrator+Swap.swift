@@ -29,7 +29,7 @@ extension Migrator {
       lock.release()
       return result
     } catch {
-      throw MigrationError(database: error, path: path)
+      throw MigrationError(any: error, path: path)
     }
   }
 
@@ -111,17 +111,15 @@ extension Migrator {
   /// Replaces the original by the last step's file.
   func swap(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, _ home: FilePath?, resumed: Int
-  ) throws(MigrationError) -> Result {
+  ) throws -> Result {
     var journal = journal
     let file = folder.step(journal.steps.count)
-    try wrapping(MigrationError.init) { () throws(FileError) in
-      let backups = try makeBackups(original, in: home ?? original.folder)
-      try adoptAccess(of: original, file)
-      journal.setBackup(try freeName(in: backups), from: folder)
-      journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
-      journal.placed = MigrationJournal.content(try StoreFileSet(main: file).members(in: fileSystem))
-      try checkUnchanged(original, journal)
-    }
+    let backups = try makeBackups(original, in: home ?? original.folder)
+    try adoptAccess(of: original, file)
+    journal.setBackup(try freeName(in: backups), from: folder)
+    journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
+    journal.placed = MigrationJournal.content(try StoreFileSet(main: file).members(in: fileSystem))
+    try checkUnchanged(original, journal)
     journal.phase = .swapping
     try folder.write(journal)
     guard let backup = try finishSwap(original, folder, journal) else {
@@ -199,14 +197,14 @@ extension Migrator {
   /// Completes the swap from any point of interruption.
   private func finishSwap(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
-  ) throws(MigrationError) -> FilePath? {
+  ) throws -> FilePath? {
     do {
       let place = try FolderLock(original.folder, in: fileSystem)
       let backup = try finishSwapLocked(original, folder, journal)
       place.release()
       return backup
     } catch {
-      throw MigrationError(database: error, path: original.main)
+      throw MigrationError(any: error, path: original.main)
     }
   }
 
@@ -240,7 +238,7 @@ extension Migrator {
     do {
       try checkOpening(original.main)
     } catch {
-      let reason = MigrationError(database: error, path: original.main)
+      let reason = MigrationError(any: error, path: original.main)
       // Locks and full disks are transient; the next process retries.
       guard !reason.isEnvironmental else { throw reason }
       let isBack = try revert(original, folder, journal)

@@ -8,7 +8,7 @@ extension Migrator {
   /// The remaining steps; nil if model or options have changed.
   func rest(
     of journal: MigrationJournal, _ file: FilePath, _ options: Options
-  ) throws(MigrationError) -> MigrationPath? {
+  ) throws -> MigrationPath? {
     let expected = journal.steps.dropFirst(journal.finished)
     // The file may be of a draft on the path, which is already decided.
     var options = options
@@ -22,7 +22,7 @@ extension Migrator {
   /// The steps from a store to the wanted version.
   ///
   /// Metadata hashes identify the version; without one in the bundle, the store's own model is used.
-  func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
+  func way(from facts: StoreFacts, _ options: Options) throws -> MigrationPath {
     let source = try source(facts)
     if options.onlyRepairs {
       // A newer store is repaired by its own app.
@@ -35,7 +35,7 @@ extension Migrator {
   /// Finds the steps from a model to the wanted version.
   ///
   /// - Throws: `MigrationError` without a path, including `newerModel`, `backwards` and `otherModel`.
-  package func way(from source: MigrationPath.Source, _ options: Options) throws(MigrationError) -> MigrationPath {
+  package func way(from source: MigrationPath.Source, _ options: Options) throws -> MigrationPath {
     if case .model(let model) = source { try refuseForeign(model, options) }
     var choice = MigrationPath.Options(
       isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
@@ -48,7 +48,7 @@ extension Migrator {
 
   func wayAndRepair(
     _ file: FilePath, _ options: Options
-  ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?, nothing: RepairAccount) {
+  ) throws -> (path: MigrationPath, repair: RepairStep?, nothing: RepairAccount) {
     let connection = try StepConnection(file, .immutable)
     let found = try connection.read { database in
       let facts = try StoreFacts(database)
@@ -60,7 +60,7 @@ extension Migrator {
   }
 
   /// The store's model: a version of the bundle, or its own.
-  func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
+  func source(_ facts: StoreFacts) throws -> MigrationPath.Source {
     let hashes = facts.metadata.versionHashes
     let carried = facts.model.flatMap { $0.versionHashes() == hashes ? $0 : nil }
     if let known = version(of: facts) {
@@ -76,7 +76,7 @@ extension Migrator {
   /// Throws if records would go although the target has their entity's name or identifier.
   func refuseLosses(
     _ path: MigrationPath, _ file: FilePath, _ options: Options
-  ) throws(MigrationError) {
+  ) throws {
     guard options.whenMigrationLoses == .refuse else { return }
     let contested = ContestedEntity.all(on: path)
     guard !contested.isEmpty else { return }
@@ -97,7 +97,7 @@ extension Migrator {
   /// Rejects models newer than the app's, or other apps'.
   ///
   /// Migrating would delete their data, unless a target was named.
-  private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
+  private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws {
     let target = options.version.flatMap { bundle.version(named: $0) } ?? bundle.current
     let known = bundle.versions(upTo: target)
     let names = Set(known.flatMap(\.model.entities.keys))
@@ -124,7 +124,7 @@ extension Migrator {
   /// Only for an unwritten one, which is discarded. After a kill `finishInterrupted` continues.
   ///
   /// - Parameter backup: From `Result.backup`.
-  package func takeBack(_ path: FilePath, from backup: FilePath) throws(MigrationError) {
+  package func takeBack(_ path: FilePath, from backup: FilePath) throws {
     do {
       let original = try StoreFileSet.locate(path, in: fileSystem)
       let folder = WorkingFolder(for: original, in: fileSystem)
@@ -143,7 +143,7 @@ extension Migrator {
       place.release()
       lock.release()
     } catch {
-      throw MigrationError(database: error, path: path)
+      throw MigrationError(any: error, path: path)
     }
   }
 

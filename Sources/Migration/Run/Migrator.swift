@@ -49,10 +49,10 @@ public struct Migrator: Sendable {
   ///
   /// - Throws: `MigrationError`; the store is then unchanged, or the next call resumes.
   public func migrate(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
-    try recorded(path, options) { () throws(MigrationError) in try run(path, options) }
+    try recorded(path, options) { try run(path, options) }
   }
 
-  private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
+  private func run(_ path: FilePath, _ options: Options) throws -> Result {
     if options.output == nil, let finished = try finishInterruptedSwap(path) {
       // An earlier run's nearly finished result is this run's, unless more is to do.
       let result = try begin(path, options)
@@ -61,33 +61,29 @@ public struct Migrator: Sendable {
     return try begin(path, options)
   }
 
-  private func begin(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
-    let original = try wrapping(MigrationError.init) { () throws(FileError) in
-      try StoreFileSet.locate(path, in: fileSystem)
+  private func begin(_ path: FilePath, _ options: Options) throws -> Result {
+    let original = try StoreFileSet.locate(path, in: fileSystem)
+    var place = original
+    if let output = options.output {
+      place = try StoreFileSet.locate(output, in: fileSystem)
+      if let member = try place.members(in: fileSystem).first {
+        throw FileError(.alreadyExists, operation: "migrate the store", path: member.path)
+      }
     }
-    let place = try wrapping(MigrationError.init) { () throws(FileError) in
-      guard let output = options.output else { return original }
-      return try StoreFileSet.locate(output, in: fileSystem)
-    }
-    if options.output != nil,
-      let member = try wrapping(MigrationError.init, { () throws(FileError) in try place.members(in: fileSystem) })
-        .first
-    {
-      throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
-    }
-    try wrapping(MigrationError.init) { () throws(FileError) in try requireStore(original) }
+    try requireStore(original)
     let folder = WorkingFolder(for: place, in: fileSystem)
     var attempt = 1
     while true {
       let lock = try takeLock(folder)
-      do throws(MigrationError) {
+      do {
         let result = try migrate(original, to: place, folder, options)
         lock.release()
         return result
       } catch {
+        let error = MigrationError(any: error)
         // Another process wrote to the store, so start over.
         guard error.fileError?.kind == .changed, attempt < Self.attempts else { throw error }
-        try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
+        try folder.remove()
         attempt += 1
       }
     }
@@ -113,10 +109,10 @@ public struct Migrator: Sendable {
 
   private func migrate(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
-  ) throws(MigrationError) -> Result {
-    if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
-    guard try isNeeded() else {
-      try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
+  ) throws -> Result {
+    if options.output == nil, let done = try finishLocked(original, folder) { return done }
+    guard try isStillNeeded() else {
+      try folder.remove()
       return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
     let work = try prepared(original, folder, options)
@@ -124,15 +120,13 @@ public struct Migrator: Sendable {
       if options.output != nil {
         // Nothing to do, but the caller expects a file.
         if work.source.original != nil {
-          try wrapping(MigrationError.init) { () throws(FileError) in
-            try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
-            try fileSystem.synchronizeFile(folder.unfinished(0))
-          }
+          try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
+          try fileSystem.synchronizeFile(folder.unfinished(0))
           try finish(0, as: 0, folder)
         }
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
-      try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
+      try folder.remove()
       var result = Result(store: original.main, backup: nil, accounts: [], resumed: 0)
       result.repair = work.nothing
       return result
@@ -145,23 +139,14 @@ public struct Migrator: Sendable {
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
   }
 
-  private func finishedByAnother(
-    _ original: StoreFileSet, _ folder: WorkingFolder
-  ) throws(MigrationError) -> Result? {
-    do { return try finishLocked(original, folder) } catch { throw MigrationError(database: error, path: nil) }
-  }
-
-  private func isNeeded() throws(MigrationError) -> Bool {
-    do { return try isStillNeeded() } catch { throw MigrationError(database: error, path: nil) }
-  }
-
   /// Prepares the work; removes the working folder on failure.
   func prepared(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
-  ) throws(MigrationError) -> Work {
-    do throws(MigrationError) {
+  ) throws -> Work {
+    do {
       return try prepare(original, folder, options)
     } catch {
+      let error = MigrationError(any: error)
       // Keep an earlier run's finished steps.
       if let journal = try? folder.journal(), journal.finished > 0, error.isEnvironmental { throw error }
       // Report the first error only; the next run cleans up.
@@ -172,10 +157,11 @@ public struct Migrator: Sendable {
 
   private func finished(
     _ work: Work, _ folder: WorkingFolder, _ options: Options
-  ) throws(MigrationError) -> MigrationJournal {
-    do throws(MigrationError) {
+  ) throws -> MigrationJournal {
+    do {
       return try carryOut(work, folder, options)
     } catch {
+      let error = MigrationError(any: error)
       // A failure of the store itself would repeat: keep nothing.
       if !error.isEnvironmental, error.kind != .cancelled { try? folder.remove() }
       // Keep only finished steps and the record of app code already run.
@@ -185,7 +171,7 @@ public struct Migrator: Sendable {
   }
 
   /// Makes the working folder and excludes other migrations of the store.
-  func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
+  func takeLock(_ folder: WorkingFolder) throws -> FolderLock {
     var attempts = 1_000
     while true {
       do throws(FileError) {
@@ -225,12 +211,10 @@ public struct Migrator: Sendable {
   /// Resumes a migration or plans a new one.
   private func prepare(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
-  ) throws(MigrationError) -> Work {
-    try wrapping(MigrationError.init) { () throws(FileError) in try checkExternalData(original) }
-    let members = try wrapping(MigrationError.init) { () throws(FileError) in
-      MigrationJournal.members(try original.members(in: fileSystem))
-    }
-    if let journal = try wrapping(MigrationError.init, { () throws(FileError) in try folder.journal() }),
+  ) throws -> Work {
+    try checkExternalData(original)
+    let members = MigrationJournal.members(try original.members(in: fileSystem))
+    if let journal = try folder.journal(),
       journal.members == members,
       journal.request == request(options), journal.phase == .stepping, journal.store.path == original.main,
       let file = try lastFile(journal, folder)
@@ -239,12 +223,12 @@ public struct Migrator: Sendable {
         return Work(path: path, repair: nil, nothing: nil, journal: journal, source: StepSource(path: file))
       }
     }
-    try wrapping(MigrationError.init) { () throws(FileError) in try folder.clear() }
+    try folder.clear()
     // Without a WAL the store can be read in place.
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
     let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
-    let (path, repair, nothing) = try reading(source, members) { () throws(MigrationError) in
+    let (path, repair, nothing) = try reading(source, members) {
       let (path, repair, nothing) = try wayAndRepair(source.path, options)
       // If tables are missing, records are counted after the repair.
       if repair == nil { try refuseLosses(path, source.path, options) }
@@ -269,14 +253,12 @@ public struct Migrator: Sendable {
   ///
   /// - Throws: `changed-meanwhile` above all; else the reading error.
   func reading<Value>(
-    _ source: StepSource, _ members: [MigrationJournal.Member], _ body: () throws(MigrationError) -> Value
-  ) throws(MigrationError) -> Value {
+    _ source: StepSource, _ members: [MigrationJournal.Member], _ body: () throws -> Value
+  ) throws -> Value {
     guard let original = source.original else { return try body() }
-    func check() throws(MigrationError) {
-      try wrapping(MigrationError.init) { () throws(FileError) in
-        guard MigrationJournal.members(try original.members(in: fileSystem)) == members else {
-          throw FileError(.changed, operation: "copy the store", path: original.main)
-        }
+    func check() throws {
+      guard MigrationJournal.members(try original.members(in: fileSystem)) == members else {
+        throw FileError(.changed, operation: "copy the store", path: original.main)
       }
     }
     // The lock blocks writers in rollback mode; in WAL mode their traces show.
@@ -284,7 +266,7 @@ public struct Migrator: Sendable {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
       try check()
       let value: Value
-      do throws(MigrationError) {
+      do {
         value = try body()
       } catch {
         try check()
@@ -294,18 +276,16 @@ public struct Migrator: Sendable {
       lock.release()
       return value
     } catch {
-      throw MigrationError(database: error, path: original.main)
+      throw MigrationError(any: error, path: original.main)
     }
   }
 
   /// The last finished file, if it matches the journal.
-  private func lastFile(_ journal: MigrationJournal, _ folder: WorkingFolder) throws(MigrationError) -> FilePath? {
+  private func lastFile(_ journal: MigrationJournal, _ folder: WorkingFolder) throws -> FilePath? {
     let number = journal.finished
     guard number > 0 else { return nil }
     let path = folder.step(number)
-    let status = try wrapping(MigrationError.init) { () throws(FileError) in
-      try fileSystem.status(of: path, followingLinks: false)
-    }
+    let status = try fileSystem.status(of: path, followingLinks: false)
     guard let status, MigrationJournal.FileStamp(status) == journal.steps[number - 1].file else { return nil }
     return path
   }
@@ -313,7 +293,7 @@ public struct Migrator: Sendable {
   /// Copies the set and checkpoints the copy; the original is only read.
   private func copy(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ members: [MigrationJournal.Member]
-  ) throws(MigrationError) {
+  ) throws {
     let target = StoreFileSet(main: folder.unfinished(0))
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
@@ -331,7 +311,7 @@ public struct Migrator: Sendable {
         throw FileError(.changed, operation: "copy the store", path: original.main)
       }
     } catch {
-      throw MigrationError(database: error, path: original.main)
+      throw MigrationError(any: error, path: original.main)
     }
     let copied = try StepConnection(target.main, .write)
     try copied.run { database in
@@ -343,12 +323,10 @@ public struct Migrator: Sendable {
     try finish(0, as: 0, folder)
   }
 
-  func finish(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws(MigrationError) {
-    try wrapping(MigrationError.init) { () throws(FileError) in
-      let path = folder.unfinished(unfinished)
-      for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
-      try fileSystem.install(path, at: folder.step(number), replacing: true)
-    }
+  func finish(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws {
+    let path = folder.unfinished(unfinished)
+    for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
+    try fileSystem.install(path, at: folder.step(number), replacing: true)
   }
 
   /// Throws if the disk is too full, with the bytes needed.

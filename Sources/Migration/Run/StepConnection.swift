@@ -1,7 +1,7 @@
 internal import GRDB
 internal import PersistentStore
 internal import Platform
-internal import SystemPackage
+package import SystemPackage
 
 /// An SQLite connection in the working folder.
 ///
@@ -18,7 +18,7 @@ struct StepConnection {
   init(
     _ path: FilePath, _ mode: WorkingConnection.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096,
     attaching others: [FilePath] = []
-  ) throws(MigrationError) {
+  ) throws {
     self.path = path
     do {
       connection = try WorkingConnection(
@@ -29,7 +29,7 @@ struct StepConnection {
         try Self.addFunctions(to: database, referenceDate: referenceDate)
       }
     } catch {
-      throw MigrationError(database: error, path: path)
+      throw MigrationError(any: error, path: path)
     }
   }
 
@@ -39,19 +39,19 @@ struct StepConnection {
     }
   }
 
-  func run<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
+  func run<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try wrapping(failure) { try connection.run(body) }
   }
 
-  func read<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try wrapping(failure) { try connection.read(body) }
   }
 
-  func close() throws(MigrationError) {
+  func close() throws {
     try wrapping(failure) { try connection.close() }
   }
 
-  private func failure(_ error: any Error) -> MigrationError { MigrationError(database: error, path: path) }
+  private func failure(_ error: any Error) -> MigrationError { MigrationError(any: error, path: path) }
 }
 
 extension MigrationError {
@@ -64,7 +64,7 @@ extension MigrationError {
   }
 
   /// An SQLite error, without SQL and record values.
-  init(database error: any Error, path: FilePath?) {
+  package init(any error: any Error, path: FilePath? = nil) {
     if let error = error as? MigrationError {
       self = error
       return

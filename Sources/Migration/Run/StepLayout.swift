@@ -31,7 +31,7 @@ struct StepLayout {
   /// Whether it exceeds inferred mappings and needs `CustomRun`.
   let isCustom: Bool
 
-  init(_ mapping: MappingModel, layouts: LayoutCache = LayoutCache()) throws(MigrationError) {
+  init(_ mapping: MappingModel, layouts: LayoutCache = LayoutCache()) throws {
     self.mapping = mapping
     before = try layouts.entry(for: mapping.source)
     after = try layouts.entry(for: mapping.destination)

@@ -13,7 +13,7 @@ extension Migrator {
     var model: ManagedObjectModel?
   }
 
-  func storeFacts(_ path: FilePath) throws(MigrationError) -> StoreFacts {
+  func storeFacts(_ path: FilePath) throws -> StoreFacts {
     let connection = try StepConnection(path, .immutable)
     let facts = try connection.read { try StoreFacts($0) }
     try connection.close()

@@ -27,7 +27,7 @@ struct StoreRebuild {
   init(
     _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
     attempt: Int = 1, userInfo: [String: String] = [:], layouts: LayoutCache = LayoutCache()
-  ) throws(MigrationError) {
+  ) throws {
     layout = try StepLayout(mapping, layouts: layouts)
     let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
     custom = isCustom ? try CustomStep(layout, policies: policies) : nil
@@ -45,7 +45,7 @@ struct StoreRebuild {
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
   func run(
     from source: FilePath, to target: FilePath
-  ) throws(MigrationError) -> (account: StepAccount, before: SQLSchema) {
+  ) throws -> (account: StepAccount, before: SQLSchema) {
     let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
     // Records can be counted during whole-table copies; else they must be known first.
     let hasAllEntities =
@@ -53,7 +53,7 @@ struct StoreRebuild {
     let contents = try old.read { database in
       hasAllEntities ? try SourceContents(outlineOf: database, layout) : try SourceContents(database, layout)
     }
-    let (counted, built) = try concurrently { () throws(MigrationError) in
+    let (counted, built) = try concurrently {
       try old.read { database in
         try ConditionCount(layout).refuseViolations(database)
         let losses =
@@ -63,7 +63,7 @@ struct StoreRebuild {
         try FileIntegrity.checkSource(source, in: FileSystem())
         return (counted, losses)
       }
-    } _: { () throws(MigrationError) in
+    } _: {
       try build(from: source, to: target, contents)
     }
     try old.close()
@@ -75,7 +75,7 @@ struct StoreRebuild {
 
   private func build(
     from source: FilePath, to target: FilePath, _ contents: SourceContents
-  ) throws(MigrationError) -> StepAccount {
+  ) throws -> StepAccount {
     let new = try StepConnection(target, .create, referenceDate: referenceDate)
     let account = try new.run { database in
       var account = StepAccount(step: name, way: .rebuild)
@@ -331,14 +331,14 @@ final class LayoutCache: Sendable {
   /// A step needs two; the next step shares one.
   private static let capacity = 3
 
-  func entry(for model: ManagedObjectModel) throws(MigrationError) -> Entry {
+  func entry(for model: ManagedObjectModel) throws -> Entry {
     // Models of a bundle share storage, so comparing them is cheap.
     if let known = entries.withLock({ entries in entries.first { $0.layout.model == model } }) { return known }
     let made: Entry
     do {
       made = try Entry(model)
     } catch {
-      throw MigrationError(database: error, path: nil)
+      throw MigrationError(any: error)
     }
     entries.withLock { entries in
       entries.append(made)

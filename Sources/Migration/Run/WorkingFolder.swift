@@ -68,12 +68,12 @@ struct WorkingFolder {
   }
 
   /// Writes the journal atomically.
-  func write(_ journal: MigrationJournal) throws(MigrationError) {
+  func write(_ journal: MigrationJournal) throws {
     do {
       let bytes = try JSON.bytes(of: journal, .line, to: "write the journal of a migration", at: journalPath)
       try fileSystem.writeAtomically(bytes, to: journalPath, replacing: true)
     } catch {
-      throw MigrationError(database: error, path: journalPath)
+      throw MigrationError(any: error, path: journalPath)
     }
   }
 

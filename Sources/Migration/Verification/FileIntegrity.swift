@@ -10,7 +10,7 @@ enum FileIntegrity {
   /// Checks a step's source; damage in it needs a salvage.
   ///
   /// - Throws: `store-damaged`, or a reading error.
-  static func checkSource(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {
+  static func checkSource(_ path: FilePath, in fileSystem: FileSystem) throws {
     try check(path, in: fileSystem, orThrow: .sourceDamaged)
   }
 
@@ -19,7 +19,7 @@ enum FileIntegrity {
   /// - Throws: `store-damaged`, `migration-data-violation` for records of an unknown entity, or a reading error.
   static func countRecords(
     of layout: StoreLayout, _ path: FilePath, in fileSystem: FileSystem
-  ) throws(MigrationError) -> InPlaceCount {
+  ) throws -> InPlaceCount {
     var tables: [UInt32: String] = [:]
     let report: IntegrityReport
     do {
@@ -33,7 +33,7 @@ enum FileIntegrity {
       }
       report = try database.checkIntegrity(findingLimit: 10, countingBy: columns)
     } catch {
-      throw MigrationError(database: error, path: path)
+      throw MigrationError(any: error, path: path)
     }
     try refuseDamage(.sourceDamaged, report)
     var counted: [String: [Int64?: Int]] = [:]
@@ -46,23 +46,23 @@ enum FileIntegrity {
   /// Checks a file without writers and WAL.
   ///
   /// - Throws: `migration-verification-failed`, or a reading error.
-  static func check(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {
+  static func check(_ path: FilePath, in fileSystem: FileSystem) throws {
     try check(path, in: fileSystem, orThrow: .verificationFailed)
   }
 
   private static func check(
     _ path: FilePath, in fileSystem: FileSystem, orThrow kind: MigrationError.Kind
-  ) throws(MigrationError) {
+  ) throws {
     let report: IntegrityReport
     do {
       report = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10)
     } catch {
-      throw MigrationError(database: error, path: path)
+      throw MigrationError(any: error, path: path)
     }
     try refuseDamage(kind, report)
   }
 
-  private static func refuseDamage(_ kind: MigrationError.Kind, _ report: IntegrityReport) throws(MigrationError) {
+  private static func refuseDamage(_ kind: MigrationError.Kind, _ report: IntegrityReport) throws {
     guard report.isSound else {
       let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
       let detail = "its pages are damaged (\(kinds))"
@@ -86,7 +86,7 @@ struct InPlaceCount: Sendable {
   /// - Throws: `migration-data-violation` for records of an unknown entity.
   init(
     _ counted: [String: [Int64?: Int]], _ layout: StoreLayout, in source: FilePath
-  ) throws(MigrationError) {
+  ) throws {
     var rows: [Int: Int] = [:]
     for table in layout.tables {
       let numbers = layout.entities.filter { $0.tableName == table.name }.map(\.number)
@@ -113,7 +113,7 @@ struct InPlaceCount: Sendable {
 
   private static func unknownRecords(
     in table: TableLayout, _ numbers: [Int], of source: FilePath
-  ) throws(MigrationError) -> MigrationError {
+  ) throws -> MigrationError {
     let connection = try StepConnection(source, .immutable)
     let error = try connection.read { try SourceContents.unknownRecords(in: table, numbers, $0) }
     try connection.close()

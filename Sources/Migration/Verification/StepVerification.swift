@@ -14,7 +14,7 @@ struct StepVerification {
   /// - Throws: `migration-verification-failed`, or `migration-data-violation` for missing mandatory values.
   func check(
     _ target: FilePath, against source: FilePath, before: SQLSchema, _ account: StepAccount
-  ) throws(MigrationError) {
+  ) throws {
     let new = try StepConnection(target, .immutable)
     let old = try StepConnection(source, .immutable)
     try new.read { database in

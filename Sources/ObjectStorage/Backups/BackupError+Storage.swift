@@ -18,3 +18,8 @@ extension BackupError {
     }
   }
 }
+
+/// Runs requests; their errors become those of a place of backups.
+func asking<Value>(_ requests: () throws(S3Error) -> Value) throws -> Value {
+  return try requests()
+}

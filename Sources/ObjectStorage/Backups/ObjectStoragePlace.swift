@@ -26,19 +26,19 @@ package struct ObjectStoragePlace: BackupPlace {
   /// The client's connection limit: each request waits for a round trip.
   package var readsAtOnce: Int { 8 }
 
-  package func keeping() throws(BackupError) -> S3Keeping {
-    try wrapping(BackupError.init) { () throws(S3Error) in try client.keeping() }
+  package func keeping() throws -> S3Keeping {
+    try asking { () throws(S3Error) in try client.keeping() }
   }
 
   // MARK: Names
 
-  func contents() throws(BackupError) -> StorageContents {
-    try wrapping(BackupError.init) { () throws(S3Error) in
+  func contents() throws -> StorageContents {
+    try asking { () throws(S3Error) in
       StorageContents(try client.list(address.key("")), of: address)
     }
   }
 
-  func key(_ name: String, in section: BackupSection) throws(BackupError) -> String {
+  func key(_ name: String, in section: BackupSection) throws -> String {
     guard FolderPlace.isName(name) else {
       throw BackupError(
         .request, operation: "find the file of a backup",
@@ -50,9 +50,9 @@ package struct ObjectStoragePlace: BackupPlace {
   func trashKey(_ name: String) -> String { address.key(StorageContents.trash + name) }
   func begunKey(_ id: BackupIdentifier) -> String { address.key("\(StorageContents.begun)\(id)") }
 
-  private func isThere(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  private func isThere(_ name: String, in section: BackupSection) throws -> Bool {
     let key = try key(name, in: section)
-    return try wrapping(BackupError.init) { () throws(S3Error) in
+    return try asking { () throws(S3Error) in
       guard try client.head(key) != nil else { return false }
       if StorageContents.isRecord(name) { return true }
       return try (client.head(trashKey(name)) != nil) == (section == .trash)
@@ -63,17 +63,17 @@ package struct ObjectStoragePlace: BackupPlace {
 // MARK: - The protocol
 
 extension ObjectStoragePlace {
-  package func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+  package func list(_ section: BackupSection) throws -> [BackupObject] {
     try contents().objects(in: section)
   }
 
-  package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  package func contains(_ name: String, in section: BackupSection) throws -> Bool {
     try isThere(name, in: section)
   }
 
   /// Whether the backup has an encrypted file; lists its keys once.
-  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
-    try wrapping(BackupError.init) { () throws(S3Error) in
+  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
+    try asking { () throws(S3Error) in
       try client.list(address.key("\(id).")).objects.contains { $0.key.hasSuffix(BackupManifest.Encryption.fileEnding) }
     }
   }
@@ -81,9 +81,9 @@ extension ObjectStoragePlace {
   /// Reads a range, with read-ahead if access is sequential.
   package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     let key = try key(name, in: section)
-    return try wrapping(BackupError.init) { () throws(S3Error) in
+    return try asking { () throws(S3Error) in
       // One request reads it all, without waiting for another thread's read-ahead.
       if StorageContents.isDocument(name) { return try client.get(key, at: offset, length: length) }
       return try state.ahead.read(key, at: offset, length: length) { (offset, length) throws(S3Error) in
@@ -92,18 +92,18 @@ extension ObjectStoragePlace {
     }
   }
 
-  private func requireLock() throws(BackupError) {
+  private func requireLock() throws {
     if state.hasLostLock { throw StorageLock.lost(self) }
   }
 
   /// Starts a file; the first of a backup also writes the `begun/` note.
-  package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
+  package func begin(_ name: String) throws -> any BackupUpload {
     let key = try key(name, in: .kept)
     try requireLock()
     state.ahead.forget()
     if let id = StorageContents.identifier(of: name), state.begins(id) {
       do {
-        try wrapping(BackupError.init) { () throws(S3Error) in try client.put(begunKey(id), []) }
+        try asking { () throws(S3Error) in try client.put(begunKey(id), []) }
       } catch {
         state.ends(id)
         throw error
@@ -113,22 +113,22 @@ extension ObjectStoragePlace {
   }
 
   /// Replaces a small file atomically.
-  package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+  package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws {
     let key = try key(name, in: section)
     try requireLock()
     state.ahead.forget()
-    try wrapping(BackupError.init) { () throws(S3Error) in try client.put(key, bytes[...]) }
+    try asking { () throws(S3Error) in try client.put(key, bytes[...]) }
   }
 
   /// Marks a file as dropped or unmarks it; its bytes stay.
-  package func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+  package func move(_ name: String, from: BackupSection, to: BackupSection) throws {
     guard from != to else { return }
     try requireLock()
     guard try isThere(name, in: from) else {
       throw BackupError(
         FileError(.notFound, operation: "move the file of a backup", detail: "\(printable(name)) is not there"))
     }
-    try wrapping(BackupError.init) { () throws(S3Error) in
+    try asking { () throws(S3Error) in
       switch to {
       case .trash: try client.put(trashKey(name), [], when: .absent)
       case .kept: try client.delete(trashKey(name))
@@ -137,27 +137,27 @@ extension ObjectStoragePlace {
   }
 
   /// Deletes a file; a versioned bucket only hides it.
-  package func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+  package func delete(_ name: String, in section: BackupSection) throws {
     let key = try key(name, in: section)
     guard try isThere(name, in: section) else { return }
     try requireLock()
     state.ahead.forget()
-    try wrapping(BackupError.init) { () throws(S3Error) in
+    try asking { () throws(S3Error) in
       try client.delete(key)
       if section == .trash, !StorageContents.isRecord(name) { try client.delete(trashKey(name)) }
     }
   }
 
   /// The manifest names of begun backups without manifest.
-  package func unfinished() throws(BackupError) -> [String] {
+  package func unfinished() throws -> [String] {
     try contents().unfinished.map { "\($0)\(BackupManifest.suffix)" }
   }
 
   /// Removes backups without manifest, and incomplete uploads.
-  package func removeUnfinished() throws(BackupError) {
+  package func removeUnfinished() throws {
     let contents = try contents()
     try requireLock()
-    try wrapping(BackupError.init) { () throws(S3Error) in
+    try asking { () throws(S3Error) in
       for id in contents.unfinished {
         for name in contents.names(of: id) { try client.delete(address.key(name)) }
       }
@@ -178,8 +178,8 @@ extension ObjectStoragePlace {
     }
   }
 
-  package func lock() throws(BackupError) -> any BackupPlaceLock {
-    let isConditional = try wrapping(BackupError.init) { () throws(S3Error) in
+  package func lock() throws -> any BackupPlaceLock {
+    let isConditional = try asking { () throws(S3Error) in
       try StorageLock.keepsToConditions(client, address)
     }
     state.looksFirst(!isConditional)
@@ -276,9 +276,9 @@ final class StorageUpload: BackupUpload {
 
   private static func length(ofPart number: Int) -> Int { partLength << min((number - 1) / 1000, 8) }
 
-  func append(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
+  func append(_ bytes: ArraySlice<UInt8>) throws {
     let (client, key, isManifest) = (place.client, key, isManifest)
-    try wrapping(BackupError.init) { () throws(S3Error) in
+    try asking { () throws(S3Error) in
       try state.withLock { (state) throws(S3Error) in
         state.waiting += bytes
         if isManifest { return }
@@ -304,9 +304,9 @@ final class StorageUpload: BackupUpload {
     state.sent += Int64(bytes.count)
   }
 
-  func finish() throws(BackupError) {
+  func finish() throws {
     let (client, key) = (place.client, key)
-    try wrapping(BackupError.init) { () throws(S3Error) in
+    try asking { () throws(S3Error) in
       try state.withLock { (state) throws(S3Error) in
         guard state.upload != nil, !state.waiting.isEmpty else { return }
         try Self.send(state.waiting[...], &state, client, key)
@@ -315,11 +315,11 @@ final class StorageUpload: BackupUpload {
     }
   }
 
-  func commit() throws(BackupError) {
+  func commit() throws {
     try finish()
     guard !place.state.hasLostLock else { throw StorageLock.lost(place) }
     let (client, key, looksFirst) = (place.client, key, place.state.looksFirst)
-    try wrapping(BackupError.init) { () throws(S3Error) in
+    try asking { () throws(S3Error) in
       try state.withLock { (state) throws(S3Error) in
         guard !state.isClosed else { return }
         if let upload = state.upload {

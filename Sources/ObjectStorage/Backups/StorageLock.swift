@@ -21,14 +21,14 @@ final class StorageLock: BackupPlaceLock {
   private let place: ObjectStoragePlace
   private let isReleased = Mutex(false)
 
-  init(of place: ObjectStoragePlace) throws(BackupError) {
+  init(of place: ObjectStoragePlace) throws {
     self.place = place
     let name = "\(UniversalIdentifier.random())"
     key = place.address.key(StorageContents.locks + name)
     let (client, key) = (place.client, key)
     var waited = 0
     while true {
-      let isFree = try wrapping(BackupError.init) { () throws(S3Error) in
+      let isFree = try asking { () throws(S3Error) in
         try client.put(key, [1])
         let contents = StorageContents(
           try client.list(place.address.key(StorageContents.locks)), of: place.address)
@@ -41,7 +41,7 @@ final class StorageLock: BackupPlaceLock {
         return true
       }
       if isFree { break }
-      try wrapping(BackupError.init) { () throws(S3Error) in try Self.release(key, client) }
+      try asking { () throws(S3Error) in try Self.release(key, client) }
       guard waited < Self.patience else { throw Self.taken(place) }
       let pause = max(200, client.pause(upTo: Self.longestPause))
       waited += pause

@@ -1,4 +1,4 @@
-package import Backup
+internal import Backup
 import Foundation
 package import Platform
 package import SystemPackage
@@ -22,7 +22,7 @@ extension ObjectStoragePlace {
   /// - Throws: `backup-of-other-store` if the place is another store's.
   package func claim(
     for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem = FileSystem()
-  ) throws(BackupError) {
+  ) throws {
     let own = try own(store, fileSystem)
     if let note = try note() { return try compare(note, own) }
     if isEncrypted { return }
@@ -39,17 +39,17 @@ extension ObjectStoragePlace {
   /// Refuses a store other than the noted one, if any.
   ///
   /// - Throws: `backup-of-other-store`.
-  package func requireOwn(_ store: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
+  package func requireOwn(_ store: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
     guard let note = try note() else { return }
     try compare(note, try own(store, fileSystem))
   }
 
-  private func own(_ store: FilePath, _ fileSystem: FileSystem) throws(BackupError) -> StorageNote {
-    let path = try wrapping(BackupError.init) { () throws(FileError) in PathText(try fileSystem.resolved(store)) }
+  private func own(_ store: FilePath, _ fileSystem: FileSystem) throws -> StorageNote {
+    let path = PathText(try fileSystem.resolved(store))
     return StorageNote(path: path, uuid: StoreUUID.read(store, fileSystem))
   }
 
-  private func note() throws(BackupError) -> StorageNote? {
+  private func note() throws -> StorageNote? {
     let bytes: [UInt8]
     do throws(S3Error) {
       bytes = try client.get(address.key(StorageContents.note), at: 0, length: StorageNote.limit)
@@ -64,7 +64,7 @@ extension ObjectStoragePlace {
     return note
   }
 
-  private func compare(_ note: StorageNote, _ own: StorageNote) throws(BackupError) {
+  private func compare(_ note: StorageNote, _ own: StorageNote) throws {
     // A moved store keeps its identifier, a recreated one its path.
     let isSame = note.path == own.path || note.uuid != nil && note.uuid == own.uuid
     guard !isSame else { return }

@@ -176,6 +176,7 @@ extension FileError {
 extension ReportableError {
   /// The file system error at the end of the cause chain.
   public var fileError: FileError? {
+    if let own = self as? FileError { return own }
     guard kind.standsForCause else { return nil }
     return cause as? FileError ?? cause?.fileError
   }

@@ -5,7 +5,7 @@ extension Crawl {
   ///
   /// The freelist counts unless it contradicts a tree. Otherwise trunk pages are recognized by form: a link, a count,
   /// and that many distinct unclaimed pages.
-  mutating func markFreePages() throws(SalvageError) {
+  mutating func markFreePages() throws {
     var buffer = reader.makeBuffer()
     if let header = reader.layout.header, reader.overlay?.images[1] == nil {
       try followFreelist(from: header.firstFreelistTrunk, count: Int(header.freelistCount), &buffer)
@@ -23,7 +23,7 @@ extension Crawl {
 
   private mutating func followFreelist(
     from first: UInt32, count: Int, _ buffer: inout [UInt8]
-  ) throws(SalvageError) {
+  ) throws {
     if count <= max(map.pageCount, reader.statedPageCount) { statedFreeCount = count }
     var pages: [UInt32] = []
     var chain: [UInt32] = []
@@ -56,7 +56,7 @@ extension Crawl {
     }
   }
 
-  private mutating func findTrunks(_ buffer: inout [UInt8]) throws(SalvageError) {
+  private mutating func findTrunks(_ buffer: inout [UInt8]) throws {
     guard map.pageCount >= 2 else { return }
     for page in 2...map.pageCount where map.look(page) == .linked && map.fate(page) == .unclaimed {
       guard try reader.readPlace(page, into: &buffer), let trunk = trunk(buffer), !trunk.leaves.isEmpty else {
@@ -95,7 +95,7 @@ extension Crawl {
   var lacksTables: Bool { lacksUnknownTable || !unlistedTrees.isEmpty }
 
   /// Finds tables of the model with pages but no row in a seemingly whole schema table.
-  mutating func findUnlistedTables() throws(SalvageError) {
+  mutating func findUnlistedTables() throws {
     guard hasWholeSchema, areFreePagesTold, trees.contains(where: \.isMissingTable), map.pageCount >= 2 else { return }
     var buffer = reader.makeBuffer()
     for page in 2...map.pageCount where map.fate(page) == .unclaimed && map.fieldCount(page) > 0 {
@@ -114,7 +114,7 @@ extension Crawl {
     for tree in unlistedTrees { trees[tree].isWalked = false }
   }
 
-  private func isKnown(_ page: UInt32, to tied: [Int]) throws(SalvageError) -> Bool {
+  private func isKnown(_ page: UInt32, to tied: [Int]) throws -> Bool {
     for tree in tied where trees[tree].isListed {
       if try isObsolete(page, of: tree) { return true }
     }
@@ -122,7 +122,7 @@ extension Crawl {
   }
 
   /// Notes whether leftover pages with rows reveal an unknown table.
-  mutating func noteUnknownTable() throws(SalvageError) {
+  mutating func noteUnknownTable() throws {
     guard areFreePagesTold else { return }
     var buffer = reader.makeBuffer()
     for page in unplaced where !lacksUnknownTable {
@@ -134,7 +134,7 @@ extension Crawl {
   /// Whether an orphan page without rowids may have rows of a table rather than index entries.
   ///
   /// It has entries if it resembles an unlisted index of the model, or a table has the rows that they name.
-  func mayHaveUnknownRows(_ page: UInt32) throws(SalvageError) -> Bool {
+  func mayHaveUnknownRows(_ page: UInt32) throws -> Bool {
     guard areFreePagesTold, map.fieldCount(page) > 0 else { return false }
     var buffer = reader.makeBuffer()
     let tied = try ties(for: page, &buffer) { _ in true }
@@ -168,7 +168,7 @@ extension Crawl {
   /// - Parameter candidates: the tables that fit by keys and declarations.
   mutating func assign(
     _ page: UInt32, among candidates: [(tree: Int, fit: PageFit)], _ buffer: inout [UInt8]
-  ) throws(SalvageError) -> Assignment? {
+  ) throws -> Assignment? {
     let tier = candidates.map(\.fit.tier).min()
     var left = candidates.filter { $0.fit.tier == tier }
     guard left.count > 1 else {
@@ -193,7 +193,7 @@ extension Crawl {
   }
 
   /// Whether the only fitting table is proven: no other exists, the page fills a gap, or indexes have its rows.
-  private mutating func isTold(_ page: UInt32, _ tree: Int, isShort: Bool) throws(SalvageError) -> Bool {
+  private mutating func isTold(_ page: UInt32, _ tree: Int, isShort: Bool) throws -> Bool {
     if hasAllTables { return !isShort || hasShortRows(tree) }
     let isBetween = trees[tree].gaps.contains { gap in
       gap.above != .min && gap.upTo != .max && gap.above < map.firstKey(page) && map.lastKey(page) <= gap.upTo
@@ -205,7 +205,7 @@ extension Crawl {
   /// The candidate with the most similar values; compares foreign keys alone for tables without known pages.
   private mutating func likeliest(
     _ page: UInt32, among candidates: [Int], _ buffer: inout [UInt8]
-  ) throws(SalvageError) -> Int? {
+  ) throws -> Int? {
     for tree in candidates where profiles[tree] == nil { profiles[tree] = try profile(of: tree, &buffer) }
     guard try reader.readPlace(page, into: &buffer) else { return nil }
     let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
@@ -230,13 +230,13 @@ extension Crawl {
 
   func ties(
     for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
-  ) throws(SalvageError) -> [Int] {
+  ) throws -> [Int] {
     let fits = try fits(of: page, &buffer, where: isWanted)
     guard let best = fits.map(\.fit.rank).max() else { return [] }
     return fits.filter { best - $0.fit.rank < 0.2 }.map(\.tree)
   }
 
-  private mutating func mappedTree(of page: UInt32) throws(SalvageError) -> Int? {
+  private mutating func mappedTree(of page: UInt32) throws -> Int? {
     if pointerMaps == nil { pointerMaps = try PointerMaps(reader) }
     guard let maps = pointerMaps, maps.isThere else { return nil }
     var page = page
@@ -249,7 +249,7 @@ extension Crawl {
     return nil
   }
 
-  private func profile(of tree: Int, _ buffer: inout [UInt8]) throws(SalvageError) -> TableProfile {
+  private func profile(of tree: Int, _ buffer: inout [UInt8]) throws -> TableProfile {
     var profile = TableProfile(fieldCount: trees[tree].shape.fields.count)
     let leaves = (claimed[tree] ?? []).filter { map.fate($0) == .tree && $0 > 1 }
     for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / Self.profilePages)) {

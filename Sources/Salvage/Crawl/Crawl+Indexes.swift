@@ -33,18 +33,18 @@ extension Crawl {
   /// Whether the rows tie a page to one index rather than another.
   ///
   /// Likeness is weaker: an index on an untyped column holds any value.
-  func hasEntries(_ page: UInt32, of index: Int, ratherThan other: Int) throws(SalvageError) -> Bool {
+  func hasEntries(_ page: UInt32, of index: Int, ratherThan other: Int) throws -> Bool {
     guard try hasEntries(page, of: index) else { return false }
     return try agreement(of: page, with: other).agreeing < agreement(of: page, with: index).agreeing
   }
 
-  func hasEntries(_ page: UInt32, of index: Int) throws(SalvageError) -> Bool {
+  func hasEntries(_ page: UInt32, of index: Int) throws -> Bool {
     let own = try agreement(of: page, with: index)
     return own.agreeing > 0 && own.agreeing * 2 >= own.present
   }
 
   /// Whether the entries differ from their rows, or name missing rows of a whole table.
-  func isContradicted(_ page: UInt32, asOf index: Int) throws(SalvageError) -> Bool {
+  func isContradicted(_ page: UInt32, asOf index: Int) throws -> Bool {
     let own = try agreement(of: page, with: index)
     guard own.looked > 0, let table = trees[index].table else { return false }
     let isKnown = trees[index].indexedColumns.contains { $0 != nil }
@@ -60,7 +60,7 @@ extension Crawl {
   }
 
   /// The index that matches most entries of a page, by the rows that they name.
-  func index(withEntriesOf page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
+  func index(withEntriesOf page: UInt32, _ buffer: inout [UInt8]) throws -> Int? {
     var best: (index: Int, agreeing: Int)?
     for (index, _) in try fits(of: page, &buffer, where: { trees[$0].kind == .index }) {
       let own = try agreement(of: page, with: index)
@@ -70,7 +70,7 @@ extension Crawl {
     return best?.index
   }
 
-  private func agreement(of page: UInt32, with index: Int) throws(SalvageError) -> Agreement {
+  private func agreement(of page: UInt32, with index: Int) throws -> Agreement {
     guard trees[index].kind == .index, let table = trees[index].table, trees[table].hasRowids,
       let definition = trees[table].definition
     else { return Agreement() }
@@ -124,7 +124,7 @@ extension Crawl {
   private static let minimumRows = 4
 
   /// The only candidate with an index that has the rows of a page.
-  mutating func indexedTree(of page: UInt32, among candidates: [Int]) throws(SalvageError) -> Int? {
+  mutating func indexedTree(of page: UInt32, among candidates: [Int]) throws -> Int? {
     var rows: [PageRows.Row] = []
     try PageRows(reader).forEach(on: page) { rows.append($0) }
     for tree in candidates where indexedValues[tree] == nil { indexedValues[tree] = try indexes(of: tree) }
@@ -158,7 +158,7 @@ extension Crawl {
     case untold
   }
 
-  mutating func indexAgreement(of page: UInt32, with tree: Int) throws(SalvageError) -> IndexAgreement {
+  mutating func indexAgreement(of page: UInt32, with tree: Int) throws -> IndexAgreement {
     if indexedValues[tree] == nil { indexedValues[tree] = try indexes(of: tree) }
     var rows: [PageRows.Row] = []
     try PageRows(reader).forEach(on: page) { rows.append($0) }
@@ -175,7 +175,7 @@ extension Crawl {
     return agreement
   }
 
-  private func indexes(of table: Int) throws(SalvageError) -> [IndexedValues] {
+  private func indexes(of table: Int) throws -> [IndexedValues] {
     guard let definition = trees[table].definition, trees[table].hasRowids else { return [] }
     var result: [IndexedValues] = []
     for index in trees.indices where trees[index].kind == .index && trees[index].table == table {
@@ -185,7 +185,7 @@ extension Crawl {
       else { continue }
       let last = trees[index].indexedColumns.count
       var values = IndexedValues(field: field, values: [:])
-      try forEachEntry(of: index) { record, _, _ throws(SalvageError) in
+      try forEachEntry(of: index) { record, _, _ in
         guard let rowid = record.value(at: last)?.integer, let key = IndexedValues.key(record.value(at: 0)) else {
           return true
         }

@@ -1,7 +1,7 @@
 internal import SQLiteFormat
 
 extension Crawl {
-  mutating func placeOrphans() throws(SalvageError) {
+  mutating func placeOrphans() throws {
     for tree in trees.indices where trees[tree].hasRowids {
       claimed[tree] = map.sorted(trees[tree].leaves)
     }
@@ -27,8 +27,7 @@ extension Crawl {
     var score: Double { fit.rank }
   }
 
-  func choice(for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool) throws(SalvageError) -> Choice?
-  {
+  func choice(for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool) throws -> Choice? {
     let fits = try fits(of: page, &buffer, where: isWanted)
     return Self.choice(fits)
   }
@@ -46,7 +45,7 @@ extension Crawl {
 
   func fits(
     of page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
-  ) throws(SalvageError) -> [(tree: Int, fit: PageFit)] {
+  ) throws -> [(tree: Int, fit: PageFit)] {
     guard try reader.readPlace(page, into: &buffer) else { return [] }
     let isZeroStart = page == 1 && buffer[0] != 13 && buffer[0] != 10
     return fits(
@@ -72,7 +71,7 @@ extension Crawl {
   // MARK: Parts of trees whose roots are lost
 
   /// Assigns runs of pages below orphan interior pages.
-  private mutating func placeFragments(_ look: PageMap.Look) throws(SalvageError) {
+  private mutating func placeFragments(_ look: PageMap.Look) throws {
     guard map.pageCount >= 2 else { return }
     var isReferenced = PageSet()
     var inner: [UInt32] = []
@@ -116,7 +115,7 @@ extension Crawl {
 
   private func collectLeaves(
     below page: UInt32, into leaves: inout [UInt32], _ seen: inout PageSet, depth: Int
-  ) throws(SalvageError) {
+  ) throws {
     guard depth < Self.maximumDepth, seen.insert(page), map.fate(page) == .unclaimed, leaves.count < 1 << 22 else {
       return
     }
@@ -132,7 +131,7 @@ extension Crawl {
 
   private mutating func vote(
     on leaves: [UInt32], _ buffer: inout [UInt8]
-  ) throws(SalvageError) -> (tree: Int, isProven: Bool)? {
+  ) throws -> (tree: Int, isProven: Bool)? {
     var votes: [Int: (count: Int, proven: Int)] = [:]
     var seen = 0
     let sample = stride(from: 0, to: leaves.count, by: max(1, leaves.count / 8)).map { leaves[$0] }
@@ -170,7 +169,7 @@ extension Crawl {
   // MARK: Single leaves
 
   /// Assigns single leaves: first full rows, then shorter ones from before columns were added.
-  private mutating func placeLeaves() throws(SalvageError) {
+  private mutating func placeLeaves() throws {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
     let twins = try PageTwins(self)
@@ -197,14 +196,14 @@ extension Crawl {
   }
 
   /// Whether an assigned page may be an older one of another, grown table.
-  private func isOlderThanColumns(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  private func isOlderThanColumns(_ page: UInt32, _ buffer: inout [UInt8]) throws -> Bool {
     try fits(of: page, &buffer) { !trees[$0].isComplete }.contains { other in
       other.fit.isShort && !other.fit.isUnusual && mayHaveShortRows(other.tree, page)
         && trees[other.tree].leaves.contains { map.fieldCount($0) > 0 && map.firstKey($0) > map.lastKey(page) }
     }
   }
 
-  private func tables(of page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> [(tree: Int, fit: PageFit)] {
+  private func tables(of page: UInt32, _ buffer: inout [UInt8]) throws -> [(tree: Int, fit: PageFit)] {
     var tables: [(tree: Int, fit: PageFit)] = []
     for one in try fits(of: page, &buffer, where: { _ in true }) {
       if one.tree > 0, trees[one.tree].isInternal, try !hasNamesOfTables(page) { continue }
@@ -214,7 +213,7 @@ extension Crawl {
   }
 
   /// Assigns a leaf to the table that lacks it; returns false if none does.
-  private mutating func place(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  private mutating func place(_ page: UInt32, _ buffer: inout [UInt8]) throws -> Bool {
     let all = try tables(of: page, &buffer)
     guard let best = all.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })?.fit else { return false }
     var open: [(tree: Int, fit: PageFit)] = []
@@ -238,7 +237,7 @@ extension Crawl {
   }
 
   /// Drops a leaf that no table lacks as obsolete, or sets it aside.
-  private mutating func settleHomeless(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
+  private mutating func settleHomeless(_ page: UInt32, _ buffer: inout [UInt8]) throws {
     guard let any = try choice(for: page, &buffer, where: { _ in true }) else {
       unplaced.append(page)
       return
@@ -279,7 +278,7 @@ extension Crawl {
   }
 
   /// Whether rows begin with table names, as in SQLite's internal tables.
-  private func hasNamesOfTables(_ page: UInt32) throws(SalvageError) -> Bool {
+  private func hasNamesOfTables(_ page: UInt32) throws -> Bool {
     var areNames = true
     try PageRows(reader).forEach(on: page) { row in
       guard let name = row.record.value(at: 0)?.string, trees.contains(where: { isSame($0.name, name) }) else {
@@ -293,7 +292,7 @@ extension Crawl {
   // MARK: Pages without rowids
 
   /// Assigns single pages to indexes, the rest to WITHOUT ROWID tables.
-  private mutating func placeIndexPages() throws(SalvageError) {
+  private mutating func placeIndexPages() throws {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
     var left: [UInt32] = []
@@ -327,7 +326,7 @@ extension Crawl {
   /// Picks the index or WITHOUT ROWID table of a page; nil where undecidable.
   ///
   /// Entries that match rows belong to an index. Others go to a fitting table, unless an uncontradicted index fits too.
-  private func assignEntries(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Assignment? {
+  private func assignEntries(_ page: UInt32, _ buffer: inout [UInt8]) throws -> Assignment? {
     if let index = try index(withEntriesOf: page, &buffer) { return Assignment(tree: index, isProven: true) }
     let fits = try fits(of: page, &buffer) { _ in true }
     var open: [(tree: Int, fit: PageFit)] = []
@@ -363,7 +362,7 @@ extension Crawl {
     "insttoken",
   ]
 
-  private func hasFullTextSettings(_ page: UInt32) throws(SalvageError) -> Bool {
+  private func hasFullTextSettings(_ page: UInt32) throws -> Bool {
     var areSettings = true
     try PageRows(reader).forEachEntry(on: page) { record in
       if record.value(at: 0)?.string.map(Self.fullTextSettings.contains) != true { areSettings = false }
@@ -379,7 +378,7 @@ extension Crawl {
   /// - Parameter isOnly: whether the rows fit no other table.
   private mutating func lacks(
     _ pages: [UInt32], _ tree: Int, isOnly: Bool = false
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     for page in pages where map.look(page) == .tableLeaf {
       let (first, last) = (map.firstKey(page), map.lastKey(page))
       guard trees[tree].isComplete else {

@@ -104,7 +104,7 @@ struct Crawl {
   /// Drops pages past the header's end, like SQLite: transactions write new pages first and the new end last.
   ///
   /// If a tree leads there, the header is wrong and the pages count.
-  mutating func buryPagesBehindEnd() throws(SalvageError) {
+  mutating func buryPagesBehindEnd() throws {
     guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
       header.pageCount > 0, header.pageCount < map.pageCount
     else { return }
@@ -124,7 +124,7 @@ struct Crawl {
     }
   }
 
-  private func isLedTo(behindPage end: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  private func isLedTo(behindPage end: UInt32, _ buffer: inout [UInt8]) throws -> Bool {
     let behind = (end + 1)...map.pageCount
     for tree in trees where tree.isListed {
       if tree.gaps.contains(where: { behind.contains($0.page) }) { return true }
@@ -146,7 +146,7 @@ struct Crawl {
   }
 
   /// Walks all trees with known roots; a root past the file's end leaves a gap for all keys.
-  mutating func walkRoots() throws(SalvageError) {
+  mutating func walkRoots() throws {
     for index in trees.indices where trees[index].rootBehindEnd > 0 && !trees[index].isWalked {
       trees[index].gaps.append(Tree.Gap(page: trees[index].rootBehindEnd, above: .min, upTo: .max))
     }
@@ -160,7 +160,7 @@ struct Crawl {
   /// Walks down from a page; misfits leave gaps.
   mutating func walk(
     _ page: UInt32, tree: Int, above low: Int64, upTo high: Int64, depth: Int
-  ) throws(SalvageError) {
+  ) throws {
     guard page > 0, page <= map.pageCount, map.fate(page) == .unclaimed, depth < Self.maximumDepth,
       page > 1 || !map.isFirstPageMisplaced, !strangers.contains(page, in: tree)
     else {
@@ -219,7 +219,7 @@ struct Crawl {
   /// Whether a page in a tree has its rows.
   ///
   /// True unless contradicted by unusual storage classes, or by short rows that exactly fit another, incomplete tree.
-  func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+  func hasRows(_ page: UInt32, of tree: Int) throws -> Bool {
     guard map.fieldCount(page) > 0 else { return true }
     var buffer = reader.makeBuffer()
     let fits = try fits(of: page, &buffer) { _ in true }
@@ -275,7 +275,7 @@ struct InnerPage {
 
   var isDamaged = false
 
-  init(_ number: UInt32, _ reader: PageReader) throws(SalvageError) {
+  init(_ number: UInt32, _ reader: PageReader) throws {
     var buffer = reader.makeBuffer()
     guard try reader.readPlace(number, into: &buffer) else { return }
     let bytes = buffer.span
@@ -413,7 +413,7 @@ extension Crawl {
   ///
   /// A tree without gaps has all rows. Otherwise the table must have most of the page's rows with equal values, or with
   /// mostly equal ones if entity numbers identify the table.
-  func isObsolete(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+  func isObsolete(_ page: UInt32, of tree: Int) throws -> Bool {
     if !areFreePagesTold, trees[tree].isDropped || hasWholeSchema && trees[tree].isComplete { return true }
     guard map.look(page) == .tableLeaf, overlaps(tree, map.firstKey(page), map.lastKey(page)) else { return false }
     var samples: [PageRows.Row] = []
@@ -463,7 +463,7 @@ extension Crawl {
 extension Crawl {
   /// Assigns pages with a lost first sector to the tables with gaps that their remaining rows fill, as their parents
   /// may be lost too.
-  mutating func placeTornPages() throws(SalvageError) {
+  mutating func placeTornPages() throws {
     let sector = TornSectors.sector
     guard map.pageCount >= 2, reader.usableSize > sector else { return }
     let candidates = trees.indices.filter { trees[$0].hasRowids && !trees[$0].gaps.isEmpty && trees[$0].isWalked }

@@ -24,7 +24,7 @@ struct FirstWalk {
 
   init() {}
 
-  init(_ crawl: Crawl) throws(SalvageError) {
+  init(_ crawl: Crawl) throws {
     let map = crawl.map
     let trees = crawl.trees
     var buffer = crawl.reader.makeBuffer()

@@ -26,7 +26,7 @@ struct PageTwins {
   /// Pages with a common key, by hash.
   private var alike: [Int: [UInt32]] = [:]
 
-  init(_ crawl: Crawl) throws(SalvageError) {
+  init(_ crawl: Crawl) throws {
     let map = crawl.map
     var pages: [UInt32] = []
     for tree in crawl.trees {
@@ -47,7 +47,7 @@ struct PageTwins {
   }
 
   /// The page identical to a misplaced page 1, if any.
-  static func twinOfFirst(_ map: PageMap, _ reader: PageReader) throws(SalvageError) -> UInt32? {
+  static func twinOfFirst(_ map: PageMap, _ reader: PageReader) throws -> UInt32? {
     guard map.isFirstPageMisplaced, map.pageCount >= 2 else { return nil }
     var first = reader.makeBuffer()
     guard try reader.readPlace(1, into: &first) else { return nil }
@@ -62,7 +62,7 @@ struct PageTwins {
   /// The most copies of a page; content shared by more tables is the app's own.
   static let limit = 8
 
-  func twins(of page: UInt32, in crawl: Crawl) throws(SalvageError) -> [UInt32] {
+  func twins(of page: UInt32, in crawl: Crawl) throws -> [UInt32] {
     let key = Key(page, crawl.map)
     var low = 0
     var high = pages.count

@@ -40,13 +40,13 @@ struct StrangerSearch {
   /// - Parameters:
   ///   - crawl: the walked trees.
   ///   - trees: the same trees with all constraints on rows.
-  static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws(SalvageError) -> Strangers {
+  static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws -> Strangers {
     var search = try StrangerSearch(crawl, shapedAs: trees)
     try search.run()
     return search.found
   }
 
-  private init(_ crawl: Crawl, shapedAs trees: [Tree]) throws(SalvageError) {
+  private init(_ crawl: Crawl, shapedAs trees: [Tree]) throws {
     self.crawl = crawl
     for (index, tree) in trees.enumerated() where self.crawl.trees.indices.contains(index) {
       self.crawl.trees[index].shape = tree.shape
@@ -55,7 +55,7 @@ struct StrangerSearch {
     twins = try PageTwins(crawl)
   }
 
-  private mutating func run() throws(SalvageError) {
+  private mutating func run() throws {
     try lookAtListOfTables()
     for tree in crawl.firstWalk.emptied { note(crawl.trees[tree].root, in: tree) }
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].kind != .index && crawl.trees[tree].isListed {
@@ -80,7 +80,7 @@ struct StrangerSearch {
   // MARK: Pages of the list of tables
 
   /// Notes schema table pages with other rows.
-  private mutating func lookAtListOfTables() throws(SalvageError) {
+  private mutating func lookAtListOfTables() throws {
     for page in crawl.trees[0].leaves where page > 1 && crawl.map.fieldCount(page) > 0 {
       guard try crawl.reader.readPlace(page, into: &buffer),
         PageScore.fit(buffer.span, start: 0, crawl.trees[0].shape, geometry: crawl.reader.geometry) == nil
@@ -92,7 +92,7 @@ struct StrangerSearch {
   // MARK: Pages of tables
 
   /// Notes all leaves of a tree if its gaps lead to pages of just one other table: a root leads to one table.
-  private mutating func lookAtRest(of tree: Int) throws(SalvageError) {
+  private mutating func lookAtRest(of tree: Int) throws {
     guard crawl.trees[tree].hasRowids else { return }
     var owner: Int?
     for page in crawl.trees[tree].gaps.map(\.page).prefix(Self.sampledLeaves) {
@@ -116,7 +116,7 @@ struct StrangerSearch {
   }
 
   /// Notes the only page of a table that swapped pages with another.
-  private mutating func findExchanges() throws(SalvageError) {
+  private mutating func findExchanges() throws {
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].hasRowids && crawl.trees[tree].isListed {
       let lost = crawl.trees[tree].gaps.map(\.page).filter {
         $0 > 1 && $0 <= crawl.map.pageCount && crawl.map.look($0) == .tableLeaf && crawl.map.fieldCount($0) > 0
@@ -146,7 +146,7 @@ struct StrangerSearch {
     }
   }
 
-  private mutating func lookAt(_ page: UInt32, of tree: Int) throws(SalvageError) {
+  private mutating func lookAt(_ page: UInt32, of tree: Int) throws {
     guard !found.contains(page, in: tree), try crawl.reader.readPlace(page, into: &buffer) else { return }
     let isOwn = PageScore.isFull(
       buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry,
@@ -167,7 +167,7 @@ struct StrangerSearch {
     }
   }
 
-  private mutating func isUnlike(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+  private mutating func isUnlike(_ page: UInt32, _ tree: Int) throws -> Bool {
     if try !crawl.hasRows(page, of: tree) { return true }
     guard crawl.trees[tree].hasRowids, let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }),
       !best.fit.isShort, !best.fit.isUnusual
@@ -177,7 +177,7 @@ struct StrangerSearch {
   }
 
   /// Examines a page that fits another table better, weak evidence as SQLite takes almost any value.
-  private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws(SalvageError) {
+  private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws {
     let isPossible = try canHold(page, tree)
     let fits = try crawl.fits(of: page, &buffer) { _ in true }
     if crawl.firstWalk.isOfAnother(than: tree, fits) {
@@ -204,14 +204,14 @@ struct StrangerSearch {
     if isOther { note(page, in: tree) }
   }
 
-  private func twins(of page: UInt32, outside tree: Int) throws(SalvageError) -> [UInt32] {
+  private func twins(of page: UInt32, outside tree: Int) throws -> [UInt32] {
     try twins.twins(of: page, in: crawl).filter { crawl.map.owner($0) != tree }
   }
 
   /// Decides which of two identical pages is a copy, by possible values and indexes.
   private mutating func settle(
     _ page: UInt32, of tree: Int, _ twin: UInt32, of other: Int
-  ) throws(SalvageError) {
+  ) throws {
     switch (try canHold(page, tree), try canHold(twin, other)) {
     case (false, true):
       note(page, in: tree, copyOf: twin)
@@ -233,7 +233,7 @@ struct StrangerSearch {
     }
   }
 
-  private func hasRowsElsewhere(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+  private func hasRowsElsewhere(_ page: UInt32, of tree: Int) throws -> Bool {
     guard crawl.trees[tree].hasRowids else { return false }
     var samples: [PageRows.Row] = []
     let rows = PageRows(crawl.reader)
@@ -261,7 +261,7 @@ struct StrangerSearch {
   ///
   /// Impossible are a value for the rowid alias, a number as text, NULL in a NOT NULL column, and a non-integer
   /// `Z_ENT`.
-  private func canHold(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+  private func canHold(_ page: UInt32, _ tree: Int) throws -> Bool {
     guard let definition = crawl.trees[tree].definition else { return true }
     let stored = definition.storedColumns
     let hasEntities = crawl.trees[tree].shape.entityNumbers != nil
@@ -288,7 +288,7 @@ struct StrangerSearch {
     return count == 0 || possible > 0
   }
 
-  private mutating func isOfAnotherEntity(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+  private mutating func isOfAnotherEntity(_ page: UInt32, _ tree: Int) throws -> Bool {
     guard crawl.trees[tree].hasRowids, let own = crawl.trees[tree].shape.entityNumbers,
       let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }), crawl.trees[best.tree].isListed,
       let others = crawl.trees[best.tree].shape.entityNumbers
@@ -306,7 +306,7 @@ struct StrangerSearch {
   // MARK: Pages that two trees lead to
 
   /// Decides which tree owns a page; none where undecidable.
-  private mutating func settle(_ page: UInt32, among rivals: Set<Int>) throws(SalvageError) {
+  private mutating func settle(_ page: UInt32, among rivals: Set<Int>) throws {
     var leaves: [UInt32] = []
     try addLeaves(below: page, to: &leaves, depth: 0)
     var votes: [Int: Int] = [:]
@@ -324,7 +324,7 @@ struct StrangerSearch {
     for tree in rivals where tree != owner { note(page, in: tree) }
   }
 
-  private func addLeaves(below page: UInt32, to leaves: inout [UInt32], depth: Int) throws(SalvageError) {
+  private func addLeaves(below page: UInt32, to leaves: inout [UInt32], depth: Int) throws {
     guard depth < Crawl.maximumDepth, leaves.count < Self.sampledLeaves else { return }
     switch crawl.map.look(page) {
     case .tableLeaf, .indexLeaf: if crawl.map.fieldCount(page) > 0 { leaves.append(page) }

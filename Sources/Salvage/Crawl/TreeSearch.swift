@@ -9,7 +9,7 @@ struct TreeSearch {
   let model: SalvageModel?
   let options: Salvager.Options
 
-  func run() throws(SalvageError) -> FoundTrees {
+  func run() throws -> FoundTrees {
     let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
     var found = try run(kits)
     if found.unfit != nil, options.offset == nil, let other = try fittingOther(than: found, kits) { found = other }
@@ -18,7 +18,7 @@ struct TreeSearch {
   }
 
   /// The file's first other database that fits the model.
-  private func fittingOther(than found: FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees? {
+  private func fittingOther(than found: FoundTrees, _ kits: [RecoveryKit]) throws -> FoundTrees? {
     for offset in found.reader.layout.otherDatabases.prefix(Self.mostDatabases) {
       // The log belongs to the first database, the one that SQLite opens.
       var other = try walk(EvidenceUse(log: .none, offset: offset), kits)
@@ -31,7 +31,7 @@ struct TreeSearch {
 
   private static let mostDatabases = 16
 
-  private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+  private func run(_ kits: [RecoveryKit]) throws -> FoundTrees {
     var use = EvidenceUse(offset: options.offset)
     let foreign = try options.ignoresLog ? nil : foreignLog()
     let isForeign = foreign.map { $0.isCertain && $0 != .trees } ?? false
@@ -68,7 +68,7 @@ struct TreeSearch {
   /// Fills pages that the file lacks from an older log.
   private func fillingFromOlderLog(
     _ alone: consuming FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
-  ) throws(SalvageError) -> FoundTrees {
+  ) throws -> FoundTrees {
     var use = use
     use.log = .whereFileLacks
     var alone = alone
@@ -92,7 +92,7 @@ struct TreeSearch {
   /// Whether the file contradicts the log; marks unrelated rows doubtful.
   private func isForeignLog(
     _ found: inout FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     let shared = try SharedPages(found.crawl, found.schema.entries)
     if shared.hasOtherTrees { return true }
     if found.unfit != nil || shared.hasOtherPages {
@@ -113,7 +113,7 @@ struct TreeSearch {
   }
 
   /// Whether the journal is another transaction's; marks it doubtful if it may be.
-  private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
+  private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws -> Bool {
     if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
     // With only part of the old pages restored, trees and rows are of two times.
     if found.reader.overlay?.isCutOff == true { return false }
@@ -130,7 +130,7 @@ struct TreeSearch {
   }
 
   /// Evidence that the log is foreign, if any.
-  private func foreignLog() throws(SalvageError) -> ForeignLog? {
+  private func foreignLog() throws -> ForeignLog? {
     guard let log = evidence.log, evidence.main.count > 0 else { return nil }
     do throws(FormatError) {
       let database = try Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal)
@@ -143,13 +143,13 @@ struct TreeSearch {
   }
 
   /// The error for found rows that fit no table of the model.
-  func unfit(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
+  func unfit(_ outcome: RowOutcome) throws -> SalvageError? {
     try ModelFit(model, evidence).problem(outcome)
   }
 
-  func place(_ crawl: inout Crawl) throws(SalvageError) {
+  func place(_ crawl: inout Crawl) throws {
     guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
-      throw .nothing(in: evidence)
+      throw SalvageError.nothing(in: evidence)
     }
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
@@ -159,8 +159,8 @@ struct TreeSearch {
     try crawl.placeOrphans()
   }
 
-  func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
-    guard options.progress(phase, done, total) else { throw .cancelled() }
+  func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws {
+    guard options.progress(phase, done, total) else { throw SalvageError.cancelled() }
   }
 
   private static func hasLeaves(_ map: PageMap) -> Bool {
@@ -168,10 +168,10 @@ struct TreeSearch {
   }
 
   /// Surveys all pages, finds the tables, and walks their trees.
-  private func walk(_ use: EvidenceUse, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+  private func walk(_ use: EvidenceUse, _ kits: [RecoveryKit]) throws -> FoundTrees {
     let reader = try PageReader.open(evidence, use)
     try tell(.survey, 0, Int64(reader.pageCount))
-    let map = try PageSurvey.run(reader) { page throws(SalvageError) in
+    let map = try PageSurvey.run(reader) { page in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
     }
     var schema = try SchemaSearch.find(reader, map)
@@ -190,7 +190,7 @@ struct TreeSearch {
     }
     let foreign = choice.foreignModel
     // A store of another model has that model's tables, even if rows are converted.
-    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
+    let shapes = try foreign.map { model in try ExpectedSchema(model) } ?? expected
     let isCoreData = identity.metadata != nil || identity.cachedModel != nil
     var definitions = try DefinitionSearch(
       schema: schema, reader: reader, map: map, evidence: evidence, isCoreData: isCoreData
@@ -204,7 +204,7 @@ struct TreeSearch {
 
   private func crawl(
     _ reader: PageReader, _ map: PageMap, _ definitions: DefinitionSearch.Definitions, _ kit: KitEvidence?
-  ) throws(SalvageError) -> Crawl {
+  ) throws -> Crawl {
     let list = definitions.list
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
@@ -289,7 +289,7 @@ struct FoundTrees {
   var numbering: EntityNames? { definitions.shapes?.numbering }
 
   /// The store's names for the target layout.
-  func names() throws(SalvageError) -> StoreNames {
+  func names() throws -> StoreNames {
     let own = definitions.shapes?.names ?? StoreNames()
     guard let foreignModel, let layout = expected?.layout, let theirs = try ExpectedSchema(foreignModel).layout else {
       return own
@@ -309,7 +309,7 @@ enum DroppedTables {
   private static let limit = 256
 
   /// The tables, latest first, including older versions of current ones.
-  static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> [SchemaEntry] {
+  static func find(_ reader: PageReader, _ map: PageMap) throws -> [SchemaEntry] {
     let scan = FreeSpaceScan(
       shape: .schema, geometry: reader.geometry, encoding: reader.layout.encoding, hasAlias: false)
     var entries: [SchemaEntry] = []

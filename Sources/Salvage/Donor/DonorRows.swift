@@ -25,7 +25,7 @@ struct DonorRows {
   /// - Throws: ``SalvageError`` if it is unreadable, damaged, or another store.
   init(
     _ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem
-  ) throws(SalvageError) {
+  ) throws {
     self.donor = donor
     self.kit = kit
     (database, schema) = try Self.open(donor, in: fileSystem)
@@ -38,8 +38,7 @@ struct DonorRows {
     throw Self.strange(donor, "nothing says whether it is of this store: one of the two has no identifier")
   }
 
-  private static func open(_ donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> (Database, Schema)
-  {
+  private static func open(_ donor: SalvageDonor, in fileSystem: FileSystem) throws -> (Database, Schema) {
     let evidence = try Evidence(donor.path, opened: donor.files, in: fileSystem)
     do throws(FormatError) {
       let database = try Database.withOwnParts(
@@ -52,12 +51,10 @@ struct DonorRows {
     throw unusable(donor, nil)
   }
 
-  static func schema(of donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> ExpectedSchema? {
+  static func schema(of donor: SalvageDonor, in fileSystem: FileSystem) throws -> ExpectedSchema? {
     let (_, schema) = try open(donor, in: fileSystem)
     guard !schema.entries.isEmpty, schema.table(named: "Z_METADATA") == nil else { return nil }
-    let script = try wrapping(SalvageError.init) { () throws(PersistentStoreError) in
-      try SchemaScript(of: schema.entries.compactMap(\.sql))
-    }
+    let script = try SchemaScript(of: schema.entries.compactMap(\.sql))
     var expected = try ExpectedSchema(script)
     expected.isOfDonor = true
     return expected
@@ -76,7 +73,7 @@ struct DonorRows {
       detail: error?.detail ?? "it is damaged itself")
   }
 
-  private func storeUUID() throws(SalvageError) -> String? {
+  private func storeUUID() throws -> String? {
     guard let entry = schema.table(named: "Z_METADATA"), entry.rootPage > 0, let definition = entry.tableDefinition,
       let column = definition.column(named: "Z_UUID")
     else { return nil }
@@ -86,7 +83,7 @@ struct DonorRows {
     return values.indices.contains(column) ? values[column].string : nil
   }
 
-  private func cursor(_ root: UInt32) throws(SalvageError) -> TableCursor {
+  private func cursor(_ root: UInt32) throws -> TableCursor {
     do throws(FormatError) {
       return try database.rows(root: root, payloadLimit: Self.payloadLimit)
     } catch {
@@ -94,11 +91,11 @@ struct DonorRows {
     }
   }
 
-  private func next(_ rows: inout TableCursor) throws(SalvageError) -> Row? {
+  private func next(_ rows: inout TableCursor) throws -> Row? {
     do throws(FormatError) { return try rows.next() } catch { throw Self.unusable(donor, error) }
   }
 
-  mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws(SalvageError) {
+  mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws {
     guard database.encoding == outcome.reader.layout.encoding else {
       remarks.append("no rows were taken from the backup: its text is of another encoding")
       return
@@ -119,7 +116,7 @@ struct DonorRows {
   /// Whether the donor is the store's last state: a current recovery kit was made of it.
   ///
   /// Compares header counters in rollback journal mode, page checksums in WAL mode.
-  private func isStoreAsLast() throws(SalvageError) -> Bool {
+  private func isStoreAsLast() throws -> Bool {
     guard let kit, kit.use.isCurrent else { return false }
     guard let header = database.header, header.changeCounter == kit.kit.file.changeCounter,
       header.schemaCookie == kit.kit.file.schemaCookie
@@ -131,7 +128,7 @@ struct DonorRows {
     return true
   }
 
-  private func hasPage(_ page: UInt32, _ sum: UInt32) throws(SalvageError) -> Bool {
+  private func hasPage(_ page: UInt32, _ sum: UInt32) throws -> Bool {
     do throws(FormatError) {
       guard let found = try database.page(page) else { return false }
       return RecoveryKit.sum(of: found.bytes) == sum
@@ -142,7 +139,7 @@ struct DonorRows {
 
   private mutating func take(
     _ index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
-  ) throws(SalvageError) {
+  ) throws {
     let tree = outcome.crawl.trees[index]
     guard let entry = schema.table(named: tree.name), entry.rootPage > 0, let theirs = entry.tableDefinition,
       let own = tree.definition, let live = outcome.live[index]
@@ -233,14 +230,10 @@ public struct SalvageDonor: Sendable, Hashable {
   /// Creates a donor dated by its main file's modification time.
   ///
   /// - Throws: ``SalvageError`` if the file's status is unavailable.
-  public init(path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) {
-    do throws(FileError) {
-      guard let status = try fileSystem.status(of: path) else {
-        throw FileError(.notFound, operation: "read the backup", path: path)
-      }
-      self.init(path: path, date: status.modified)
-    } catch {
-      throw SalvageError(error)
+  public init(path: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
+    guard let status = try fileSystem.status(of: path) else {
+      throw FileError(.notFound, operation: "read the backup", path: path)
     }
+    self.init(path: path, date: status.modified)
   }
 }

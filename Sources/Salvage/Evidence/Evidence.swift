@@ -27,32 +27,27 @@ package struct Evidence {
   ///   - realigns: whether to undo shifts of bytes.
   package init(
     _ path: FilePath, opened: OpenedFiles? = nil, in fileSystem: FileSystem, realigns: Bool = true
-  ) throws(SalvageError) {
+  ) throws {
     self.fileSystem = fileSystem
     let main: any ByteSource
-    do throws(FileError) {
-      files = try opened == nil ? StoreFileSet.locate(path, in: fileSystem) : StoreFileSet(main: path)
-      let wal = try Self.part(.wal, of: files, opened, in: fileSystem)
-      var log = wal.flatMap { $0.count > 0 ? $0 : nil }
-      var journal = try Self.part(.journal, of: files, opened, in: fileSystem).flatMap { $0.count > 0 ? $0 : nil }
-      let whole = try Self.part(.main, of: files, opened, in: fileSystem)
-      if log == nil, journal == nil, let whole, let kind = try Self.kindAlone(whole) {
-        // A lone log or journal, under any name.
-        main = MemoryBytes([])
-        if kind == .writeAheadLog { log = whole } else { journal = whole }
-      } else if let whole {
-        main = try Self.withoutHole(whole)
-      } else if log != nil || journal != nil {
-        main = MemoryBytes([])
-      } else {
-        main = try fileSystem.open(files.main)
-      }
-      self.log = log
-      self.journal = journal
-      hasLogFile = wal != nil
-    } catch {
-      throw SalvageError(error)
+    files = try opened == nil ? StoreFileSet.locate(path, in: fileSystem) : StoreFileSet(main: path)
+    let wal = try Self.part(.wal, of: files, opened, in: fileSystem)
+    var log = wal.flatMap { $0.count > 0 ? $0 : nil }
+    var journal = try Self.part(.journal, of: files, opened, in: fileSystem).flatMap { $0.count > 0 ? $0 : nil }
+    let whole = try Self.part(.main, of: files, opened, in: fileSystem)
+    if log == nil, journal == nil, let whole, let kind = try Self.kindAlone(whole) {
+      // A lone log or journal, under any name.
+      main = MemoryBytes([])
+      if kind == .writeAheadLog { log = whole } else { journal = whole }
+    } else if let whole {
+      main = try Self.withoutHole(whole)
+    } else if log != nil || journal != nil {
+      main = MemoryBytes([])
+    } else {
+      main = try fileSystem.open(files.main)
     }
+    (self.log, self.journal) = (log, journal)
+    hasLogFile = wal != nil
     self.main = realigns ? try RealignmentSearch.realigned(main) : main
   }
 
@@ -87,21 +82,13 @@ package struct Evidence {
 
 extension ByteSource {
   /// The bytes of a range, clipped to the end of the source.
-  func piece(at offset: Int64, length: Int) throws(SalvageError) -> [UInt8] {
-    do throws(FileError) {
-      return try bytes(at: offset, length: length)
-    } catch {
-      throw SalvageError(error)
-    }
+  func piece(at offset: Int64, length: Int) throws -> [UInt8] {
+    return try bytes(at: offset, length: length)
   }
 
   /// Reads into a buffer of sufficient size; returns the number of bytes read.
-  func piece(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(SalvageError) -> Int {
-    do throws(FileError) {
-      return try read(at: offset, length: length, into: &buffer)
-    } catch {
-      throw SalvageError(error)
-    }
+  func piece(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws -> Int {
+    return try read(at: offset, length: length, into: &buffer)
   }
 }
 
@@ -137,7 +124,7 @@ struct RealignmentSearch {
     self.layout = layout
   }
 
-  static func realigned(_ file: any ByteSource) throws(SalvageError) -> any ByteSource {
+  static func realigned(_ file: any ByteSource) throws -> any ByteSource {
     let search = FileLayoutSearch(main: file)
     var found = try search.stated()
     if found == nil { found = try search.find() }
@@ -160,7 +147,7 @@ struct RealignmentSearch {
   // MARK: Line ends
 
   /// The file without carriage returns, if each line feed has one, and its number of whole pages.
-  private func withoutCarriageReturns() throws(SalvageError) -> (file: RealignedFile, pages: Int)? {
+  private func withoutCarriageReturns() throws -> (file: RealignedFile, pages: Int)? {
     var undone = parts
     var previous: UInt8 = 0
     var offset: Int64 = 0
@@ -182,13 +169,13 @@ struct RealignmentSearch {
     return (result, try pages(of: result))
   }
 
-  private func pages(of file: any ByteSource) throws(SalvageError) -> Int {
+  private func pages(of file: any ByteSource) throws -> Int {
     try FileLayoutSearch(main: file).vote(size: size, base: layout.base).filled
   }
 
   // MARK: Pages
 
-  private mutating func run() throws(SalvageError) -> RealignedFile? {
+  private mutating func run() throws -> RealignedFile? {
     var offset = layout.base
     var known = offset
     var failures = 0
@@ -214,7 +201,7 @@ struct RealignmentSearch {
     return parts.count > 1 ? RealignedFile(file, .shifted, parts, uncertain: uncertain) : nil
   }
 
-  private func page(at offset: Int64) throws(SalvageError) -> [UInt8] {
+  private func page(at offset: Int64) throws -> [UInt8] {
     let missing = Int(min(Int64(size), max(0, -offset)))
     let bytes = try file.piece(at: max(0, offset), length: size - missing)
     return [UInt8](repeating: 0, count: missing) + bytes + [UInt8](repeating: 0, count: size - missing - bytes.count)
@@ -224,7 +211,7 @@ struct RealignmentSearch {
   private func isPossible(_ bytes: Span<UInt8>) -> Bool { bytes.uint32(at: 0).map { $0 <= layout.pageCount } ?? true }
 
   /// The first whole page with another alignment and successors.
-  private func nextPage(after start: Int64, unlike aligned: Int64) throws(SalvageError) -> Int64? {
+  private func nextPage(after start: Int64, unlike aligned: Int64) throws -> Int64? {
     let bytes = try file.piece(at: start, length: 8 * size)
     var offset = 1
     while offset + size <= bytes.count, start + Int64(offset) <= aligned + Int64(3 * size) {
@@ -244,7 +231,7 @@ struct RealignmentSearch {
   }
 
   /// Whether one of the next pages is whole too, or the file ends.
-  private func isFollowed(_ offset: Int64) throws(SalvageError) -> Bool {
+  private func isFollowed(_ offset: Int64) throws -> Bool {
     var next = offset + Int64(size)
     guard next + Int64(size) <= file.count else { return true }
     for _ in 0..<8 where next + Int64(size) <= file.count {
@@ -261,7 +248,7 @@ struct RealignmentSearch {
   ///   - known: the end of the aligned pages.
   ///   - strange: the first malformed page.
   ///   - next: the first page after the shift.
-  private mutating func add(from known: Int64, strange: Int64, to next: Int64) throws(SalvageError) {
+  private mutating func add(from known: Int64, strange: Int64, to next: Int64) throws {
     let size = Int64(size)
     // The header states the page count; otherwise assume the smallest shift.
     var pages = (next - known + size / 2) / size
@@ -294,7 +281,7 @@ struct RealignmentSearch {
   }
 
   /// Marks a page's last cell, which can hide a shift, as uncertain.
-  private mutating func doubtLastCell(before end: Int64) throws(SalvageError) {
+  private mutating func doubtLastCell(before end: Int64) throws {
     guard end > layout.base else { return }
     let bytes = try page(at: end - Int64(size))
     let start = end - Int64(size) == layout.base ? DatabaseHeader.length : 0

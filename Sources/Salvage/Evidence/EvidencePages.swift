@@ -67,7 +67,7 @@ package struct EvidencePages: Sendable {
   /// Opens a store.
   ///
   /// - Throws: ``SalvageError`` if no database is found or a file is unreadable.
-  package init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+  package init(_ path: FilePath, in fileSystem: FileSystem) throws {
     evidence = try Evidence(path, in: fileSystem)
     let reader = try PageReader.open(evidence)
     layout = reader.layout
@@ -78,7 +78,7 @@ package struct EvidencePages: Sendable {
     pageCount = max(reader.pageCount, frames.keys.filter { $0 <= reach }.max() ?? 0)
   }
 
-  private static func frames(_ log: (any ByteSource)?, pageSize: Int) throws(SalvageError) -> [UInt32: [Frame]] {
+  private static func frames(_ log: (any ByteSource)?, pageSize: Int) throws -> [UInt32: [Frame]] {
     guard let log else { return [:] }
     let header = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
@@ -98,7 +98,7 @@ package struct EvidencePages: Sendable {
     return result
   }
 
-  package func page(_ number: UInt32, _ image: Image = .current) throws(SalvageError) -> Content? {
+  package func page(_ number: UInt32, _ image: Image = .current) throws -> Content? {
     guard number > 0, number <= pageCount else { return nil }
     switch image {
     case .main: return try mainContent(number)
@@ -123,12 +123,12 @@ package struct EvidencePages: Sendable {
     }
   }
 
-  private func mainContent(_ number: UInt32) throws(SalvageError) -> Content? {
+  private func mainContent(_ number: UInt32) throws -> Content? {
     try content(
       number, of: evidence.main, .main, at: layout.base + Int64(number - 1) * Int64(pageSize))
   }
 
-  private func frameContent(_ number: UInt32, _ frame: Int) throws(SalvageError) -> Content? {
+  private func frameContent(_ number: UInt32, _ frame: Int) throws -> Content? {
     guard let log = evidence.log, frames[number]?.contains(where: { $0.number == frame }) == true else { return nil }
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
     let place =
@@ -140,7 +140,7 @@ package struct EvidencePages: Sendable {
 
   private func content(
     _ number: UInt32, of source: any ByteSource, _ part: StoreFileSet.Part, at offset: Int64
-  ) throws(SalvageError) -> Content? {
+  ) throws -> Content? {
     guard offset >= 0, offset < source.count else { return nil }
     var bytes = try source.piece(at: offset, length: pageSize)
     guard !bytes.isEmpty else { return nil }

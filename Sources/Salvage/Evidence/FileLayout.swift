@@ -46,7 +46,7 @@ struct FileLayoutSearch {
   /// Finds the database's layout; nil without any page, or if no database begins at the requested offset.
   ///
   /// Offset 0 comes first, then Core Data's first database, then the largest.
-  func find() throws(SalvageError) -> FileLayout? {
+  func find() throws -> FileLayout? {
     guard var layout = try offset == nil ? single() : chosen() else { return nil }
     guard let header = layout.header, header.hasMagic, header.isPageCountValid else { return layout }
     let end = layout.base + Int64(header.pageCount) * Int64(layout.pageSize)
@@ -66,18 +66,18 @@ struct FileLayoutSearch {
     return layout
   }
 
-  private func chosen() throws(SalvageError) -> FileLayout? {
+  private func chosen() throws -> FileLayout? {
     guard let offset, offset >= 0, offset < main.count, let header = try header(at: offset), let size = header.pageSize
     else { return nil }
     return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
   }
 
-  func stated() throws(SalvageError) -> FileLayout? {
+  func stated() throws -> FileLayout? {
     guard let header = try header(at: 0), let size = header.pageSize else { return nil }
     return try layout(header: header, size: size, base: 0, vote: try vote(size: size, base: 0))
   }
 
-  private func single() throws(SalvageError) -> FileLayout? {
+  private func single() throws -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit must not hide everything, and a false header must not be believed.
       let stated = try vote(size: size, base: 0)
@@ -104,7 +104,7 @@ struct FileLayoutSearch {
 
   private func layout(
     header: DatabaseHeader?, size: Int, base: Int64, vote: Vote
-  ) throws(SalvageError) -> FileLayout {
+  ) throws -> FileLayout {
     let reserved = try reserved(header, vote)
     let encoding = encoding(header, vote)
     var header = header
@@ -120,7 +120,7 @@ struct FileLayoutSearch {
   }
 
   /// A header with magic bytes and page size, or with all constant fields.
-  private func header(at offset: Int64) throws(SalvageError) -> DatabaseHeader? {
+  private func header(at offset: Int64) throws -> DatabaseHeader? {
     guard let header = DatabaseHeader(try main.piece(at: offset, length: DatabaseHeader.length)),
       header.pageSize != nil, header.hasMagic || header.hasUsualFractions,
       header.hasUsualFractions || header.schemaFormat <= 4
@@ -136,7 +136,7 @@ struct FileLayoutSearch {
   }
 
   /// The embedded header to use: Core Data's first database, else the largest.
-  private func embeddedHeader() throws(SalvageError) -> (Int64, DatabaseHeader)? {
+  private func embeddedHeader() throws -> (Int64, DatabaseHeader)? {
     let found = try embeddedHeaders(from: 1, before: main.count)
     if found.count > 1 {
       for one in found where try isCoreData(one) { return (one.offset, one.header) }
@@ -146,7 +146,7 @@ struct FileLayoutSearch {
     return (best ?? found.first).map { ($0.offset, $0.header) }
   }
 
-  private func isCoreData(_ database: Embedded) throws(SalvageError) -> Bool {
+  private func isCoreData(_ database: Embedded) throws -> Bool {
     let length = min(256 << 10, max(4096, database.end - database.offset))
     let schema = try main.piece(at: database.offset, length: Int(length))
     return !Self.places(of: Array("Z_PRIMARYKEY".utf8), in: schema.span).isEmpty
@@ -154,7 +154,7 @@ struct FileLayoutSearch {
   }
 
   /// The headers in a range, except those within a preceding database.
-  private func embeddedHeaders(from start: Int64, before end: Int64) throws(SalvageError) -> [Embedded] {
+  private func embeddedHeaders(from start: Int64, before end: Int64) throws -> [Embedded] {
     let length = 1 << 20
     let magic = DatabaseHeader.magic
     var found: [Embedded] = []

@@ -65,7 +65,7 @@ extension FileLayoutSearch {
     }
   }
 
-  func bestVote(residue: Int64) throws(SalvageError) -> Vote? {
+  func bestVote(residue: Int64) throws -> Vote? {
     var best: Vote?
     for size in sizesElsewhere + Self.pageSizes {
       let vote = try vote(size: size, base: residue)
@@ -76,7 +76,7 @@ extension FileLayoutSearch {
   }
 
   /// The reserved bytes per page: the header's number if enough pages agree, else the most common.
-  func reserved(_ header: DatabaseHeader?, _ vote: Vote) throws(SalvageError) -> Int {
+  func reserved(_ header: DatabaseHeader?, _ vote: Vote) throws -> Int {
     let stated = header.flatMap { $0.hasUsualFractions ? Int($0.reservedBytes) : nil }
     var best: (reserved: Int, pages: Int)?
     for reserved in [stated ?? vote.mostReserved, vote.mostReserved, 0] where vote.size - reserved >= 480 {
@@ -89,7 +89,7 @@ extension FileLayoutSearch {
   }
 
   /// Samples runs of pages across the file.
-  func vote(size: Int, base: Int64, reserved: Int = 0) throws(SalvageError) -> Vote {
+  func vote(size: Int, base: Int64, reserved: Int = 0) throws -> Vote {
     var vote = Vote(size: size, base: base)
     vote.assumedReserved = reserved
     let count = (main.count - base) / Int64(size)
@@ -115,7 +115,7 @@ extension FileLayoutSearch {
   }
 
   /// Tries all offsets, for files with foreign leading bytes and no header.
-  func unalignedVote() throws(SalvageError) -> Vote? {
+  func unalignedVote() throws -> Vote? {
     var counts: [Int: [Int: Int]] = [:]
     for part in 0..<4 {
       let start = main.count / 4 * Int64(part)

@@ -4,14 +4,10 @@ internal import SQLiteFormat
 /// Undoes a hot rollback journal, or one with a destroyed header if its transaction may be unfinished.
 enum JournalSurvey {
   /// The page size by header or, if destroyed, by records.
-  static func pageSize(_ source: any ByteSource) throws(SalvageError) -> Int? {
-    do throws(FormatError) {
-      if let size = try RollbackJournal(source).pageSize { return size }
-      for size in FileLayoutSearch.pageSizes where try HeaderlessJournal(source, pageSize: size) != nil { return size }
-      return nil
-    } catch {
-      throw SalvageError(error)
-    }
+  static func pageSize(_ source: any ByteSource) throws -> Int? {
+    if let size = try RollbackJournal(source).pageSize { return size }
+    for size in FileLayoutSearch.pageSizes where try HeaderlessJournal(source, pageSize: size) != nil { return size }
+    return nil
   }
 
   /// The images to restore, if any.
@@ -20,17 +16,13 @@ enum JournalSurvey {
   ///   transaction's journal is used, and marked.
   static func read(
     _ source: any ByteSource, _ main: any ByteSource, _ layout: FileLayout, isFileReadable: Bool
-  ) throws(SalvageError) -> PageOverlay? {
-    do throws(FormatError) {
-      let journal = try RollbackJournal(
-        source, databasePageSize: layout.pageSize, database: layout.header, takesUnsynced: true)
-      if journal.state == .hot, journal.pageSize == layout.pageSize { return overlay(journal) }
-      guard let remains = try HeaderlessJournal(source, pageSize: layout.pageSize) else { return nil }
-      if isFileReadable, try !remains.mayBeUnfinished(main, at: layout.base, header: layout.header) { return nil }
-      return overlay(remains, layout, isFileReadable: isFileReadable)
-    } catch {
-      throw SalvageError(error)
-    }
+  ) throws -> PageOverlay? {
+    let journal = try RollbackJournal(
+      source, databasePageSize: layout.pageSize, database: layout.header, takesUnsynced: true)
+    if journal.state == .hot, journal.pageSize == layout.pageSize { return overlay(journal) }
+    guard let remains = try HeaderlessJournal(source, pageSize: layout.pageSize) else { return nil }
+    if isFileReadable, try !remains.mayBeUnfinished(main, at: layout.base, header: layout.header) { return nil }
+    return overlay(remains, layout, isFileReadable: isFileReadable)
   }
 
   private static func overlay(_ journal: RollbackJournal) -> PageOverlay {
@@ -69,7 +61,7 @@ enum JournalSurvey {
   /// Whether the change counter on page 1 contradicts the journal.
   ///
   /// The file keeps the journal's counter until the transaction ends, and then has the next one.
-  static func isContradicted(_ reader: PageReader, _ evidence: Evidence) throws(SalvageError) -> Bool {
+  static func isContradicted(_ reader: PageReader, _ evidence: Evidence) throws -> Bool {
     guard let journal = evidence.journal, let overlay = reader.overlay, overlay.source == .journal,
       let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
     else { return false }

@@ -20,7 +20,7 @@ struct LogAge {
 
   private var reader: PageReader { crawl.reader }
 
-  func isOlder(_ entries: [SchemaEntry]) throws(SalvageError) -> Bool {
+  func isOlder(_ entries: [SchemaEntry]) throws -> Bool {
     let found = DatabaseHeader(try reader.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
     let main = found.flatMap { $0.hasMagic && $0.hasUsualFractions ? $0 : nil }
     if let main, let image = overlay.images[1],
@@ -39,7 +39,7 @@ struct LogAge {
   ///
   /// The file's own log ends earlier only after shrinking the file: it has nearly all pages, or the file has pointer
   /// maps.
-  private func endsBefore(_ main: DatabaseHeader?) throws(SalvageError) -> Bool {
+  private func endsBefore(_ main: DatabaseHeader?) throws -> Bool {
     guard let end = overlay.pageCount,
       !EarlierImages.mayHaveShortened(
         end: end, images: overlay.images.keys.count(where: { $0 <= end }),
@@ -55,7 +55,7 @@ struct LogAge {
     }
   }
 
-  private func leadsBehind(_ end: UInt32, before stated: UInt32?) throws(SalvageError) -> Bool {
+  private func leadsBehind(_ end: UInt32, before stated: UInt32?) throws -> Bool {
     let last = stated ?? end.addingReportingOverflow(end).partialValue
     var bytes = reader.makeBuffer()
     for page in 1...reader.layout.pageCount {
@@ -73,7 +73,7 @@ struct LogAge {
   }
 
   /// Whether some of Core Data's highest keys are lower in the log, and none is higher.
-  private func hasLowerKeys(_ page: UInt32) throws(SalvageError) -> Bool {
+  private func hasLowerKeys(_ page: UInt32) throws -> Bool {
     guard overlay.images[page] != nil, page <= reader.layout.pageCount else { return false }
     if let end = overlay.pageCount, overlay.images.keys.count(where: { $0 <= end }) >= Int(end) - 1 {
       // A log with all pages replaces the database, as after a rebuild.

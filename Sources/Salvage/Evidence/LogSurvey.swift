@@ -22,14 +22,14 @@ struct LogSurvey {
   /// The most candidate pairs, against hostile logs.
   private static let pairLimit = 4096
 
-  static func read(_ source: any ByteSource, pageSize: Int?) throws(SalvageError) -> PageOverlay? {
+  static func read(_ source: any ByteSource, pageSize: Int?) throws -> PageOverlay? {
     if let survey = try byHeader(source) { return try survey.overlay() }
     guard let pageSize else { return nil }
     if let survey = try byPair(source, pageSize: pageSize) { return try survey.overlay() }
     return try alone(source, pageSize: pageSize)?.overlay()
   }
 
-  private static func byHeader(_ source: any ByteSource) throws(SalvageError) -> LogSurvey? {
+  private static func byHeader(_ source: any ByteSource) throws -> LogSurvey? {
     let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
     let length = WriteAheadLog.Header.length
     for place in stride(from: 0, through: bytes.count - length, by: 1) where bytes[place] == 0x37 {
@@ -47,7 +47,7 @@ struct LogSurvey {
   }
 
   /// Starts at the first verified pair of frames, at any offset.
-  private static func byPair(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
+  private static func byPair(_ source: any ByteSource, pageSize: Int) throws -> LogSurvey? {
     let length = pageSize + WriteAheadLog.frameHeaderLength
     let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
     var tried = 0
@@ -73,7 +73,7 @@ struct LogSurvey {
   }
 
   /// Starts at the only frame, which is unverifiable.
-  private static func alone(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
+  private static func alone(_ source: any ByteSource, pageSize: Int) throws -> LogSurvey? {
     let place = Int64(WriteAheadLog.Header.length)
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
     guard source.count >= place + length, source.count < place + 2 * length else { return nil }
@@ -84,7 +84,7 @@ struct LogSurvey {
       source: source, pageSize: pageSize, salts: (frame.salt1, frame.salt2), start: nil, first: place, hasHeader: false)
   }
 
-  private func overlay() throws(SalvageError) -> PageOverlay? {
+  private func overlay() throws -> PageOverlay? {
     let header = WriteAheadLog.Header(isBigEndian: isBigEndian, pageSize: pageSize, salt1: salts.0, salt2: salts.1)
     let length = pageSize + WriteAheadLog.frameHeaderLength
     var overlay = PageOverlay(source: .log, pageSize: pageSize)
@@ -155,7 +155,7 @@ struct LogSurvey {
     return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
   }
 
-  private func isProof(_ frame: LogFrame, at place: Int64) throws(SalvageError) -> Bool {
+  private func isProof(_ frame: LogFrame, at place: Int64) throws -> Bool {
     let length = pageSize + WriteAheadLog.frameHeaderLength
     let next = try source.piece(at: place + Int64(length), length: length)
     guard frame.page > 0, next.count == length else { return false }
@@ -180,11 +180,7 @@ struct LogSurvey {
 }
 
 extension LogFrameSearch {
-  mutating func find(from offset: Int64) throws(SalvageError) -> Int64? {
-    do throws(FormatError) {
-      return try next(from: offset)
-    } catch {
-      throw SalvageError(error)
-    }
+  mutating func find(from offset: Int64) throws -> Int64? {
+    return try next(from: offset)
   }
 }

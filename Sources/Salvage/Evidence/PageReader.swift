@@ -85,7 +85,7 @@ final class PageReader {
   }
 
   /// Corrects the header's auto-vacuum fields where pages contradict them.
-  func settlePointerMaps() throws(SalvageError) {
+  func settlePointerMaps() throws {
     let isThere = try PointerMaps(self).isThere
     guard let header = layout.header, header.isAutoVacuum != isThere else { return }
     layout.header?.largestRootPage = isThere ? 1 : 0
@@ -126,12 +126,12 @@ final class PageReader {
   }
 
   /// Reads a page's effective content, zero-filled past the end of the file; returns false if none exists.
-  func read(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  func read(_ number: UInt32, into buffer: inout [UInt8]) throws -> Bool {
     try readPlace(moved.isEmpty ? number : moved[number] ?? number, into: &buffer)
   }
 
   /// Reads the content at a page's own place.
-  func readPlace(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  func readPlace(_ number: UInt32, into buffer: inout [UInt8]) throws -> Bool {
     guard number > 0, number <= pageCount else { return false }
     if let overlay, let overlaySource, images != .main,
       let image = (images == .uncommitted ? overlay.uncommitted[number] : nil) ?? overlay.images[number]
@@ -146,7 +146,7 @@ final class PageReader {
     return try readMain(number, into: &buffer)
   }
 
-  func readMain(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  func readMain(_ number: UInt32, into buffer: inout [UInt8]) throws -> Bool {
     guard number > 0, number <= layout.pageCount else { return false }
     let offset = layout.base + Int64(number - 1) * Int64(pageSize)
     let inWindow = offset - windowStart
@@ -187,16 +187,16 @@ extension PageReader {
   /// Finds the file's layout, and applies log or journal.
   ///
   /// - Throws: ``SalvageError``: `nothing-to-salvage` if no page is found.
-  static func open(_ evidence: Evidence, _ use: EvidenceUse = EvidenceUse()) throws(SalvageError) -> PageReader {
+  static func open(_ evidence: Evidence, _ use: EvidenceUse = EvidenceUse()) throws -> PageReader {
     let reader = try reader(evidence, use)
     try reader.settlePointerMaps()
     return reader
   }
 
-  private static func reader(_ evidence: Evidence, _ use: EvidenceUse) throws(SalvageError) -> PageReader {
+  private static func reader(_ evidence: Evidence, _ use: EvidenceUse) throws -> PageReader {
     var (layout, isFileReadable) = try layout(evidence, at: use.offset)
     guard var overlay = try overlay(evidence, layout, use, isFileReadable: isFileReadable) else {
-      guard isFileReadable || evidence.main.count > 0 else { throw .nothing(in: evidence) }
+      guard isFileReadable || evidence.main.count > 0 else { throw SalvageError.nothing(in: evidence) }
       return PageReader(evidence: evidence, layout: layout, overlay: nil)
     }
     guard let source = overlay.source == .log ? evidence.log : evidence.journal else {
@@ -223,7 +223,7 @@ extension PageReader {
   /// The layout by the file, else by its log or journal.
   private static func layout(
     _ evidence: Evidence, at offset: Int64?
-  ) throws(SalvageError) -> (layout: FileLayout, isFileReadable: Bool) {
+  ) throws -> (layout: FileLayout, isFileReadable: Bool) {
     var search = FileLayoutSearch(main: evidence.main)
     search.offset = offset
     var logHeader: WriteAheadLog.Header?
@@ -237,8 +237,8 @@ extension PageReader {
         .nothingFound, path: evidence.files.main, detail: "no database begins at byte \(offset) of the file",
         hint: "The report of a salvage without that byte lists where databases begin.")
     }
-    let journalSize = try evidence.journal.map { journal throws(SalvageError) in try JournalSurvey.pageSize(journal) }
-    guard let size = logHeader?.pageSize ?? journalSize ?? nil else { throw .nothing(in: evidence) }
+    let journalSize = try evidence.journal.map { journal in try JournalSurvey.pageSize(journal) }
+    guard let size = logHeader?.pageSize ?? journalSize ?? nil else { throw SalvageError.nothing(in: evidence) }
     let layout = FileLayout(
       pageSize: size, usableSize: size, base: 0, header: nil, encoding: .utf8,
       pageCount: UInt32(clamping: (evidence.main.count + Int64(size) - 1) / Int64(size)))
@@ -247,7 +247,7 @@ extension PageReader {
 
   private static func overlay(
     _ evidence: Evidence, _ layout: FileLayout, _ use: EvidenceUse, isFileReadable: Bool
-  ) throws(SalvageError) -> PageOverlay? {
+  ) throws -> PageOverlay? {
     if use.undoesJournal, let journal = evidence.journal,
       let found = try JournalSurvey.read(journal, evidence.main, layout, isFileReadable: isFileReadable)
     {
@@ -266,7 +266,7 @@ extension PageReader {
   /// Infers encoding and reserved bytes from images, as a last resort.
   private static func learn(
     _ layout: inout FileLayout, from overlay: PageOverlay, in source: any ByteSource
-  ) throws(SalvageError) {
+  ) throws {
     var vote = FileLayoutSearch.Vote(size: overlay.pageSize, base: 0)
     for (_, image) in overlay.images.sorted(by: { $0.key < $1.key }).prefix(imagesToLearnFrom) {
       let bytes = try source.piece(at: image.offset, length: overlay.pageSize)
@@ -282,7 +282,7 @@ extension PageReader {
   /// Keeps only images of pages that the file lacks, and marks them.
   private static func leaveWhatFileLacks(
     in overlay: inout PageOverlay, _ log: any ByteSource, _ main: any ByteSource, _ layout: FileLayout
-  ) throws(SalvageError) {
+  ) throws {
     let size = layout.pageSize
     overlay.isContradicted = true
     overlay.pageCount = nil

@@ -42,7 +42,7 @@ struct SharedPages {
     unrelatedRows >= Self.rowMinimum && relatedRows * 8 <= unrelatedRows && links.contradicting >= links.fitting
   }
 
-  init(_ crawl: Crawl, _ entries: [SchemaEntry]) throws(SalvageError) {
+  init(_ crawl: Crawl, _ entries: [SchemaEntry]) throws {
     guard let overlay = crawl.reader.overlay, crawl.reader.main.count > 0 else { return }
     try addLinks(crawl, overlay)
     let same = entries.filter { entry in Self.commonTables.contains { isSame($0, entry.name) } }.map(\.rootPage)
@@ -59,7 +59,7 @@ struct SharedPages {
     }
   }
 
-  private mutating func addLinks(_ crawl: Crawl, _ overlay: PageOverlay) throws(SalvageError) {
+  private mutating func addLinks(_ crawl: Crawl, _ overlay: PageOverlay) throws {
     let map = crawl.map
     guard map.pageCount > 1 else { return }
     for page in 1...map.pageCount where map.look(page) == .tableInterior && map.fate(page) == .tree {

@@ -52,7 +52,7 @@ package final class EvidenceNotes {
     }
   }
 
-  init(_ database: OutputDatabase) throws(SalvageError) {
+  init(_ database: OutputDatabase) throws {
     self.database = database
     try database.execute(
       """
@@ -108,7 +108,7 @@ package final class EvidenceNotes {
     var source: String
   }
 
-  func notePage(_ table: String, _ note: PageNote) throws(SalvageError) {
+  func notePage(_ table: String, _ note: PageNote) throws {
     let certainty = note.doubt == nil ? note.certainty : .doubtful
     let why = note.reason.map { Self.quoted($0) } ?? "null"
     pages.begin()
@@ -118,7 +118,7 @@ package final class EvidenceNotes {
     if pages.count >= Self.notesPerRow { try write("pages", &pages) }
   }
 
-  func noteRow(_ table: String, _ note: RowNote) throws(SalvageError) {
+  func noteRow(_ table: String, _ note: RowNote) throws {
     let key = note.key.map { "\($0)" } ?? "null"
     let cell = note.origin.cell.map { "\($0)" } ?? "null"
     rows.begin()
@@ -130,12 +130,12 @@ package final class EvidenceNotes {
 
   private static func code(_ doubt: DoubtReason?) -> String { doubt.map { ",\"\($0.rawValue)\"" } ?? "" }
 
-  func finish() throws(SalvageError) {
+  func finish() throws {
     try write("pages", &pages)
     try write("rows", &rows)
   }
 
-  private func write(_ kind: String, _ notes: inout Notes) throws(SalvageError) {
+  private func write(_ kind: String, _ notes: inout Notes) throws {
     guard notes.count > 0 else { return }
     notes.bytes.append(UInt8(ascii: "]"))
     insertion.bind(kind, at: 1)

@@ -15,7 +15,7 @@ package import SystemPackage
   fileprivate let textEncoding: UInt8
 
   /// Creates the file; the name must be free.
-  package init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws(SalvageError) {
+  package init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws {
     self.path = path
     textEncoding =
       switch encoding {
@@ -24,11 +24,7 @@ package import SystemPackage
       case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
       }
     // SQLite would make it readable by other users; an empty file is a valid empty database.
-    do throws(FileError) {
-      if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
-    } catch {
-      throw SalvageError(error)
-    }
+    if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
     let code = unsafe path.withPlatformString { unsafe sqlite3_open_v2($0, &opened, flags, nil) }
@@ -59,7 +55,7 @@ package import SystemPackage
   func declare(_ table: String, later statement: String) { declarations.append((table, statement)) }
 
   /// Applies the queued declarations, already accepted by SQLite, to the schema alone, so that no value changes.
-  func declareTables() throws(SalvageError) {
+  func declareTables() throws {
     guard !declarations.isEmpty else { return }
     try execute("PRAGMA writable_schema = ON")
     // The schema has no index: lookups by name would be quadratic.
@@ -75,7 +71,7 @@ package import SystemPackage
     try execute("PRAGMA writable_schema = RESET")
   }
 
-  func tableNumbers(_ column: String, of kind: String = "table") throws(SalvageError) -> [String: Int64] {
+  func tableNumbers(_ column: String, of kind: String = "table") throws -> [String: Int64] {
     let statement = try prepare("SELECT name, \(column) FROM sqlite_master WHERE type = '\(kind)'")
     var numbers: [String: Int64] = [:]
     while try statement.step() {
@@ -87,12 +83,13 @@ package import SystemPackage
   /// Tests a CREATE TABLE statement in a scratch file, as SQLite scans the whole schema for each drop.
   ///
   /// - Returns: SQLite's message if refused.
-  func refusal(of statement: String, making name: String) throws(SalvageError) -> String? {
+  func refusal(of statement: String, making name: String) throws -> String? {
     if scratch == nil { scratch = try OutputDatabase("", pageSize: 4096, encoding: .utf8) }
     guard let scratch else { return nil }
-    do throws(SalvageError) {
+    do {
       try scratch.execute(statement)
     } catch {
+      let error = SalvageError(any: error)
       guard error.kind == .output else { throw error }
       return scratch.message
     }
@@ -102,12 +99,12 @@ package import SystemPackage
 
   private var scratch: OutputDatabase?
 
-  package func execute(_ sql: String) throws(SalvageError) {
+  package func execute(_ sql: String) throws {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
-  package func prepare(_ sql: String) throws(SalvageError) -> OutputStatement {
+  package func prepare(_ sql: String) throws -> OutputStatement {
     var statement: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
     guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(code) }
@@ -117,7 +114,7 @@ package import SystemPackage
   var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
 
   /// The first number of a query; nil for NULL or no row.
-  package func number(_ sql: String) throws(SalvageError) -> Int64? {
+  package func number(_ sql: String) throws -> Int64? {
     let statement = try prepare(sql)
     guard try statement.step(), !statement.isNull(0) else { return nil }
     return statement.integer(0)
@@ -128,14 +125,15 @@ package import SystemPackage
   /// A module may mistake damaged bytes for a size and run out of memory; that is the table's fault.
   ///
   /// - Throws: file system errors.
-  func answer(_ sql: String) throws(SalvageError) -> VirtualTables.Answer {
-    do throws(SalvageError) {
+  func answer(_ sql: String) throws -> VirtualTables.Answer {
+    do {
       let statement = try prepare(sql)
       guard try statement.step() else { return .done(nil) }
       let first = statement.text(0)
       while try statement.step() {}
       return .done(first)
     } catch {
+      let error = SalvageError(any: error)
       guard error.kind == .output || error.code == FileError.Kind.outOfMemory.code else { throw error }
       return .refused(message)
     }
@@ -173,7 +171,7 @@ package import SystemPackage
   deinit { unsafe sqlite3_finalize(statement) }
 
   /// Steps once; resets the statement at its end, and returns false.
-  package func step() throws(SalvageError) -> Bool {
+  package func step() throws -> Bool {
     let code = unsafe sqlite3_step(statement)
     if code == SQLITE_ROW { return true }
     unsafe sqlite3_reset(statement)
@@ -206,7 +204,7 @@ package import SystemPackage
   }
 
   /// Runs the statement with uncopied UTF-8 text.
-  func run(withText text: [UInt8], at index: Int) throws(SalvageError) {
+  func run(withText text: [UInt8], at index: Int) throws {
     let code = unsafe text.withUnsafeBytes { bytes in
       unsafe sqlite3_bind_text64(
         statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
@@ -238,7 +236,7 @@ package import SystemPackage
   func insert(
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
-  ) throws(SalvageError) {
+  ) throws {
     let code = step(
       bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
     guard code == SQLITE_DONE else { throw database.failure(code) }
@@ -248,7 +246,7 @@ package import SystemPackage
   func exists(
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     let code = step(
       bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }

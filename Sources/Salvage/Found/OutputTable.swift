@@ -54,24 +54,26 @@ final class OutputTable {
     _ definition: TableDefinition, role: OutputRole, number: Int, in database: OutputDatabase, isOwn: Bool = false,
     direct: (any NewTable)? = nil,
     refusal: inout String?
-  ) throws(SalvageError) -> OutputTable {
+  ) throws -> OutputTable {
     let isOwnName = !isOwn && role == .live && definition.name.lowercased().hasPrefix("lazaret_")
     if isOwnName { refusal = "the name is one of the result's own" }
     for declaration in Declaration.allCases where declaration != .underOtherName && !isOwnName {
-      do throws(SalvageError) {
+      do {
         return try OutputTable(
           definition, declaration, role: role, number: "\(number)", in: database, direct: direct, refusal: &refusal)
       } catch {
+        let error = SalvageError(any: error)
         guard error.kind == .output else { throw error }
       }
     }
     // A store table may have that name too.
     for attempt in 1...Self.otherNames {
-      do throws(SalvageError) {
+      do {
         return try OutputTable(
           definition, .underOtherName, role: role, number: attempt == 1 ? "\(number)" : "\(number)_\(attempt)",
           in: database, direct: direct, refusal: &refusal)
       } catch {
+        let error = SalvageError(any: error)
         guard error.kind == .output, attempt < Self.otherNames else { throw error }
       }
     }
@@ -82,7 +84,7 @@ final class OutputTable {
     _ definition: TableDefinition, _ declaration: Declaration, role: OutputRole, number: String,
     in database: OutputDatabase,
     direct: (any NewTable)?, refusal: inout String?
-  ) throws(SalvageError) {
+  ) throws {
     self.database = database
     self.direct = direct
     hasEntityNumbers = definition.column(named: "Z_ENT") != nil
@@ -97,16 +99,16 @@ final class OutputTable {
       if refusal == nil { refusal = words }
       throw SalvageError(.output, operation: "write what was salvaged", detail: "SQLite refused a table")
     }
-    do throws(SalvageError) {
+    do {
       try database.execute(shape.untyped)
     } catch {
       if refusal == nil { refusal = database.message }
       throw error
     }
-    do throws(SalvageError) {
+    do {
       insertion = try database.prepare(shape.insertion)
       comparison = try role == .live ? database.prepare(shape.comparison) : nil
-      lookup = try shape.lookup.map { sql throws(SalvageError) in try database.prepare(sql) }
+      lookup = try shape.lookup.map { sql in try database.prepare(sql) }
     } catch {
       if refusal == nil { refusal = database.message }
       try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
@@ -117,7 +119,7 @@ final class OutputTable {
 
   /// Writes a row; returns false if its key exists.
   @inline(__always)
-  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     if let direct {
       if try direct.insert(bytes, from: start, length: length, rowid: rowid) {
         count &+= 1
@@ -135,7 +137,7 @@ final class OutputTable {
     return true
   }
 
-  func insertApart(_ record: Span<UInt8>, rowid: Int64?) throws(SalvageError) {
+  func insertApart(_ record: Span<UInt8>, rowid: Int64?) throws {
     try insertion.insert(record, from: 0, length: record.count, firstParameter: 2, fields: fieldCount) { bound in
       if let rowid { insertion.bind(rowid, at: 1) } else { insertion.bindNull(at: 1) }
       fill(insertion, from: bound)
@@ -143,7 +145,7 @@ final class OutputTable {
     count &+= 1
   }
 
-  func count(ofEntity number: Int) throws(SalvageError) -> Int64 {
+  func count(ofEntity number: Int) throws -> Int64 {
     let taken = direct?.count(ofEntity: Int64(number)) ?? 0
     guard hasEntityNumbers, insertedCount > 0 else { return taken }
     let sql = "SELECT count(*) FROM \(SQLText.quotedIdentifier(name)) WHERE Z_ENT = \(number)"
@@ -159,7 +161,7 @@ final class OutputTable {
     return direct.takenKeys
   }
 
-  func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool {
+  func hasRow(_ rowid: Int64) throws -> Bool {
     if let direct, try direct.hasRow(rowid) { return true }
     guard let lookup else { return false }
     lookup.bind(rowid, at: 1)
@@ -168,7 +170,7 @@ final class OutputTable {
     return isThere
   }
 
-  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     if let direct, try direct.holds(bytes, from: start, length: length, rowid: rowid) { return true }
     guard let comparison else { return false }
     return try comparison.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in

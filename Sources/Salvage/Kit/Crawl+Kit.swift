@@ -3,7 +3,7 @@ extension Crawl {
   ///
   /// A page with a checksum in the kit is certain, wherever it stands. Another page in a listed place is assigned if
   /// its rows fit the table and are missing there.
-  mutating func placeByKit(_ kit: RecoveryKit) throws(SalvageError) {
+  mutating func placeByKit(_ kit: RecoveryKit) throws {
     guard map.pageCount >= 1 else { return }
     var owners: [UInt32: Int] = [:]
     var bySum: [UInt32: [(tree: Int, page: UInt32)]] = [:]
@@ -51,7 +51,7 @@ extension Crawl {
     }
   }
 
-  private func isThere(_ page: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
+  private func isThere(_ page: UInt32, _ bytes: [UInt8]) throws -> Bool {
     switch map.fate(page) {
     case .tree, .placed: break
     case .unclaimed, .damaged, .overflow, .free, .special, .dead: return false

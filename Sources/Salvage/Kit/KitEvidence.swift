@@ -26,7 +26,7 @@ struct KitEvidence {
     from kits: [RecoveryKit], isOfThisState: Bool, _ scope: EvidenceScope?, _ reader: PageReader,
     _ identity: StoreIdentity, _ schema: SchemaSearch,
     _ remarks: inout [String]
-  ) throws(SalvageError) -> KitEvidence? {
+  ) throws -> KitEvidence? {
     for kit in kits {
       if let exclusion = scope?.exclusion(generation: kit.generation, date: kit.date) {
         remarks.append("the recovery kit of \(kit.date.rfc3339) \(exclusion.words), and was not used")
@@ -44,7 +44,7 @@ struct KitEvidence {
   /// Whether a kit belongs to the store, by identifier, else by table definitions or page checksums.
   private static func isOwn(
     _ kit: RecoveryKit, _ reader: PageReader, _ identity: StoreIdentity, _ schema: SchemaSearch
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     guard kit.file.pageSize == reader.pageSize else { return false }
     if let known = identity.metadata?.uuid, let noted = kit.storeUUID {
       return known.uppercased() == noted.uppercased()
@@ -94,7 +94,7 @@ extension KitEvidence {
   /// After writes a missing row may have been deleted, so only those in lost pages count.
   func losses(
     of index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
-  ) throws(SalvageError) -> EntityAccounts.Losses? {
+  ) throws -> EntityAccounts.Losses? {
     let tree = outcome.crawl.trees[index]
     guard let table = kit.table(named: tree.name), table.hasRowids == tree.hasRowids else { return nil }
     // In a rebuilt store, most rows bypass the output's tables.
@@ -131,7 +131,7 @@ extension KitEvidence {
     return losses
   }
 
-  private func presentKeys(of tree: Tree, in database: OutputDatabase) throws(SalvageError) -> KeyRanges {
+  private func presentKeys(of tree: Tree, in database: OutputDatabase) throws -> KeyRanges {
     guard let definition = tree.definition else { return KeyRanges() }
     let name =
       definition.rowidAlias.map { SQLText.quotedIdentifier(definition.columns[$0].name) }
@@ -150,7 +150,7 @@ extension KitEvidence {
   /// The likely number of lost rows added since the kit.
   private func rowsSince(
     _ table: RecoveryKit.Table, of index: Int, _ estimate: LossEstimate, numbers: [Int64]
-  ) throws(SalvageError) -> Int64 {
+  ) throws -> Int64 {
     let last = table.groups.compactMap { $0.keys?.ranges.last?.upperBound }.max() ?? 0
     var rows: Int64 = 0
     for hole in try estimate.holes(of: index, numbers: numbers) where hole.isBounded && hole.upTo > last {
@@ -173,7 +173,7 @@ extension KitEvidence {
   ///
   /// A difference of one bit is a flipped bit, as writes change more. Other differences are damage only if the store
   /// had no writes since.
-  mutating func verify(_ outcome: RowOutcome, _ evidence: Evidence) throws(SalvageError) {
+  mutating func verify(_ outcome: RowOutcome, _ evidence: Evidence) throws {
     let differences = try compare(outcome)
     let isLogMode = outcome.reader.layout.header?.usesWriteAheadLog ?? kit.file.usesWriteAheadLog
     let standing = try standing(outcome, evidence, isLogMode: isLogMode, differences)
@@ -193,7 +193,7 @@ extension KitEvidence {
     }
   }
 
-  private mutating func compare(_ outcome: RowOutcome) throws(SalvageError) -> [Difference] {
+  private mutating func compare(_ outcome: RowOutcome) throws -> [Difference] {
     guard kit.hasSums else { return [] }
     var known: Set<UInt32> = []
     for table in kit.tables { known.formUnion(table.sums) }
@@ -240,7 +240,7 @@ extension KitEvidence {
   /// answer is unknown.
   private func standing(
     _ outcome: RowOutcome, _ evidence: Evidence, isLogMode: Bool, _ differences: [Difference]
-  ) throws(SalvageError) -> Standing {
+  ) throws -> Standing {
     if isOfThisState { return Standing(writtenSince: false, isAsNoted: true) }
     if let header = outcome.reader.layout.header {
       guard header.changeCounter == kit.file.changeCounter, header.schemaCookie == kit.file.schemaCookie else {
@@ -255,8 +255,7 @@ extension KitEvidence {
     }
     var hasSameLog = false
     if let source = evidence.log, outcome.reader.overlay?.source == .log {
-      let log: WriteAheadLog
-      do throws(FormatError) { log = try WriteAheadLog(source) } catch { throw SalvageError(error) }
+      let log = try WriteAheadLog(source)
       let mark = log.header.map {
         RecoveryKit.LogMark(salt1: $0.salt1, salt2: $0.salt2, frames: UInt32(clamping: log.committedFrameCount))
       }
@@ -267,7 +266,7 @@ extension KitEvidence {
           && (mark?.frames ?? 0) < (kit.file.log?.frames ?? 0)
         return Standing(writtenSince: isCutOff ? nil : true, isAsNoted: false)
       }
-      do throws(FileError) { hasSameLog = try Self.endsWithCommit(log) } catch { throw SalvageError(error) }
+      hasSameLog = try Self.endsWithCommit(log)
     }
     let isAsNoted = kit.hasSums && use.pagesConfirmed > 0 && differences.allSatisfy { $0.bit != nil }
     let isKnown = isAsNoted && hasSameLog && outcome.reader.layout.header != nil
@@ -294,7 +293,7 @@ extension KitEvidence {
 
   private func mark(
     _ difference: Difference, _ outcome: RowOutcome, reason: String, where isConcerned: (Range<Int>) -> Bool
-  ) throws(SalvageError) {
+  ) throws {
     let tree = outcome.crawl.trees[difference.tree]
     // Rows already doubtful for another reason get no second one.
     guard tree.hasRowids, let live = outcome.live[difference.tree],

@@ -63,27 +63,25 @@ public struct KitFolder: Sendable {
   }
 
   /// The kits, newest first; empty without a folder.
-  public func kits() throws(RecoveryKitError) -> [(path: FilePath, date: Timestamp)] {
-    try wrapping(RecoveryKitError.init) { () throws(FileError) in
-      guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
-      var kits: [(path: FilePath, date: Timestamp)] = []
-      for name in try fileSystem.entries(of: path) where name.extension == "kit" {
-        guard let date = Timestamp(name.stem) else { continue }
-        kits.append((path.appending(name), date))
-      }
-      return kits.ordered { $0.date > $1.date }
+  public func kits() throws -> [(path: FilePath, date: Timestamp)] {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    var kits: [(path: FilePath, date: Timestamp)] = []
+    for name in try fileSystem.entries(of: path) where name.extension == "kit" {
+      guard let date = Timestamp(name.stem) else { continue }
+      kits.append((path.appending(name), date))
     }
+    return kits.ordered { $0.date > $1.date }
   }
 
   /// The date of the newest kit, if any.
-  public func newest() throws(RecoveryKitError) -> Timestamp? { try kits().first?.date }
+  public func newest() throws -> Timestamp? { try kits().first?.date }
 
   /// Whether the newest kit belongs to a generation and is younger than an interval.
   ///
   /// An unreadable kit counts as one without generation.
   public func hasKit(
     of generation: String?, youngerThan interval: Duration, at now: Timestamp
-  ) throws(RecoveryKitError) -> Bool {
+  ) throws -> Bool {
     guard let newest = try kits().first else { return false }
     let age = now.secondsSince1970 - newest.date.secondsSince1970
     // A date in the future says nothing about age.
@@ -100,17 +98,15 @@ public struct KitFolder: Sendable {
   ///
   /// Kits of other stores formerly at this path stay, as such a store may be in quarantine.
   @discardableResult
-  public func add(_ kit: RecoveryKit) throws(RecoveryKitError) -> FilePath {
+  public func add(_ kit: RecoveryKit) throws -> FilePath {
     let bytes = try kit.bytes()
     let superfluous = try superfluous(after: kit)
-    return try wrapping(RecoveryKitError.init) { () throws(FileError) in
-      try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
-      try writeNote()
-      let place = try freePlace(for: kit)
-      try fileSystem.writeAtomically(bytes, to: place, replacing: true, permissions: .ownerReadWrite)
-      for path in superfluous where path != place { try fileSystem.unlink(path) }
-      return place
-    }
+    try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
+    try writeNote()
+    let place = try freePlace(for: kit)
+    try fileSystem.writeAtomically(bytes, to: place, replacing: true, permissions: .ownerReadWrite)
+    for path in superfluous where path != place { try fileSystem.unlink(path) }
+    return place
   }
 
   /// The path by date, or a second later if another generation's kit has it.
@@ -125,7 +121,7 @@ public struct KitFolder: Sendable {
     return place
   }
 
-  private func superfluous(after kit: RecoveryKit) throws(RecoveryKitError) -> [FilePath] {
+  private func superfluous(after kit: RecoveryKit) throws -> [FilePath] {
     let old = try kits()
     guard old.count >= Self.kept else { return [] }
     var count: [String?: Int] = [kit.generation: 1]
@@ -148,13 +144,12 @@ extension RecoveryKit {
   /// Reads a kit file.
   ///
   /// - Throws: ``RecoveryKitError``: `kit-unreadable`, `kit-later-format`, or a file system error.
-  public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(RecoveryKitError) {
-    let bytes = try wrapping(RecoveryKitError.init) { () throws(FileError) in
-      try fileSystem.contents(of: path, limit: 64 << 20)
-    }
-    do throws(RecoveryKitError) {
+  public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
+    let bytes = try fileSystem.contents(of: path, limit: 64 << 20)
+    do {
       try self.init(bytes: bytes)
     } catch {
+      let error = RecoveryKitError(any: error)
       var named = error
       named.path = path
       throw named

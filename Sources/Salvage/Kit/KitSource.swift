@@ -20,7 +20,7 @@ public indirect enum KitSource: Sendable {
   /// Reads all kits, newest first, with remarks on unreadable ones.
   ///
   /// - Throws: environmental errors, as salvaging without an existing kit would lose records.
-  func kits(in fileSystem: FileSystem) throws(SalvageError) -> (kits: [RecoveryKit], remarks: [String]) {
+  func kits(in fileSystem: FileSystem) throws -> (kits: [RecoveryKit], remarks: [String]) {
     var kits: [RecoveryKit] = []
     var remarks: [String] = []
     switch self {
@@ -34,9 +34,10 @@ public indirect enum KitSource: Sendable {
     case .none, .file, .folders: break
     }
     for path in try paths(&remarks) {
-      do throws(RecoveryKitError) {
+      do {
         kits.append(try RecoveryKit(contentsOf: path, in: fileSystem))
       } catch {
+        let error = RecoveryKitError(any: error)
         try Self.requireReadable(error)
         remarks.append("the recovery kit \(quoted(path)) was not used: \(error.detail)")
       }
@@ -45,27 +46,28 @@ public indirect enum KitSource: Sendable {
   }
 
   /// Throws environmental errors; other unreadable kits only get a remark.
-  private static func requireReadable(_ error: RecoveryKitError) throws(SalvageError) {
+  private static func requireReadable(_ error: RecoveryKitError) throws {
     guard let fileError = error.fileError, fileError.isEnvironmental else { return }
     switch fileError.kind {
     case .isDirectory, .notRegularFile, .danglingLink: return
     case .notFound, .alreadyExists, .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse,
       .notDownloaded, .crossDevice, .tooLarge, .nameTooLong, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks,
       .cannotOpen, .verificationFailed, .journalUnreadable, .placeTaken, .encodingFailed, .other:
-      throw SalvageError(fileError)
+      throw fileError
     }
   }
 
-  private func paths(_ remarks: inout [String]) throws(SalvageError) -> [FilePath] {
+  private func paths(_ remarks: inout [String]) throws -> [FilePath] {
     switch self {
     case .none, .kit, .any: return []
     case .file(let path): return [path]
     case .folders(let folders):
       var paths: [FilePath] = []
       for folder in folders {
-        do throws(RecoveryKitError) {
+        do {
           for kit in try folder.kits() where !paths.contains(kit.path) { paths.append(kit.path) }
         } catch {
+          let error = RecoveryKitError(any: error)
           try Self.requireReadable(error)
           remarks.append("the recovery kits in \(quoted(folder.path)) were not used: \(error.detail)")
         }

@@ -29,7 +29,7 @@ struct KitSurvey {
     hasSums = Int64(database.pageCount) * Int64(database.pageSize) <= limit
   }
 
-  mutating func run(at date: Timestamp) throws(RecoveryKitError) -> RecoveryKit {
+  mutating func run(at date: Timestamp) throws -> RecoveryKit {
     try begin(at: date)
     for place in plans.indices {
       start(place)
@@ -39,13 +39,12 @@ struct KitSurvey {
   }
 
   /// Reads everything except rows.
-  mutating func begin(at date: Timestamp) throws(RecoveryKitError) {
+  mutating func begin(at date: Timestamp) throws {
     guard let header = database.header, header.hasMagic, !database.findings.hasDamage else {
-      throw .notSound("its header is damaged")
+      throw RecoveryKitError.notSound("its header is damaged")
     }
-    let schema: Schema
-    do throws(FormatError) { schema = try database.schema() } catch { throw RecoveryKitError(error) }
-    guard !schema.findings.hasDamage else { throw .notSound("its list of tables is damaged") }
+    let schema = try database.schema()
+    guard !schema.findings.hasDamage else { throw RecoveryKitError.notSound("its list of tables is damaged") }
     let log = database.isLogApplied ? database.writeAheadLog : nil
     let facts = RecoveryKit.FileFacts(
       pageSize: database.pageSize, reservedBytes: database.pageSize - database.usableSize,
@@ -86,7 +85,7 @@ struct KitSurvey {
   }
 
   /// Adds a page from an integrity check; ignores index pages.
-  mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws(RecoveryKitError) {
+  mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws {
     if current.map({ plans[$0].root }) != root {
       guard let place = placeOfRoot[root] else { return }
       start(place)
@@ -94,29 +93,25 @@ struct KitSurvey {
     try take(page.bytes.span, page.number)
   }
 
-  mutating func finish() throws(RecoveryKitError) -> RecoveryKit {
+  mutating func finish() throws -> RecoveryKit {
     close()
-    guard let kit, kit.tables.count == plans.count else { throw .notSound("a table was not read") }
+    guard let kit, kit.tables.count == plans.count else { throw RecoveryKitError.notSound("a table was not read") }
     return kit
   }
 
-  private func addMetadata(_ schema: Schema, to kit: inout RecoveryKit) throws(RecoveryKitError) {
+  private func addMetadata(_ schema: Schema, to kit: inout RecoveryKit) throws {
     guard let entry = schema.table(named: "Z_METADATA"), entry.rootPage > 0, let definition = entry.tableDefinition
     else { return }
-    do throws(FormatError) {
-      var rows = try database.rows(root: entry.rootPage, payloadLimit: 64 << 20)
-      guard let row = try rows.next() else { return }
-      let values = definition.values(of: row)
-      guard let uuid = definition.column(named: "Z_UUID"), values.indices.contains(uuid),
-        let list = definition.column(named: "Z_PLIST"), values.indices.contains(list)
-      else { return }
-      kit.storeUUID = values[uuid].string
-      // The examination reports unreadable metadata; the kit is useful without it.
-      let metadata = try? StoreMetadata(uuid: kit.storeUUID ?? "", propertyList: values[list].bytes ?? [])
-      kit.versionHashes = metadata?.versionHashes.mapValues { Array($0.bytes) } ?? [:]
-    } catch {
-      throw RecoveryKitError(error)
-    }
+    var rows = try database.rows(root: entry.rootPage, payloadLimit: 64 << 20)
+    guard let row = try rows.next() else { return }
+    let values = definition.values(of: row)
+    guard let uuid = definition.column(named: "Z_UUID"), values.indices.contains(uuid),
+      let list = definition.column(named: "Z_PLIST"), values.indices.contains(list)
+    else { return }
+    kit.storeUUID = values[uuid].string
+    // The examination reports unreadable metadata; the kit is useful without it.
+    let metadata = try? StoreMetadata(uuid: kit.storeUUID ?? "", propertyList: values[list].bytes ?? [])
+    kit.versionHashes = metadata?.versionHashes.mapValues { Array($0.bytes) } ?? [:]
   }
 
   // MARK: Tables
@@ -161,24 +156,23 @@ struct KitSurvey {
     kit?.tables.append(collected.table)
   }
 
-  private mutating func walk(_ number: UInt32, depth: Int) throws(RecoveryKitError) {
+  private mutating func walk(_ number: UInt32, depth: Int) throws {
     guard number > 0, number <= database.pageCount, depth < Self.maximumDepth, seen.insert(number) else {
-      throw .notSound("a page is missing from a table, or part of two")
+      throw RecoveryKitError.notSound("a page is missing from a table, or part of two")
     }
-    let found: Page?
-    do throws(FormatError) { found = try database.page(number) } catch { throw RecoveryKitError(error) }
+    let found = try database.page(number)
     guard let page = found, page.presentCount == database.pageSize else {
-      throw .notSound("a page of a table is missing")
+      throw RecoveryKitError.notSound("a page of a table is missing")
     }
     try take(page.bytes.span, number)
     try walkChildren(of: page, depth: depth)
   }
 
-  private mutating func take(_ bytes: Span<UInt8>, _ number: UInt32) throws(RecoveryKitError) {
+  private mutating func take(_ bytes: Span<UInt8>, _ number: UInt32) throws {
     let start = number == 1 ? DatabaseHeader.length : 0
     guard let kind = PageKind(rawValue: bytes[start]), kind.isTable == collected.table.hasRowids,
       let count = bytes.uint16(at: start + 3), count <= (database.usableSize - 8) / 4
-    else { throw .notSound("a page of a table is of another kind") }
+    else { throw RecoveryKitError.notSound("a page of a table is of another kind") }
     if kind.isLeaf || !kind.isTable {
       collected.table.leaves.append(number)
       if hasSums { collected.table.sums.append(PageSum.of(bytes)) }
@@ -190,7 +184,7 @@ struct KitSurvey {
     }
   }
 
-  private mutating func walkChildren(of page: Page, depth: Int) throws(RecoveryKitError) {
+  private mutating func walkChildren(of page: Page, depth: Int) throws {
     let bytes = page.bytes.span
     let start = page.number == 1 ? DatabaseHeader.length : 0
     guard let kind = PageKind(rawValue: bytes[start]), !kind.isLeaf, let count = bytes.uint16(at: start + 3) else {
@@ -199,11 +193,13 @@ struct KitSurvey {
     let pointers = start + kind.headerLength
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers + 2 * index), let child = bytes.uint32(at: offset) else {
-        throw .notSound("a page of a table cannot be read")
+        throw RecoveryKitError.notSound("a page of a table cannot be read")
       }
       try walk(child, depth: depth + 1)
     }
-    guard let last = bytes.uint32(at: start + 8) else { throw .notSound("a page of a table cannot be read") }
+    guard let last = bytes.uint32(at: start + 8) else {
+      throw RecoveryKitError.notSound("a page of a table cannot be read")
+    }
     try walk(last, depth: depth + 1)
   }
 
@@ -219,7 +215,7 @@ struct KitSurvey {
 
   private mutating func read(
     _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int
-  ) throws(RecoveryKitError) {
+  ) throws {
     let hasEntities = collected.hasEntities
     let end = min(database.usableSize, bytes.count)
     var place = collected.entities.count - 1
@@ -228,8 +224,8 @@ struct KitSurvey {
       guard var offset = bytes.uint16(at: pointers &+ 2 &* index),
         Varint.read(bytes, at: &offset, before: end) != nil,
         let key = Varint.read(bytes, at: &offset, before: end)
-      else { throw .notSound("a row cannot be read") }
-      if let previous, key <= previous { throw .notSound("the rowids of a table are out of order") }
+      else { throw RecoveryKitError.notSound("a row cannot be read") }
+      if let previous, key <= previous { throw RecoveryKitError.notSound("the rowids of a table are out of order") }
       previous = key
       let entity = hasEntities ? Self.entity(bytes, at: offset, before: end) : 0
       if place < 0 || collected.entities[place] != entity {
@@ -237,7 +233,7 @@ struct KitSurvey {
           place = known
         } else {
           place = collected.entities.count
-          guard place < 4096 else { throw .notSound("a table has rows of too many entities") }
+          guard place < 4096 else { throw RecoveryKitError.notSound("a table has rows of too many entities") }
           collected.entities.append(entity)
           collected.keys.append(KeyRanges())
           collected.counts.append(0)

@@ -1,5 +1,5 @@
 internal import ManagedObjectModel
-public import Platform
+internal import Platform
 internal import SQLiteFormat
 
 extension RecoveryKit {
@@ -10,14 +10,14 @@ extension RecoveryKit {
   /// Encodes the kit file: magic, format, checksum and length of the body, and the deflated body.
   ///
   /// - Throws: `kit-packing` if memory is short.
-  public func bytes() throws(RecoveryKitError) -> [UInt8] { try bytes(level: Self.levels[0]) }
+  public func bytes() throws -> [UInt8] { try bytes(level: Self.levels[0]) }
 
   /// The compression levels: the current one, and older versions'.
   ///
   /// Level 9 takes twelve times as long as level 6, for a kit one twentieth smaller.
   package static let levels = [6, 9]
 
-  package func bytes(level: Int) throws(RecoveryKitError) -> [UInt8] {
+  package func bytes(level: Int) throws -> [UInt8] {
     var writer = KitWriter()
     writer.number(Int64(date.secondsSince1970))
     writer.text(storeUUID)
@@ -73,9 +73,11 @@ extension RecoveryKit {
   /// Decodes a kit file.
   ///
   /// - Throws: `kit-unreadable` for anything but a whole kit, `kit-later-format` for a later format.
-  public init(bytes: [UInt8]) throws(RecoveryKitError) {
+  public init(bytes: [UInt8]) throws {
     let head = Self.magic.count + 1
-    guard bytes.starts(with: Self.magic), bytes.count > head + 8, bytes[head - 1] > 0 else { throw .unreadable(nil) }
+    guard bytes.starts(with: Self.magic), bytes.count > head + 8, bytes[head - 1] > 0 else {
+      throw RecoveryKitError.unreadable(nil)
+    }
     guard bytes[head - 1] <= Self.currentFormat else {
       throw RecoveryKitError(.laterFormat, operation: "read the recovery kit", detail: "a later version wrote it")
     }
@@ -83,7 +85,7 @@ extension RecoveryKit {
     let length = Int(bytes.span.uint32(at: head + 4) ?? 0)
     guard length <= Self.limit, let body = RawDeflate.unpack(Array(bytes[(head + 8)...]), limit: length),
       body.count == length, PageSum.of(body.span) == sum, let kit = KitReader(body).kit(format: bytes[head - 1])
-    else { throw .unreadable(nil) }
+    else { throw RecoveryKitError.unreadable(nil) }
     self = kit
   }
 }

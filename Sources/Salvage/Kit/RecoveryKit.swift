@@ -170,21 +170,20 @@ extension RecoveryKit {
   public init(
     of store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
     surroundings: Surroundings = .machine
-  ) throws(RecoveryKitError) {
+  ) throws {
     let fileSystem = surroundings.fileSystem
-    let files = try wrapping(RecoveryKitError.init) { () throws(FileError) in
-      try StoreFileSet.locate(store, in: fileSystem)
-    }
+    let files = try StoreFileSet.locate(store, in: fileSystem)
     for _ in 0..<4 {
-      let before = try wrapping(RecoveryKitError.init) { () throws(FileError) in try files.members(in: fileSystem) }
+      let before = try files.members(in: fileSystem)
       let outcome = Self.attempt(files, sumsUpTo: sumLimit, surroundings)
-      let after = try wrapping(RecoveryKitError.init) { () throws(FileError) in try files.members(in: fileSystem) }
+      let after = try files.members(in: fileSystem)
       // Results from a changing store are unreliable.
       guard after == before else { continue }
-      do throws(RecoveryKitError) {
+      do {
         self = try outcome.get()
         return
       } catch {
+        let error = RecoveryKitError(any: error)
         var named = error
         if named.path == nil { named.path = store }
         throw named
@@ -197,11 +196,9 @@ extension RecoveryKit {
   private static func attempt(
     _ files: StoreFileSet, sumsUpTo limit: Int64, _ surroundings: Surroundings
   ) -> Result<RecoveryKit, RecoveryKitError> {
-    do throws(RecoveryKitError) {
+    do {
       let fileSystem = surroundings.fileSystem
-      let lock = try wrapping(RecoveryKitError.init) { () throws(FileError) in
-        LockBox(try SharedStoreLock(on: files, in: fileSystem))
-      }
+      let lock = LockBox(try SharedStoreLock(on: files, in: fileSystem))
       guard let main = lock.file else {
         throw RecoveryKitError(FileError(.notFound, operation: "read the store", path: files.main))
       }
@@ -212,6 +209,7 @@ extension RecoveryKit {
       lock.release()
       return .success(kit)
     } catch {
+      let error = RecoveryKitError(any: error)
       return .failure(error)
     }
   }
@@ -221,28 +219,24 @@ extension RecoveryKit {
   /// - Throws: `store-not-sound` for a damaged one, or a read error.
   package init(
     reading main: any ByteSource, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit, at date: Timestamp
-  ) throws(RecoveryKitError) {
+  ) throws {
     self = try Self.read(main: main, log: nil, journal: nil, sumsUpTo: sumLimit, at: date)
   }
 
   static func read(
     main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?, sumsUpTo limit: Int64, at date: Timestamp
-  ) throws(RecoveryKitError) -> RecoveryKit {
-    let database = try wrapping(RecoveryKitError.init) { () throws(FormatError) in
-      try Database(main: main, writeAheadLog: log, rollbackJournal: journal)
-    }
+  ) throws -> RecoveryKit {
+    let database = try Database(main: main, writeAheadLog: log, rollbackJournal: journal)
     var survey = KitSurvey(database, sumsUpTo: limit)
     return try survey.run(at: date)
   }
 
   private static func part(
     _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
-  ) throws(RecoveryKitError) -> (any ByteSource)? {
-    try wrapping(RecoveryKitError.init) { () throws(FileError) -> (any ByteSource)? in
-      guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
-      let file = try fileSystem.open(files.path(of: part))
-      return file.count > 0 ? file : nil
-    }
+  ) throws -> (any ByteSource)? {
+    guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
+    let file = try fileSystem.open(files.path(of: part))
+    return file.count > 0 ? file : nil
   }
 }
 
@@ -258,20 +252,19 @@ package struct KitGathering {
   /// - Throws: `store-not-sound` for a damaged one, or a read error.
   package init(
     reading main: any ByteSource, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit, at date: Timestamp
-  ) throws(RecoveryKitError) {
-    let database: Database
-    do throws(FormatError) { database = try Database(main: main) } catch { throw RecoveryKitError(error) }
+  ) throws {
+    let database = try Database(main: main)
     survey = KitSurvey(database, sumsUpTo: sumLimit)
     try survey.begin(at: date)
   }
 
   /// Adds a b-tree page; each tree's pages must come together.
-  package mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws(RecoveryKitError) {
+  package mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws {
     try survey.visit(page, ofTree: root)
   }
 
   /// Returns the kit after a check without findings.
-  package mutating func finish() throws(RecoveryKitError) -> RecoveryKit { try survey.finish() }
+  package mutating func finish() throws -> RecoveryKit { try survey.finish() }
 }
 
 private final class LockBox {
@@ -335,6 +328,17 @@ public enum RecoveryKitErrorKind: String, FailureKind {
 
 extension RecoveryKitError {
   package init(_ error: FileError) { self.init(.file, because: error) }
+
+  /// Wraps an error of reading files or pages.
+  package init(any error: any Error) {
+    switch error {
+    case let error as RecoveryKitError: self = error
+    case let error as FormatError: self.init(error)
+    case let error as FileError: self.init(error)
+    case let error as any ReportableError: self.init(.storeNotSound, because: error)
+    default: self = .notSound("an unforeseen failure")
+    }
+  }
 
   init(_ error: FormatError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }
 

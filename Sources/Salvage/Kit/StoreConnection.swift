@@ -20,7 +20,7 @@ extension RecoveryKit {
   public init(
     ofOpen store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
     surroundings: Surroundings = .machine
-  ) throws(RecoveryKitError) {
+  ) throws {
     let date = surroundings.now()
     self = try Self.reading(store, "note a recovery kit") { main, log in
       try RecoveryKit.read(main: main, log: log, journal: nil, sumsUpTo: sumLimit, at: date)
@@ -30,7 +30,7 @@ extension RecoveryKit {
   /// Checks every page of a store that this or another process has open.
   ///
   /// - Throws: ``RecoveryKitError``: `store-changed` if another connection has an exclusive lock, or a read error.
-  public static func check(ofOpen store: FilePath) throws(RecoveryKitError) -> IntegrityReport {
+  public static func check(ofOpen store: FilePath) throws -> IntegrityReport {
     try reading(store, "check the store") { main, log in
       try Database(main: main, writeAheadLog: log).checkIntegrity()
     }
@@ -38,7 +38,7 @@ extension RecoveryKit {
 
   private static func reading<Value>(
     _ store: FilePath, _ operation: String, _ body: (ConnectionBytes, ConnectionBytes?) throws -> Value
-  ) throws(RecoveryKitError) -> Value {
+  ) throws -> Value {
     do {
       let queue = try EvidenceConnection.open(store, .inUse, label: "Lazaret.RecoveryKit")
       let value = try queue.read { database in
@@ -58,7 +58,7 @@ extension RecoveryKit {
       throw error
     } catch {
       guard let cause = DatabaseFailure(error, operation: operation, path: store).environmentalError else {
-        throw .notSound("it cannot be opened for reading", store)
+        throw RecoveryKitError.notSound("it cannot be opened for reading", store)
       }
       guard cause.kind == .locked else { throw RecoveryKitError(cause) }
       throw RecoveryKitError(

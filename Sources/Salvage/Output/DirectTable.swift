@@ -49,20 +49,20 @@ final class DirectTable: NewTable {
   }
 
   /// Writes the indexes; returns the names of those built.
-  func writeIndexes(_ tree: (String) -> IndexTree?) throws(SalvageError) -> [String] { try rows.writeIndexes(tree) }
+  func writeIndexes(_ tree: (String) -> IndexTree?) throws -> [String] { try rows.writeIndexes(tree) }
 
   /// Writes a row; returns false if SQLite must insert it.
-  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     try rows.insert(bytes, from: start, length: length, rowid: rowid)
   }
 
-  func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool { try rows.hasRow(rowid) }
+  func hasRow(_ rowid: Int64) throws -> Bool { try rows.hasRow(rowid) }
 
-  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     try rows.holds(bytes, from: start, length: length, rowid: rowid)
   }
 
-  func finish() throws(SalvageError) { try rows.finish() }
+  func finish() throws { try rows.finish() }
 
   /// The primary keys; nil if memory ran out.
   var takenKeys: KeyRanges? {
@@ -167,7 +167,7 @@ struct DirectRows {
     indexes.append(Index(name: name, isUnique: isUnique, sorter: sorter, fields: fields))
   }
 
-  mutating func writeIndexes(_ tree: (String) -> IndexTree?) throws(SalvageError) -> [String] {
+  mutating func writeIndexes(_ tree: (String) -> IndexTree?) throws -> [String] {
     var made: [String] = []
     for index in indexes where index.sorter.isUsable {
       guard let tree = tree(index.name), try index.sorter.write(to: tree, isUnique: index.isUnique) else { continue }
@@ -181,7 +181,7 @@ struct DirectRows {
 
   /// Writes a row; returns false if SQLite must insert it.
   @inline(__always)
-  mutating func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+  mutating func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     if let fence, rowid <= fence { return false }
     fence = rowid
     let end = start &+ length
@@ -236,7 +236,7 @@ struct DirectRows {
   @inline(__always)
   private mutating func enter(
     _ number: Int, _ bytes: Span<UInt8>, fields: Int, _ rowid: Int64
-  ) throws(SalvageError) {
+  ) throws {
     guard indexes[number].sorter.isUsable else { return }
     let one = key(number, 0, bytes, fields)
     let two = indexes[number].fields.count > 1 ? key(number, 1, bytes, fields) : nil
@@ -314,9 +314,9 @@ struct DirectRows {
     return codes[field]
   }
 
-  mutating func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool { try tree.record(rowid) != nil }
+  mutating func hasRow(_ rowid: Int64) throws -> Bool { try tree.record(rowid) != nil }
 
-  mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+  mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     guard let there = try tree.record(rowid), start + length <= bytes.count else { return false }
     guard rewrite(bytes, from: start, to: start + length) else { return false }
     if there == scratch { return true }
@@ -329,7 +329,7 @@ struct DirectRows {
     return padded(one.values) == padded(other.values)
   }
 
-  mutating func finish() throws(SalvageError) {
+  mutating func finish() throws {
     if recentCount > 0 { entityCounts[recentEntity, default: 0] += recentCount }
     recentCount = 0
     try tree.finish()

@@ -63,7 +63,7 @@ struct EntrySorter {
 
   /// Adds an entry; a nil key makes the sorter unusable.
   @inline(__always)
-  mutating func add(_ one: UInt64?, _ two: UInt64?, rowid: Int64) throws(SalvageError) {
+  mutating func add(_ one: UInt64?, _ two: UInt64?, rowid: Int64) throws {
     guard isUsable else { return }
     guard let one, width == 1 || (one != 0 && two ?? 0 != 0) else {
       isUsable = false
@@ -77,7 +77,7 @@ struct EntrySorter {
   // MARK: Writing
 
   /// Writes the index; returns false, without writing, if a unique key repeats.
-  func write(to tree: IndexTree, isUnique: Bool) throws(SalvageError) -> Bool {
+  func write(to tree: IndexTree, isUnique: Bool) throws -> Bool {
     if isUnique, try hasTwins() { return false }
     var tree = tree
     var record = [UInt8](repeating: 0, count: 64)
@@ -90,7 +90,7 @@ struct EntrySorter {
     return true
   }
 
-  private func hasTwins() throws(SalvageError) -> Bool {
+  private func hasTwins() throws -> Bool {
     var entries = try space.entries(of: number)
     guard var before = try entries.next() else { return false }
     while let entry = try entries.next() {

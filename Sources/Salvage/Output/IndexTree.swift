@@ -29,7 +29,7 @@ struct IndexTree {
   /// Adds an entry larger than all before.
   ///
   /// - Parameter count: the record's bytes, at most 127.
-  mutating func add(_ record: [UInt8], count: Int) throws(SalvageError) {
+  mutating func add(_ record: [UInt8], count: Int) throws {
     let size = max(4, 1 + count)
     if 8 + 2 * (cellCount + 1) + size > contentStart { try endLeaf() }
     contentStart -= size
@@ -40,7 +40,7 @@ struct IndexTree {
   }
 
   /// Writes a full leaf; its last entry becomes the divider.
-  private mutating func endLeaf() throws(SalvageError) {
+  private mutating func endLeaf() throws {
     let count = Int(leaf[contentStart])
     dividerStarts.append(dividers.count)
     dividers.append(contentsOf: leaf[contentStart..<(contentStart + 1 + count)])
@@ -61,7 +61,7 @@ struct IndexTree {
     for index in (8 + 2 * cellCount)..<contentStart { leaf[index] = 0 }
   }
 
-  mutating func finish() throws(SalvageError) {
+  mutating func finish() throws {
     sealLeaf()
     if leaves.isEmpty {
       if cellCount > 0 { try pages.replace(root, with: leaf) }

@@ -49,7 +49,7 @@ final class NewPages {
     return number
   }
 
-  func add(_ page: [UInt8]) throws(SalvageError) -> UInt32 {
+  func add(_ page: [UInt8]) throws -> UInt32 {
     let number = upcoming
     while next < number {
       run.append(contentsOf: repeatElement(0, count: pageSize))
@@ -61,19 +61,15 @@ final class NewPages {
     return number
   }
 
-  func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws(SalvageError) {
+  func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws {
     guard maps != nil, page < next else { return }
-    do throws(FileError) {
-      if maps?.needs(page) == true, let map = maps?.page(for: page) {
-        var bytes = [UInt8](repeating: 0, count: pageSize)
-        if maps?.isOnDisk(map) == true {
-          _ = try readable(map)?.read(at: offset(of: map), length: pageSize, into: &bytes)
-        }
-        while let old = maps?.makeRoom(before: runStart) { try file.write(old.bytes, at: offset(of: old.page)) }
-        maps?.take(map, bytes)
+    if maps?.needs(page) == true, let map = maps?.page(for: page) {
+      var bytes = [UInt8](repeating: 0, count: pageSize)
+      if maps?.isOnDisk(map) == true {
+        _ = try readable(map)?.read(at: offset(of: map), length: pageSize, into: &bytes)
       }
-    } catch {
-      throw SalvageError(error)
+      while let old = maps?.makeRoom(before: runStart) { try file.write(old.bytes, at: offset(of: old.page)) }
+      maps?.take(map, bytes)
     }
     maps?.set(page, kind, parent: parent)
   }
@@ -86,54 +82,38 @@ final class NewPages {
   }
 
   /// Overwrites a page made by SQLite.
-  func replace(_ page: UInt32, with bytes: [UInt8]) throws(SalvageError) {
-    do throws(FileError) {
-      try file.write(bytes, at: offset(of: page))
-    } catch {
-      throw SalvageError(error)
-    }
+  func replace(_ page: UInt32, with bytes: [UInt8]) throws {
+    try file.write(bytes, at: offset(of: page))
   }
 
-  func read(_ page: UInt32, into buffer: inout [UInt8]) throws(SalvageError) {
+  func read(_ page: UInt32, into buffer: inout [UInt8]) throws {
     if page >= runStart {
       let start = Int(page - runStart) * pageSize
       guard start + pageSize <= run.count else { return }
       for index in 0..<pageSize { buffer[index] = run[start + index] }
       return
     }
-    do throws(FileError) {
-      _ = try readable(page)?.read(at: offset(of: page), length: pageSize, into: &buffer)
-    } catch {
-      throw SalvageError(error)
-    }
+    _ = try readable(page)?.read(at: offset(of: page), length: pageSize, into: &buffer)
   }
 
-  private func flush() throws(SalvageError) {
+  private func flush() throws {
     guard !run.isEmpty else { return }
-    do throws(FileError) {
-      try file.write(run, at: offset(of: runStart))
-      // Early writeback leaves less for the final sync.
-      file.beginWriting(at: offset(of: runStart), length: Int64(run.count))
-    } catch {
-      throw SalvageError(error)
-    }
+    try file.write(run, at: offset(of: runStart))
+    // Early writeback leaves less for the final sync.
+    file.beginWriting(at: offset(of: runStart), length: Int64(run.count))
     run.removeAll(keepingCapacity: true)
     runStart = next
   }
 
   /// Writes the rest, the pointer maps and the page count, so that SQLite can open the database.
-  func finish() throws(SalvageError) {
+  func finish() throws {
     try flush()
     let count = next - 1
     while let map = maps?.removeFirst() { try replace(map.page, with: map.bytes) }
     var bytes = [UInt8](repeating: 0, count: 4)
     bytes.set(count, at: 0)
-    do throws(FileError) {
-      // "In-header database size" (SQLite file format, 1.3.9).
-      try file.write(bytes, at: 28)
-    } catch {
-      throw SalvageError(error)
-    }
+    // "In-header database size" (SQLite file format, 1.3.9).
+    try file.write(bytes, at: 28)
     reader = nil
   }
 }

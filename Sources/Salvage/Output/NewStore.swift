@@ -57,7 +57,7 @@ final class NewStore: NewTables {
   private(set) var tables: [String: DirectTable] = [:]
 
   /// Creates empty tables: all of a Core Data store, and a plain store's without constraints.
-  init(_ path: FilePath, _ store: StoreFacts, in fileSystem: FileSystem) throws(SalvageError) {
+  init(_ path: FilePath, _ store: StoreFacts, in fileSystem: FileSystem) throws {
     self.path = path
     let facts = Facts(store)
     self.facts = facts
@@ -70,14 +70,12 @@ final class NewStore: NewTables {
       facts.entries.compactMap { entry in entry.tableDefinition.map { (entry.name.lowercased(), $0) } }
     ) { first, _ in first }
     roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
-    pages = try wrapping(SalvageError.init) { () throws(FileError) in
-      try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
-    }
+    pages = try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
   }
 
   private static func makeTables(
     _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
-  ) throws(SalvageError) -> [String: UInt32] {
+  ) throws -> [String: UInt32] {
     let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.store.encoding)
     // The first schema statement writes the encoding into the header.
     try database.execute("PRAGMA auto_vacuum = \(vacuum); CREATE VIEW v AS SELECT 1; DROP VIEW v; BEGIN")
@@ -108,11 +106,12 @@ final class NewStore: NewTables {
       guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
         isSame(definition.name, entry.name), !unique.contains(entry.name.lowercased())
       else { continue }
-      do throws(SalvageError) {
+      do {
         // Runs only the first statement of the text.
         _ = try database.prepare(sql).step()
         names.append(entry.name)
       } catch {
+        let error = SalvageError(any: error)
         // A refused table is created differently later; file errors are thrown.
         guard error.fileError == nil else { throw error }
       }
@@ -125,10 +124,11 @@ final class NewStore: NewTables {
         try database.execute(index.statement)
         continue
       }
-      do throws(SalvageError) {
+      do {
         // Runs only the first statement of the text.
         _ = try database.prepare(index.statement).step()
       } catch {
+        let error = SalvageError(any: error)
         // A refused index is retried once rows exist; file errors are thrown.
         guard error.fileError == nil else { throw error }
       }
@@ -164,7 +164,7 @@ final class NewStore: NewTables {
     return table
   }
 
-  func finish() throws(SalvageError) {
+  func finish() throws {
     for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.finish() }
     for (_, table) in tables.sorted(by: { $0.key < $1.key }) {
       let made = try table.writeIndexes { name in

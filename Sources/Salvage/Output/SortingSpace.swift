@@ -72,7 +72,7 @@ package final class SortingSpace {
 
   /// Adds an entry; spills to disk first if memory is full.
   @inline(__always)
-  package func add(_ entry: Entry) throws(SalvageError) {
+  package func add(_ entry: Entry) throws {
     if entries.count >= limit { try spill() }
     Self.append(entry, to: &entries, limit)
   }
@@ -90,39 +90,33 @@ package final class SortingSpace {
     isSorted = true
   }
 
-  private func spill() throws(SalvageError) {
-    try wrapping(SalvageError.init) { () throws(FileError) in
-      let file = end == 0 ? try fileSystem.create(path) : try fileSystem.update(path)
-      let places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
-      var bytes = [UInt8](repeating: 0, count: Self.pieceLength)
-      var used = 0
-      for (sorter, range) in places.enumerated() where !range.isEmpty {
-        runs[sorter].append(Run(offset: end + Int64(used), count: range.count))
-        let length = 8 * widths[sorter]
-        for place in range {
-          if used + length > bytes.count {
-            try file.write(bytes[..<used], at: end)
-            end += Int64(used)
-            used = 0
-          }
-          Self.encode(entries[Int(order[place])], length, into: &bytes, at: used)
-          used += length
+  private func spill() throws {
+    let file = end == 0 ? try fileSystem.create(path) : try fileSystem.update(path)
+    let places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
+    var bytes = [UInt8](repeating: 0, count: Self.pieceLength)
+    var used = 0
+    for (sorter, range) in places.enumerated() where !range.isEmpty {
+      runs[sorter].append(Run(offset: end + Int64(used), count: range.count))
+      let length = 8 * widths[sorter]
+      for place in range {
+        if used + length > bytes.count {
+          try file.write(bytes[..<used], at: end)
+          end += Int64(used)
+          used = 0
         }
+        Self.encode(entries[Int(order[place])], length, into: &bytes, at: used)
+        used += length
       }
-      try file.write(bytes[..<used], at: end)
-      end += Int64(used)
     }
+    try file.write(bytes[..<used], at: end)
+    end += Int64(used)
     entries.removeAll(keepingCapacity: true)
   }
 
-  package func entries(of sorter: Int) throws(SalvageError) -> SortedEntries {
+  package func entries(of sorter: Int) throws -> SortedEntries {
     settle()
     let file: ReadableFile?
-    do throws(FileError) {
-      file = runs[sorter].isEmpty ? nil : try fileSystem.open(path)
-    } catch {
-      throw SalvageError(error)
-    }
+    file = runs[sorter].isEmpty ? nil : try fileSystem.open(path)
     return try SortedEntries(
       self, file, runs: runs[sorter], numbers: widths[sorter],
       inMemory: sorter < places.count ? places[sorter] : 0..<0)
@@ -250,7 +244,7 @@ package struct SortedEntries {
 
   init(
     _ space: SortingSpace, _ file: ReadableFile?, runs: [SortingSpace.Run], numbers: Int, inMemory: Range<Int>
-  ) throws(SalvageError) {
+  ) throws {
     self.space = space
     self.file = file
     self.numbers = numbers
@@ -264,7 +258,7 @@ package struct SortedEntries {
   }
 
   @inline(__always)
-  package mutating func next() throws(SalvageError) -> SortingSpace.Entry? {
+  package mutating func next() throws -> SortingSpace.Entry? {
     guard let head = heads.first else { return nil }
     if let entry = try advance(head.source) {
       heads[0].entry = entry
@@ -289,7 +283,7 @@ package struct SortedEntries {
   }
 
   @inline(__always)
-  private mutating func advance(_ source: Int) throws(SalvageError) -> Entry? {
+  private mutating func advance(_ source: Int) throws -> Entry? {
     if sources[source].place == sources[source].block.count {
       guard sources[source].left > 0 else { return nil }
       try fill(source)
@@ -299,7 +293,7 @@ package struct SortedEntries {
     return entry
   }
 
-  private mutating func fill(_ number: Int) throws(SalvageError) {
+  private mutating func fill(_ number: Int) throws {
     let count = min(sources[number].left, Self.blockCount)
     let offset = sources[number].offset
     var block: [Entry] = []
@@ -326,11 +320,9 @@ package struct SortedEntries {
     sources[number].block = block
   }
 
-  private mutating func read(_ length: Int, at offset: Int64, _ file: ReadableFile) throws(SalvageError) {
-    try wrapping(SalvageError.init) { () throws(FileError) in
-      guard try file.read(at: offset, length: length, into: &bytes) == length else {
-        throw FileError(.inputOutput, operation: "sort an index", path: file.path)
-      }
+  private mutating func read(_ length: Int, at offset: Int64, _ file: ReadableFile) throws {
+    guard try file.read(at: offset, length: length, into: &bytes) == length else {
+      throw FileError(.inputOutput, operation: "sort an index", path: file.path)
     }
   }
 

@@ -38,7 +38,7 @@ struct TableTree {
 
   /// Adds a row with a rowid larger than all before.
   @inline(__always)
-  mutating func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) {
+  mutating func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws {
     let local = geometry.localLength(of: length, onTableLeaf: true)
     let head = Varint.length(of: Int64(length)) &+ Varint.length(of: rowid)
     let size = max(4, head &+ local &+ (local < length ? 4 : 0))
@@ -57,7 +57,7 @@ struct TableTree {
   }
 
   /// Writes an overflow chain; returns its first page.
-  private mutating func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(SalvageError) -> UInt32 {
+  private mutating func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws -> UInt32 {
     let first = pages.upcoming
     var page = first
     var before: UInt32 = 0
@@ -88,7 +88,7 @@ struct TableTree {
     for index in (8 + 2 * cellCount)..<max(8 + 2 * cellCount, contentStart) { leaf[index] = 0 }
   }
 
-  private mutating func endLeaf() throws(SalvageError) {
+  private mutating func endLeaf() throws {
     sealLeaf()
     let number = try pages.add(leaf)
     for page in chains { try pages.setPointer(page, .overflowFirst, parent: number) }
@@ -101,7 +101,7 @@ struct TableTree {
 
   // MARK: The pages above
 
-  mutating func finish() throws(SalvageError) {
+  mutating func finish() throws {
     guard last != nil else { return }
     if leaves.count == 0 {
       sealLeaf()
@@ -130,7 +130,7 @@ struct TableTree {
   /// Writes a level of interior pages with at least two children each.
   ///
   /// - Returns: the children of the next level; empty if the root sufficed.
-  private func addLevel(_ next: () -> Child?) throws(SalvageError) -> [Child] {
+  private func addLevel(_ next: () -> Child?) throws -> [Child] {
     var written: [Child] = []
     // A page is held back in case the next one needs its last child.
     var before: [Child] = []
@@ -162,7 +162,7 @@ struct TableTree {
     return written
   }
 
-  private func addInterior(_ children: [Child]) throws(SalvageError) -> Child {
+  private func addInterior(_ children: [Child]) throws -> Child {
     let number = try pages.add(interior(children))
     for child in children { try pages.setPointer(child.number, .child, parent: number) }
     return Child(number: number, key: children.last?.key ?? 0)
@@ -188,7 +188,7 @@ struct TableTree {
 
   // MARK: Looking rows up
 
-  mutating func record(_ rowid: Int64) throws(SalvageError) -> [UInt8]? {
+  mutating func record(_ rowid: Int64) throws -> [UInt8]? {
     guard let last, rowid <= last else { return nil }
     if cellCount > 0, rowid >= firstKey { return try record(rowid, leaf, count: cellCount) }
     let place = lastKeys.place(notBelow: rowid)
@@ -198,7 +198,7 @@ struct TableTree {
     return try record(rowid, lookup, count: lookup.span.uint16(at: 3) ?? 0)
   }
 
-  private func record(_ rowid: Int64, _ page: [UInt8], count: Int) throws(SalvageError) -> [UInt8]? {
+  private func record(_ rowid: Int64, _ page: [UInt8], count: Int) throws -> [UInt8]? {
     let bytes = page.span
     var low = 0
     var high = count

@@ -100,7 +100,7 @@ final class OverflowChains {
   ///   - length: the full payload length; `payload` has the beginning.
   func follow(
     from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, claim: Claim = .none
-  ) throws(SalvageError) -> Outcome {
+  ) throws -> Outcome {
     let perPage = reader.usableSize - 4
     // Takes the buffer for exclusive use.
     var buffer: [UInt8] = []
@@ -162,7 +162,7 @@ final class OverflowChains {
   ///   - left: the number of pages to follow.
   private func link(
     at page: UInt32, used: Int, left: Int, _ buffer: inout [UInt8]
-  ) throws(SalvageError) -> Link {
+  ) throws -> Link {
     let place = reader.moved[page] ?? page
     guard try reader.read(page, into: &buffer) else { return .broken }
     let bytes = buffer.span
@@ -187,7 +187,7 @@ final class OverflowChains {
   /// an order.
   ///
   /// Pointer maps decide, else the lengths, if only this chain has the required one.
-  private func isOwnLink(from page: UInt32, to next: UInt32, left: Int) throws(SalvageError) -> Bool {
+  private func isOwnLink(from page: UInt32, to next: UInt32, left: Int) throws -> Bool {
     if pointerMaps == nil { pointerMaps = try PointerMaps(reader) }
     if let entry = try pointerMaps?.entry(for: next) {
       return entry.kind == .overflowNext && entry.parent == page
@@ -197,7 +197,7 @@ final class OverflowChains {
   }
 
   /// The number of pages to the end of a chain; nil for broken links.
-  private func length(from first: UInt32) throws(SalvageError) -> Int? {
+  private func length(from first: UInt32) throws -> Int? {
     if movedCount != reader.moved.count {
       lengths = [:]
       movedCount = reader.moved.count
@@ -222,14 +222,14 @@ final class OverflowChains {
     return length < 0 ? nil : length
   }
 
-  private func isCopy(_ place: UInt32, of other: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
+  private func isCopy(_ place: UInt32, of other: UInt32, _ bytes: [UInt8]) throws -> Bool {
     guard other >= 2, other != place else { return false }
     var original = reader.makeBuffer()
     return try reader.readPlace(other, into: &original) && original == bytes
   }
 
   /// Whether another page's content links to a page, so that two were swapped.
-  private func leads(from other: UInt32, to page: UInt32, apartFrom own: UInt32) throws(SalvageError) -> Bool {
+  private func leads(from other: UInt32, to page: UInt32, apartFrom own: UInt32) throws -> Bool {
     guard other >= 2, other != own, reader.moved[other] == nil, reader.moved[own] == nil else { return false }
     var head = reader.makeBuffer()
     guard try reader.readPlace(other, into: &head) else { return false }

@@ -5,8 +5,7 @@ enum PageSurvey {
   /// The most links to nonconsecutive pages remembered.
   private static let maximumLinks = 1 << 16
 
-  static func run(_ reader: PageReader, progress: (UInt32) throws(SalvageError) -> Void) throws(SalvageError) -> PageMap
-  {
+  static func run(_ reader: PageReader, progress: (UInt32) throws -> Void) throws -> PageMap {
     var map = PageMap(pageCount: reader.pageCount)
     guard reader.pageCount > 0 else { return map }
     var buffer = reader.makeBuffer()

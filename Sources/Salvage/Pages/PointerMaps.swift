@@ -10,13 +10,13 @@ struct PointerMaps {
 
   private static let sample: UInt32 = 200
 
-  init(_ reader: PageReader) throws(SalvageError) {
+  init(_ reader: PageReader) throws {
     self.reader = reader
     isThere = try Self.isMap(reader) ?? reader.layout.header.map { $0.hasMagic && $0.isAutoVacuum } ?? false
   }
 
   /// The entry for a page; nil without a map or if impossible.
-  func entry(for page: UInt32) throws(SalvageError) -> PointerMapEntry? {
+  func entry(for page: UInt32) throws -> PointerMapEntry? {
     guard isThere, let map = reader.layout.layout.pointerMapPage(for: page), map != page, map <= reader.pageCount else {
       return nil
     }
@@ -36,7 +36,7 @@ struct PointerMaps {
   }
 
   /// Whether page 2 has possible entries for the following pages; nil if damaged.
-  private static func isMap(_ reader: PageReader) throws(SalvageError) -> Bool? {
+  private static func isMap(_ reader: PageReader) throws -> Bool? {
     guard reader.pageCount >= 3 else { return false }
     var buffer = reader.makeBuffer()
     guard try reader.readPlace(2, into: &buffer) else { return nil }

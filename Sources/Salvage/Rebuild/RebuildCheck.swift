@@ -2,9 +2,9 @@ internal import GRDB
 import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
-internal import Platform
+package import Platform
 internal import SQLiteFormat
-internal import SystemPackage
+package import SystemPackage
 
 /// The checks of a rebuilt store before installation.
 enum RebuildCheck {
@@ -14,26 +14,19 @@ enum RebuildCheck {
   /// - Throws: `salvage-verification-failed`, or a reading error.
   static func run(
     _ path: FilePath, _ layout: StoreLayout?, in fileSystem: FileSystem, isCancelled: @escaping @Sendable () -> Bool
-  ) throws(SalvageError) {
+  ) throws {
     do {
-      _ = try concurrently { () throws(MigrationError) in
-        do throws(SalvageError) {
-          try RebuiltPages.check(path, in: fileSystem)
-        } catch {
-          throw MigrationError(carrying: error, path)
-        }
-      } _: { () throws(MigrationError) in
-        do throws(SalvageError) {
-          if let layout { try content(path, layout, isCancelled) }
-          do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw SalvageError(error) }
-        } catch {
-          throw MigrationError(carrying: error, path)
-        }
+      _ = try concurrently {
+        try RebuiltPages.check(path, in: fileSystem)
+      } _: {
+        if let layout { try content(path, layout, isCancelled) }
+        try fileSystem.synchronizeFile(path)
       }
     } catch {
+      let error = SalvageError(any: error)
       // A full or failing disk is no fault of the store.
       if let fileError = error.fileError { throw SalvageError(fileError) }
-      if error.kind == .cancelled { throw .cancelled() }
+      if error.kind == .cancelled { throw SalvageError.cancelled() }
       throw SalvageError(.verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail)
     }
   }
@@ -41,7 +34,7 @@ enum RebuildCheck {
   /// Checks tables, columns, metadata and references against the model.
   private static func content(
     _ path: FilePath, _ layout: StoreLayout, _ isCancelled: @escaping @Sendable () -> Bool
-  ) throws(SalvageError) {
+  ) throws {
     let connection = try RebuildConnection(path, isNew: false, isCancelled: isCancelled)
     try connection.read { database in
       let serious = try SQLSchema(layout).differences(to: try SQLSchema(database)).filter { difference in
@@ -69,27 +62,15 @@ enum RebuildCheck {
   }
 }
 
-extension MigrationError {
-  fileprivate init(carrying error: SalvageError, _ path: FilePath) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else if error.kind == .cancelled {
-      self.init(.cancelled, operation: error.operation, path: path, detail: error.detail)
-    } else {
-      self.init(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
-    }
-  }
-}
-
 /// The check of a rebuilt file's bytes: each page has one use, each index as many entries as its table has rows.
 enum RebuiltPages {
   /// Checks a file without a WAL.
-  static func check(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+  static func check(_ path: FilePath, in fileSystem: FileSystem) throws {
     let report: IntegrityReport
     do {
       report = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10)
     } catch {
-      throw SalvageError(database: error, path: path)
+      throw SalvageError(any: error, path: path)
     }
     guard report.isSound else {
       let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
@@ -110,7 +91,7 @@ struct RebuildConnection {
   ///   - isCancelled: polled on another thread.
   init(
     _ path: FilePath, isNew: Bool, referenceDate: Double = 0, isCancelled: (@Sendable () -> Bool)? = nil
-  ) throws(SalvageError) {
+  ) throws {
     self.path = path
     do {
       connection = try WorkingConnection(
@@ -120,31 +101,39 @@ struct RebuildConnection {
         for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
       }
     } catch {
-      throw SalvageError(database: error, path: path)
+      throw SalvageError(any: error, path: path)
     }
   }
 
-  func run<Value>(_ body: (GRDB.Database) throws -> Value) throws(SalvageError) -> Value {
+  func run<Value>(_ body: (GRDB.Database) throws -> Value) throws -> Value {
     try wrapping(failure) { try connection.run(body) }
   }
 
-  func read<Value>(_ body: (GRDB.Database) throws -> Value) throws(SalvageError) -> Value {
+  func read<Value>(_ body: (GRDB.Database) throws -> Value) throws -> Value {
     try wrapping(failure) { try connection.read(body) }
   }
 
-  func close() throws(SalvageError) {
+  func close() throws {
     try wrapping(failure) { try connection.close() }
   }
 
-  private func failure(_ error: any Error) -> SalvageError { SalvageError(database: error, path: path) }
+  private func failure(_ error: any Error) -> SalvageError { SalvageError(any: error, path: path) }
 }
 
 extension SalvageError {
   /// Wraps an error without SQL or values of records.
-  init(database error: any Error, path: FilePath?) {
-    if let error = error as? SalvageError {
+  package init(any error: any Error, path: FilePath? = nil) {
+    switch error {
+    case let error as SalvageError:
       self = error
       return
+    case let error as FormatError:
+      self.init(error)
+      return
+    case let error as PersistentStoreError:
+      self.init(error)
+      return
+    default: break
     }
     let operation = "rebuild the store"
     switch DatabaseFailure(error, operation: operation, path: path) {

@@ -38,21 +38,18 @@ struct StoreReconstruction {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  func run() throws(SalvageError) -> SalvageReport {
+  func run() throws -> SalvageReport {
     let folder = RebuildFolder(for: output, in: fileSystem)
     let lock: FolderLock
-    do throws(FileError) {
-      _ = try fileSystem.realPath(output.folder)
-      lock = try folder.take()
-    } catch {
-      throw SalvageError(error)
-    }
-    do throws(SalvageError) {
+    _ = try fileSystem.realPath(output.folder)
+    lock = try folder.take()
+    do {
       let report = try run(in: folder)
       try? folder.remove()
       lock.release()
       return report
     } catch {
+      let error = SalvageError(any: error)
       // The earlier error counts; the next run removes the remains.
       try? folder.remove()
       throw error
@@ -75,23 +72,21 @@ struct StoreReconstruction {
     try folder.clear()
   }
 
-  private func run(in folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
+  private func run(in folder: RebuildFolder) throws -> SalvageReport {
     let external = StoreFileSet(main: output).path(of: .externalData)
-    try wrapping(SalvageError.init) { () throws(FileError) in try Self.clear(folder, output) }
+    try Self.clear(folder, output)
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
-    try wrapping(SalvageError.init) { () throws(FileError) in
-      if try fileSystem.status(of: external, followingLinks: false) != nil,
-        try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
-      {
-        throw FileError(.alreadyExists, operation: "write what was salvaged", path: external)
-      }
-      try requireSpace(at: output.folder)
+    if try fileSystem.status(of: external, followingLinks: false) != nil,
+      try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
+    {
+      throw FileError(.alreadyExists, operation: "write what was salvaged", path: external)
     }
+    try requireSpace(at: output.folder)
     var made = try make(options, in: folder)
     if let noWay = made.noWay {
       // Matching names carries over less than a migration, but more than an empty result.
-      try wrapping(SalvageError.init) { () throws(FileError) in try folder.clear() }
+      try folder.clear()
       var fitting = options
       fitting.keepsModel = { _ in false }
       made = try make(fitting, in: folder, after: noWay)
@@ -114,10 +109,10 @@ struct StoreReconstruction {
   /// - Parameter noWay: why rows leave the store's own model.
   private func make(
     _ options: Salvager.Options, in folder: RebuildFolder, after noWay: MigrationError? = nil
-  ) throws(SalvageError) -> Made {
+  ) throws -> Made {
     var store: NewStore?
     let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
-      facts throws(SalvageError) in
+      facts throws in
       let made = try NewStore(folder.store, facts, in: fileSystem)
       store = made
       return made
@@ -146,7 +141,7 @@ struct StoreReconstruction {
 
   private func rebuild(
     _ found: RawSalvage, _ store: NewStore?, _ folder: RebuildFolder
-  ) throws(SalvageError) -> SalvageReport {
+  ) throws -> SalvageReport {
     var version: String?
     if case .coreData(let bundle) = model, let own = found.layout?.model {
       version =
@@ -192,9 +187,7 @@ struct StoreReconstruction {
         shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
     }
     // The new files have all content; this makes room for the migration.
-    try wrapping(SalvageError.init) { () throws(FileError) in
-      try fileSystem.unlink(folder.raw)
-    }
+    try fileSystem.unlink(folder.raw)
     try RebuildCheck.run(folder.store, found.layout, in: fileSystem, isCancelled: relay.isCancelled)
     return report
   }
@@ -242,7 +235,7 @@ struct StoreReconstruction {
   /// Migrates to the current version; returns the file, and the failure if it keeps its own version.
   private func migrate(
     _ found: RawSalvage, _ folder: RebuildFolder, _ report: inout SalvageReport
-  ) throws(SalvageError) -> (file: FilePath, failure: MigrationError?) {
+  ) throws -> (file: FilePath, failure: MigrationError?) {
     guard options.migrates, case .coreData(let bundle) = model, let layout = found.layout,
       layout.model.versionHashes() != bundle.current.versionHashes
     else { return (folder.store, nil) }
@@ -268,7 +261,7 @@ struct StoreReconstruction {
       }
       return (folder.migrated, nil)
     } catch {
-      if error.kind == .cancelled { throw .cancelled() }
+      if error.kind == .cancelled { throw SalvageError.cancelled() }
       // The file system failed: a repeated migration can succeed.
       if let fileError = error.fileError { throw SalvageError(fileError) }
       report.rebuild?.migrationFailure = "\(error.detail) [\(error.code)]"
@@ -283,7 +276,7 @@ extension StoreReconstruction {
   func install(
     _ result: FilePath, _ folder: RebuildFolder, _ target: SalvageTarget, _ aside: SalvageTarget,
     _ report: SalvageReport
-  ) throws(SalvageError) {
+  ) throws {
     let external = StoreFileSet(main: target.path).path(of: .externalData)
     var isReported = false
     do {
@@ -310,7 +303,7 @@ extension StoreReconstruction {
       // The earlier error counts; the next run removes the rest.
       try? folder.takeBack(main: target.path, aside: aside.path, external: external)
       if isReported { SalvageReport.remove(beside: output, in: fileSystem) }
-      throw SalvageError(database: error, path: target.path)
+      throw SalvageError(any: error, path: target.path)
     }
   }
 

@@ -2,7 +2,7 @@ internal import Platform
 internal import SQLiteFormat
 
 extension CauseSearch {
-  mutating func lookAtFirstPage() throws(SalvageError) {
+  mutating func lookAtFirstPage() throws {
     let layout = reader.layout
     guard layout.header == nil || crawl.map.look(1) != .tableLeaf && crawl.map.look(1) != .tableInterior else { return }
     var bytes = reader.makeBuffer()
@@ -49,7 +49,7 @@ extension CauseSearch {
     add(code, confidence, pages: [1], words: words)
   }
 
-  mutating func lookAtFile() throws(SalvageError) {
+  mutating func lookAtFile() throws {
     let layout = reader.layout
     if layout.base > 0 {
       add(
@@ -102,7 +102,7 @@ extension CauseSearch {
   }
 
   /// A far better fitting page size shows that the header is wrong.
-  private mutating func lookAtPageSize() throws(SalvageError) {
+  private mutating func lookAtPageSize() throws {
     let layout = reader.layout
     guard !causes.isEmpty, !misfits.isEmpty else { return }
     let search = FileLayoutSearch(main: evidence.main)
@@ -125,7 +125,7 @@ extension CauseSearch {
     vote.reservedCounts.reduce(0) { $0 + ($1.key > 255 ? $1.value : 0) }
   }
 
-  private mutating func lookAtEncoding(_ header: DatabaseHeader) throws(SalvageError) {
+  private mutating func lookAtEncoding(_ header: DatabaseHeader) throws {
     let layout = reader.layout
     guard layout.pageCount > 1 else { return }
     let vote = try FileLayoutSearch(main: evidence.main).vote(size: layout.pageSize, base: layout.base)
@@ -215,7 +215,7 @@ extension CauseSearch {
 
   // MARK: Log and journal
 
-  mutating func lookAtLog() throws(SalvageError) {
+  mutating func lookAtLog() throws {
     guard let source = evidence.log else { return }
     if isLogForeign {
       add(
@@ -224,8 +224,7 @@ extension CauseSearch {
           + "out.")
       return
     }
-    let log: WriteAheadLog
-    do throws(FormatError) { log = try WriteAheadLog(source) } catch { throw SalvageError(error) }
+    let log = try WriteAheadLog(source)
     guard let header = log.header, header.isChecksumRight, log.frameLength != nil else {
       add(
         .logHeaderDestroyed, .certain, part: .wal,

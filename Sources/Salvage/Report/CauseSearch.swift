@@ -44,7 +44,7 @@ struct CauseSearch {
     }
   }
 
-  mutating func run(hasLosses: Bool) throws(SalvageError) -> [DamageCause] {
+  mutating func run(hasLosses: Bool) throws -> [DamageCause] {
     try lookAtPages()
     try lookAtFirstPage()
     try lookAtFile()
@@ -106,7 +106,7 @@ struct CauseSearch {
         + "), and no table: every record is there.")
   }
 
-  private mutating func lookAtPointerMaps() throws(SalvageError) {
+  private mutating func lookAtPointerMaps() throws {
     guard reader.layout.header?.isAutoVacuum == true, crawl.map.pageCount >= 3 else { return }
     var damaged: [UInt32] = []
     var buffer = reader.makeBuffer()
@@ -143,7 +143,7 @@ extension CauseSearch {
     var unfitting: [UInt32] = []
   }
 
-  mutating func lookAtPages() throws(SalvageError) {
+  mutating func lookAtPages() throws {
     var groups = Groups()
     var buffer = reader.makeBuffer()
     var whole: [UInt32] = []
@@ -265,7 +265,7 @@ extension CauseSearch {
     add(code, confidence, pages: pages, words: DamageCause.counted(pages, verb.one, verb.several) + words)
   }
 
-  private func twins(of pages: [UInt32]) throws(SalvageError) -> Set<UInt32> {
+  private func twins(of pages: [UInt32]) throws -> Set<UInt32> {
     guard !pages.isEmpty, pages.count <= 4096 else { return [] }
     struct Key: Hashable {
       var look: PageMap.Look

@@ -31,7 +31,7 @@ struct EntityAccounts {
     }
   }
 
-  func all() throws(SalvageError) -> [Entity] {
+  func all() throws -> [Entity] {
     let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
     let tables = outcome.crawl.trees.indices.filter { index in
       !outcome.crawl.trees[index].isInternal && (outcome.live[index] != nil || outcome.tallies[index].deleted > 0)
@@ -60,7 +60,7 @@ struct EntityAccounts {
 
   private func losses(
     of index: Int, numbers: [Int64], onPages: Int64?, _ estimate: LossEstimate
-  ) throws(SalvageError) -> Losses {
+  ) throws -> Losses {
     let tally = outcome.tallies[index]
     let counted = try countedByIndex(index, estimate)
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) {
@@ -106,7 +106,7 @@ struct EntityAccounts {
   }
 
   /// Returns listed rows found nowhere; nil without an intact index.
-  private func countedByIndex(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Losses? {
+  private func countedByIndex(_ index: Int, _ estimate: LossEstimate) throws -> Losses? {
     let tally = outcome.tallies[index]
     guard tally.isCounted else { return nil }
     guard tally.lost > 0 else { return Losses() }
@@ -132,7 +132,7 @@ struct EntityAccounts {
 
   /// Whether a table missing from an otherwise sound list may have had rows, by Core Data's notes of assigned keys;
   /// pairs need keys on both sides.
-  private func isUnlisted(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Bool {
+  private func isUnlisted(_ index: Int, _ estimate: LossEstimate) throws -> Bool {
     let tree = outcome.crawl.trees[index]
     guard list.isWhole, !tree.isListed, !tree.isDropped, outcome.tallies[index].recovered == 0 else { return false }
     let sides = list.sides(ofJoinTable: tree.name)
@@ -142,7 +142,7 @@ struct EntityAccounts {
     return true
   }
 
-  private func keysOfRemains(of index: Int) throws(SalvageError) -> KeyRanges {
+  private func keysOfRemains(of index: Int) throws -> KeyRanges {
     guard let other = outcome.tables.others[index], outcome.crawl.trees[index].hasRowids,
       let live = outcome.live[index]
     else { return KeyRanges() }
@@ -160,7 +160,7 @@ struct EntityAccounts {
 
   private func accounts(
     of index: Int, _ losses: Losses, _ names: [(name: String, number: Int)]
-  ) throws(SalvageError) -> [Entity] {
+  ) throws -> [Entity] {
     let tally = outcome.tallies[index]
     var whole = Entity(
       name: tally.name, table: tally.name, recovered: tally.recovered, doubts: tally.doubts,
@@ -230,7 +230,7 @@ struct EntityAccounts {
 
   private func doubtfulWeights(
     _ name: String, _ reason: DoubtReason, _ numbers: [Int64]
-  ) throws(SalvageError) -> [Int64] {
+  ) throws -> [Int64] {
     let table = SQLText.quotedIdentifier(name)
     let text = SQLText.literal(name)
     let rows = try counts(
@@ -242,7 +242,7 @@ struct EntityAccounts {
     return numbers.map { (rows[$0] ?? 0) + (pages[$0] ?? 0) }
   }
 
-  private func backupWeights(_ name: String, _ numbers: [Int64]) throws(SalvageError) -> [Int64] {
+  private func backupWeights(_ name: String, _ numbers: [Int64]) throws -> [Int64] {
     let rows = try counts(
       "SELECT Z_ENT, count(*) FROM \(SQLText.quotedIdentifier(name)) WHERE rowid IN (SELECT \"key\" "
         + "FROM (\(Self.provenance)) WHERE \"table\" = \(SQLText.literal(name)) AND source = 'backup') GROUP BY 1")
@@ -251,13 +251,13 @@ struct EntityAccounts {
 
   private func split(
     _ count: Int64, _ table: OutputTable?, _ numbers: [Int64], else shares: [Int64]
-  ) throws(SalvageError) -> [Int64] {
+  ) throws -> [Int64] {
     guard count > 0, let table else { return numbers.map { _ in 0 } }
     let found = try counts("SELECT Z_ENT, count(*) FROM \(SQLText.quotedIdentifier(table.name)) GROUP BY 1")
     return apportion(count, numbers.map { found[$0] ?? 0 }, else: shares)
   }
 
-  private func counts(_ sql: String) throws(SalvageError) -> [Int64: Int64] {
+  private func counts(_ sql: String) throws -> [Int64: Int64] {
     let statement = try outcome.database.prepare(sql)
     var counts: [Int64: Int64] = [:]
     while try statement.step() { counts[statement.integer(0)] = statement.integer(1) }

@@ -7,7 +7,7 @@ extension LossEstimate {
   private static let innerPageLimit = 256
 
   /// Returns the lost rows of a table without rowids, by its tree's child pages; nil if unknown.
-  func rowsWithoutRowids(of index: Int) throws(SalvageError) -> Int64? {
+  func rowsWithoutRowids(of index: Int) throws -> Int64? {
     let tree = crawl.trees[index]
     let tally = outcome.tallies[index]
     guard tree.leaves.isEmpty else {
@@ -24,7 +24,7 @@ extension LossEstimate {
   }
 
   /// Returns the rows per leaf, by row sizes on interior pages.
-  private func rowsOfLeaf(of tree: Tree) throws(SalvageError) -> Double? {
+  private func rowsOfLeaf(of tree: Tree) throws -> Double? {
     let usable = outcome.reader.usableSize
     var buffer = outcome.reader.makeBuffer()
     var bytes = 0
@@ -43,7 +43,7 @@ extension LossEstimate {
   }
 
   /// Returns the highest rowid noted for an `AUTOINCREMENT` table.
-  func sequenceKey(of table: Tree) throws(SalvageError) -> Int64? {
+  func sequenceKey(of table: Tree) throws -> Int64? {
     guard let tree = crawl.trees.first(where: { isSame($0.name, "sqlite_sequence") && $0.isWalked }) else { return nil }
     var buffer = outcome.reader.makeBuffer()
     var scan = LeafCellScan()
@@ -63,7 +63,7 @@ extension LossEstimate {
   }
 
   /// Returns the lost rowids; nil unless indexes agree.
-  func countedKeys(of table: Int) throws(SalvageError) -> KeyRanges? {
+  func countedKeys(of table: Int) throws -> KeyRanges? {
     let tally = outcome.tallies[table]
     guard tally.isCounted, !tally.isDisputed else { return nil }
     let keys = try listedKeys(of: table)
@@ -71,7 +71,7 @@ extension LossEstimate {
   }
 
   /// Returns the rowids in uncontradicted indexes without a row.
-  func listedKeys(of table: Int) throws(SalvageError) -> KeyRanges {
+  func listedKeys(of table: Int) throws -> KeyRanges {
     var keys = KeyRanges()
     guard let live = outcome.live[table] else { return keys }
     for rowid in outcome.tallies[table].listed where try !live.hasRow(rowid) { keys.append(rowid) }

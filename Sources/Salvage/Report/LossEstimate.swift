@@ -55,7 +55,7 @@ struct LossEstimate {
   }
 
   /// Returns the lost rows; nil if unknown.
-  func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+  func rowsOnLostPages(of index: Int, numbers: [Int64]) throws -> Int64? {
     let tree = crawl.trees[index]
     let count = try estimatedRows(of: index, numbers: numbers)
     guard count == 0, crawl.lacksPagesBehindEnd(of: index) else { return count }
@@ -64,7 +64,7 @@ struct LossEstimate {
     return tree.leaves.isEmpty ? nil : 1
   }
 
-  private func estimatedRows(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+  private func estimatedRows(of index: Int, numbers: [Int64]) throws -> Int64? {
     let tree = crawl.trees[index]
     guard tree.hasRowids, let name = rowidName(of: tree) else { return try rowsWithoutRowids(of: index) }
     let holes = try holes(of: index, numbers: numbers)
@@ -116,7 +116,7 @@ struct LossEstimate {
   }
 
   /// Returns the rowid ranges of lost pages, ascending.
-  func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
+  func holes(of index: Int, numbers: [Int64]) throws -> [Hole] {
     let tree = crawl.trees[index]
     // Deleted rows leave gaps on fully read pages.
     var gaps = tree.gaps.filter {
@@ -178,7 +178,7 @@ struct LossEstimate {
       && tree.leaves.contains { crawl.isByContent($0) }
   }
 
-  func holeKeys(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+  func holeKeys(of index: Int, numbers: [Int64]) throws -> KeyRanges {
     var ranges: [ClosedRange<Int64>] = []
     for hole in try holes(of: index, numbers: numbers) where hole.above < hole.upTo {
       ranges.append((hole.above + 1)...hole.upTo)
@@ -187,7 +187,7 @@ struct LossEstimate {
   }
 
   /// Returns the rowid ranges of lost pages or parts of pages.
-  func places(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+  func places(of index: Int, numbers: [Int64]) throws -> KeyRanges {
     var ranges = try holeKeys(of: index, numbers: numbers).ranges
     let map = crawl.map
     let leaves = map.sorted(crawl.trees[index].leaves)
@@ -201,7 +201,7 @@ struct LossEstimate {
 
   /// Returns unused rowids from the last page to the highest assigned key, if the table's end is lost and all other
   /// rows are known.
-  func keysOfLostEnd(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+  func keysOfLostEnd(of index: Int, numbers: [Int64]) throws -> KeyRanges {
     let tree = crawl.trees[index]
     let holes = try holes(of: index, numbers: numbers)
     guard tree.hasRowids, let name = rowidName(of: tree), let taken = outcome.live[index]?.takenKeys,
@@ -296,13 +296,13 @@ struct LossEstimate {
   }
 
   /// Whether no row was found and no key noted as assigned.
-  private func neverHeldAny(_ index: Int, numbers: [Int64]) throws(SalvageError) -> Bool {
+  private func neverHeldAny(_ index: Int, numbers: [Int64]) throws -> Bool {
     guard outcome.tallies[index].recovered == 0, outcome.tallies[index].destroyed == 0 else { return false }
     return try notedKey(of: index, numbers: numbers) == 0
   }
 
   /// Returns the highest plausible key noted by Core Data or SQLite.
-  private func highestKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+  private func highestKey(of index: Int, numbers: [Int64]) throws -> Int64? {
     var noted = try notedKey(of: index, numbers: numbers)
     if noted == nil { noted = try sequenceKey(of: crawl.trees[index]) }
     guard let noted, noted > 0, noted < 1 << 48 else { return nil }
@@ -313,7 +313,7 @@ struct LossEstimate {
   ///
   /// Without a known numbering, the table's name identifies the root entity: a letter and its name in capitals (format
   /// section 3.5).
-  private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+  private func notedKey(of index: Int, numbers: [Int64]) throws -> Int64? {
     guard isCoreData else { return nil }
     let condition: String
     let list: String?
@@ -341,7 +341,7 @@ struct LossEstimate {
   }
 
   /// Whether Core Data may have assigned keys to the entities: it noted one, or the root entity's note is lost.
-  func mayHaveGivenKeys(to names: [String]) throws(SalvageError) -> Bool {
+  func mayHaveGivenKeys(to names: [String]) throws -> Bool {
     guard isCoreData, let root = names.first else { return false }
     guard let table = keyList(with: "Z_NAME") else { return true }
     let list = names.map { SQLText.literal($0) }.joined(separator: ",")

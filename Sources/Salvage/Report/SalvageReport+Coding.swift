@@ -87,15 +87,10 @@ extension SalvageReport {
   ///
   /// - Throws: ``SalvageError`` on failure.
   @discardableResult
-  public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) -> FilePath
-  {
+  public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> FilePath {
     let path = Self.path(beside: result)
-    do throws(FileError) {
-      let bytes = try JSON.bytes(of: self, to: "write the report", at: path)
-      try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
-    } catch {
-      throw SalvageError(error)
-    }
+    let bytes = try JSON.bytes(of: self, to: "write the report", at: path)
+    try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
     return path
   }
 
@@ -107,13 +102,10 @@ extension SalvageReport {
   /// Reads the report beside a result.
   ///
   /// - Throws: ``SalvageError`` if missing or unreadable.
-  public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError)
+  public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws
     -> SalvageReport
   {
-    let bytes: [UInt8]
-    do throws(FileError) { bytes = try fileSystem.contents(of: path, limit: 64 << 20) } catch {
-      throw SalvageError(error)
-    }
+    let bytes = try fileSystem.contents(of: path, limit: 64 << 20)
     do {
       return try JSONDecoder().decode(SalvageReport.self, from: Data(bytes))
     } catch {

@@ -226,7 +226,7 @@ extension SalvageReport {
   init(
     _ outcome: RowOutcome, isSchemaWhole: Bool, list: TreeList, evidence: Evidence, isLogForeign: Bool,
     isJournalForeign: Bool, kit: KitEvidence?
-  ) throws(SalvageError) {
+  ) throws {
     entities = try EntityAccounts(outcome: outcome, list: list, kit: kit).all()
       .ordered { ($0.name, $0.table) < ($1.name, $1.table) }
     isCoreData = list.isCoreData

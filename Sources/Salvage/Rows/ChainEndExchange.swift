@@ -52,7 +52,7 @@ struct ChainEndExchange {
     }
   }
 
-  func run(_ waiting: inout [WaitingRow]) throws(SalvageError) -> Bool {
+  func run(_ waiting: inout [WaitingRow]) throws -> Bool {
     var suspects = try suspects(among: waiting)
     guard !suspects.isEmpty else { return false }
     var buffer = reader.makeBuffer()
@@ -72,7 +72,7 @@ struct ChainEndExchange {
     return exchange(suspects, &waiting)
   }
 
-  private func suspects(among waiting: [WaitingRow]) throws(SalvageError) -> [Suspect] {
+  private func suspects(among waiting: [WaitingRow]) throws -> [Suspect] {
     let rows = waiting.indices.filter { waiting[$0].isSuspect && reader.moved[waiting[$0].end.page] == nil }
       .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }
       .prefix(Self.maximumSuspects)

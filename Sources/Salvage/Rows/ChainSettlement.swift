@@ -15,7 +15,7 @@ struct ChainSettlement {
   }
 
   /// Retries broken rows until a search finds no more swapped pages.
-  mutating func run() throws(SalvageError) {
+  mutating func run() throws {
     if isCoherent { context.chains.checksSwaps = false }
     try settleRivals()
     for _ in 0..<8 where !longRows.pending.broken.isEmpty {
@@ -36,7 +36,7 @@ struct ChainSettlement {
     context.isSound && context.reader.moved.isEmpty && longRows.pending.broken.isEmpty
   }
 
-  private mutating func writeBroken() throws(SalvageError) {
+  private mutating func writeBroken() throws {
     var buffer = context.reader.makeBuffer()
     var payload: [UInt8] = []
     var page: UInt32 = 0
@@ -48,7 +48,7 @@ struct ChainSettlement {
   }
 
   /// Reads a page unless it is current; false if missing.
-  private func turn(to page: UInt32, from current: inout UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+  private func turn(to page: UInt32, from current: inout UInt32, _ buffer: inout [UInt8]) throws -> Bool {
     guard page != current else { return true }
     guard try context.reader.readPlace(page, into: &buffer) else { return false }
     current = page
@@ -56,7 +56,7 @@ struct ChainSettlement {
   }
 
   /// Notes the row's earlier doubts.
-  private func noteDoubt(of row: FoundRow, isLive: Bool) throws(SalvageError) {
+  private func noteDoubt(of row: FoundRow, isLive: Bool) throws {
     guard isLive, let reason = row.doubtReason else { return }
     try context.tables.noteDoubt(reason, of: row)
   }
@@ -71,7 +71,7 @@ struct ChainSettlement {
   ///
   /// Without an intact rival a row is written normally: the other link is obsolete or of a row of another length. Among
   /// rivals, the only fitting one is live.
-  private mutating func settleRivals() throws(SalvageError) {
+  private mutating func settleRivals() throws {
     let rows = longRows.pending.takeRivals()
     guard !rows.isEmpty else { return }
     let evidence = RivalEvidence(context: context)
@@ -92,7 +92,7 @@ struct ChainSettlement {
     }
   }
 
-  private mutating func write(_ row: FoundRow, _ verdict: LongRows.Verdict) throws(SalvageError) {
+  private mutating func write(_ row: FoundRow, _ verdict: LongRows.Verdict) throws {
     var buffer = context.reader.makeBuffer()
     var payload: [UInt8] = []
     guard try context.reader.readPlace(row.page, into: &buffer) else { return }
@@ -104,7 +104,7 @@ struct ChainSettlement {
 
   private static let exchanged = "pages of the store changed places; its long value is put together"
 
-  private mutating func settleWaiting() throws(SalvageError) {
+  private mutating func settleWaiting() throws {
     guard !longRows.pending.waiting.isEmpty else { return }
     let waiting = longRows.pending.takeWaiting()
     let isChecked = context.chains.checksSwaps
@@ -155,7 +155,7 @@ struct RivalEvidence {
   }
 
   /// Groups the rows by shared pages; most are alone.
-  func groups(of rows: [FoundRow]) throws(SalvageError) -> [[Int]] {
+  func groups(of rows: [FoundRow]) throws -> [[Int]] {
     let places = try places(of: rows)
     var group = Array(rows.indices)
     func top(_ index: Int) -> Int {
@@ -179,7 +179,7 @@ struct RivalEvidence {
     return members.sorted { $0.key < $1.key }.map(\.value)
   }
 
-  private func places(of rows: [FoundRow]) throws(SalvageError) -> [[UInt32]] {
+  private func places(of rows: [FoundRow]) throws -> [[UInt32]] {
     var places: [[UInt32]] = []
     for row in rows {
       var payload = [UInt8](repeating: 0, count: row.cell.local)
@@ -193,7 +193,7 @@ struct RivalEvidence {
   }
 
   /// Returns the owner among rivals, if decidable.
-  func winner(of group: [Int], _ rows: [FoundRow], _ statistics: TextStatistics) throws(SalvageError) -> Int? {
+  func winner(of group: [Int], _ rows: [FoundRow], _ statistics: TextStatistics) throws -> Int? {
     var standings: [Int: Standing] = [:]
     for index in group { standings[index] = try standing(of: rows[index], statistics) }
     func known(_ index: Int) -> Standing { standings[index] ?? .open }
@@ -202,7 +202,7 @@ struct RivalEvidence {
     return isAlone ? best : nil
   }
 
-  private func standing(of row: FoundRow, _ statistics: TextStatistics) throws(SalvageError) -> Standing {
+  private func standing(of row: FoundRow, _ statistics: TextStatistics) throws -> Standing {
     let cell = row.cell
     if let isOwn = try isMapped(cell.overflow, to: row.page) { return isOwn ? .proved : .contradicted }
     var buffer = reader.makeBuffer()
@@ -235,7 +235,7 @@ struct RivalEvidence {
   }
 
   /// Whether the pointer maps assign a first overflow page to a leaf.
-  private func isMapped(_ page: UInt32, to leaf: UInt32) throws(SalvageError) -> Bool? {
+  private func isMapped(_ page: UInt32, to leaf: UInt32) throws -> Bool? {
     guard let entry = try PointerMaps(reader).entry(for: page) else { return nil }
     switch entry.kind {
     case .overflowFirst: return entry.parent == leaf
@@ -266,7 +266,7 @@ struct ChainEndSearch {
   init(_ context: RowContext) { self.context = context }
 
   /// Restores swapped tails, and doubts rows whose tail fits nowhere.
-  func run(_ waiting: [WaitingRow]) throws(SalvageError) -> [WaitingRow] {
+  func run(_ waiting: [WaitingRow]) throws -> [WaitingRow] {
     var rows = waiting
     let exchange = ChainEndExchange(
       context: context, statistics: try context.learnTexts(waiting: rows), traits: try learnTraits(rows),
@@ -286,7 +286,7 @@ struct ChainEndSearch {
     return rows
   }
 
-  private func learnTraits(_ rows: [WaitingRow]) throws(SalvageError) -> ChainTraits {
+  private func learnTraits(_ rows: [WaitingRow]) throws -> ChainTraits {
     var traits = ChainTraits(usableSize: reader.usableSize)
     var buffer = reader.makeBuffer()
     for row in rows {
@@ -310,7 +310,7 @@ struct ChainEndSearch {
   }
 
   /// Returns the digests of duplicate tails, which come from overwriting, not swapping.
-  private func copiedEnds() throws(SalvageError) -> Set<UInt64> {
+  private func copiedEnds() throws -> Set<UInt64> {
     var seen: Set<UInt64> = []
     var copies: Set<UInt64> = []
     var buffer = reader.makeBuffer()
@@ -325,7 +325,7 @@ struct ChainEndSearch {
   }
 
   /// Doubts different rows with equal tails: a full page does not show which one is the copy.
-  private func doubtCopies(_ waiting: inout [WaitingRow]) throws(SalvageError) {
+  private func doubtCopies(_ waiting: inout [WaitingRow]) throws {
     var rows: [UInt64: [Int]] = [:]
     var buffer = reader.makeBuffer()
     for index in waiting.indices {
@@ -359,7 +359,7 @@ extension RowContext {
   /// Learns texts from certainly coherent parts of rows.
   ///
   /// - Parameter waiting: rows with uncertain tails.
-  func learnTexts(waiting: [WaitingRow]) throws(SalvageError) -> TextStatistics {
+  func learnTexts(waiting: [WaitingRow]) throws -> TextStatistics {
     var statistics = TextStatistics(encoding: reader.layout.encoding)
     var buffer = reader.makeBuffer()
     var scan = LeafCellScan()

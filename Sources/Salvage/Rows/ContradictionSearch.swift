@@ -22,8 +22,8 @@ struct ContradictionSearch {
   ///
   /// - Parameter progress: called between tables; can throw.
   static func run(
-    _ context: RowContext, progress: (Int) throws(SalvageError) -> Void
-  ) throws(SalvageError) -> Contradictions {
+    _ context: RowContext, progress: (Int) throws -> Void
+  ) throws -> Contradictions {
     var search = ContradictionSearch(context)
     return try search.run(progress: progress)
   }
@@ -40,8 +40,8 @@ struct ContradictionSearch {
   }
 
   private mutating func run(
-    progress: (Int) throws(SalvageError) -> Void
-  ) throws(SalvageError) -> Contradictions {
+    progress: (Int) throws -> Void
+  ) throws -> Contradictions {
     let limits = isMixed ? try KeyLimits(crawl) : KeyLimits()
     for table in crawl.trees.indices where context.tables.live[table] != nil && crawl.trees[table].hasRowids {
       let leaves = self.leaves(of: table)
@@ -73,7 +73,7 @@ struct ContradictionSearch {
   // MARK: Indexes
 
   /// Compares a table with its indexes; returns the pages that an intact index fully confirms.
-  private mutating func compare(_ table: Int, _ leaves: [UInt32]) throws(SalvageError) -> PageSet {
+  private mutating func compare(_ table: Int, _ leaves: [UInt32]) throws -> PageSet {
     let indexes = crawl.comparableIndexes(of: table)
     guard !indexes.isEmpty else { return PageSet() }
     let rows = crawl.trees[table].leaves.reduce(0) { $0 + crawl.map.cellCount($1) }
@@ -92,7 +92,7 @@ struct ContradictionSearch {
   // MARK: Places and keys
 
   /// Notes overlapping keys of neighbors, if possible only of the page outside its parent's range or found by content.
-  private mutating func noteOverlaps(_ leaves: [UInt32], _ agreeing: PageSet) throws(SalvageError) {
+  private mutating func noteOverlaps(_ leaves: [UInt32], _ agreeing: PageSet) throws {
     for (left, right) in zip(leaves, leaves.dropFirst())
     where crawl.map.lastKey(left) >= crawl.map.firstKey(right) {
       let pages = [left, right].filter { !agreeing.contains($0) }
@@ -105,7 +105,7 @@ struct ContradictionSearch {
   }
 
   /// Notes unlisted rows above the highest assigned key.
-  private mutating func note(above limit: Int64, _ leaves: [UInt32], _ agreeing: PageSet) throws(SalvageError) {
+  private mutating func note(above limit: Int64, _ leaves: [UInt32], _ agreeing: PageSet) throws {
     let above = leaves.filter { crawl.map.lastKey($0) > limit }
     // A counter that most pages contradict is outdated itself.
     guard above.count * 2 <= max(2, leaves.count) else { return }
@@ -113,7 +113,7 @@ struct ContradictionSearch {
   }
 
   /// Notes impossible rows; several discredit the whole page.
-  private mutating func note(_ page: UInt32, where isWrong: (Int64) -> Bool) throws(SalvageError) {
+  private mutating func note(_ page: UInt32, where isWrong: (Int64) -> Bool) throws {
     var wrong: Set<Int64> = []
     var others = 0
     try PageRows(crawl.reader).forEach(on: page) { row in
@@ -164,7 +164,7 @@ struct KeyLimits {
   init() {}
 
   /// Reads the keys from intact pages.
-  init(_ crawl: Crawl) throws(SalvageError) {
+  init(_ crawl: Crawl) throws {
     let rows = PageRows(crawl.reader)
     for tree in crawl.trees where tree.isListed && tree.isComplete && tree.hasRowids {
       let isSequence = isSame(tree.name, "sqlite_sequence")

@@ -31,21 +31,21 @@ struct DeletedRows {
     var source: String { place == .replaced ? "main" : "freespace" }
   }
 
-  private typealias Body = (Found) throws(SalvageError) -> Void
+  private typealias Body = (Found) throws -> Void
 
   /// Called before the live rows are read, which strike out their own.
-  func digests() throws(SalvageError) -> DeletedDigests {
+  func digests() throws -> DeletedDigests {
     var digests = DeletedDigests()
-    try forEachRecord { found throws(SalvageError) in
+    try forEachRecord { found in
       digests.add(DeletedDigests.digest(found.record.span, from: 0, length: found.record.count))
     }
     return digests
   }
 
-  func write() throws(SalvageError) {
+  func write() throws {
     var written: Set<UInt64> = []
     let listed = try listedRows()
-    try forEachRecord { found throws(SalvageError) in
+    try forEachRecord { found in
       let digest = DeletedDigests.digest(found.record.span, from: 0, length: found.record.count)
       if tables.deletedDigests?.isStruck(digest) == true { return }
       if written.count < DeletedDigests.limit, !written.insert(digest &+ UInt64(found.tree)).inserted { return }
@@ -80,7 +80,7 @@ struct DeletedRows {
   }
 
   /// Returns listed but missing rows of tables with lost pages.
-  private func listedRows() throws(SalvageError) -> [Int: Set<Int64>] {
+  private func listedRows() throws -> [Int: Set<Int64>] {
     var listed: [Int: Set<Int64>] = [:]
     let trees = tables.trees
     for table in trees.indices where tables.live[table] != nil && trees[table].hasRowids {
@@ -103,7 +103,7 @@ struct DeletedRows {
 
   // MARK: Where records are looked for
 
-  private func forEachRecord(_ body: Body) throws(SalvageError) {
+  private func forEachRecord(_ body: Body) throws {
     guard context.crawl.map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
     var unplaced = PageSet()
@@ -135,7 +135,7 @@ struct DeletedRows {
       hasAlias: first != nil && first == definition?.rowidAlias)
   }
 
-  private func freeSpace(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+  private func freeSpace(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws {
     for deleted in scanner(tree).deletedRecords(bytes, start: context.start(of: page, bytes)) {
       try give(deleted, tree: tree, page: page, .freeSpace, body)
     }
@@ -143,13 +143,13 @@ struct DeletedRows {
 
   private func give(
     _ deleted: FreeSpaceScan.DeletedRecord, tree: Int, page: UInt32, _ place: Found.Place, _ body: Body
-  ) throws(SalvageError) {
+  ) throws {
     guard let record = try context.complete(deleted) else { return }
     try body(Found(tree: tree, record: record, rowid: deleted.rowid, page: page, place: place))
   }
 
   /// Reads a free, replaced or forgotten page.
-  private func abandoned(_ page: UInt32, _ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
+  private func abandoned(_ page: UInt32, _ buffer: inout [UInt8], _ body: Body) throws {
     switch context.crawl.map.look(page) {
     case .tableLeaf where context.crawl.map.fieldCount(page) > 0:
       guard let choice = try context.crawl.choice(for: page, &buffer, where: { tables.trees[$0].definition != nil }),
@@ -171,7 +171,7 @@ struct DeletedRows {
   }
 
   /// Returns the most similar table; on a tie the dropped one with this root, if any.
-  private func table(of page: UInt32, _ choice: Crawl.Choice, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
+  private func table(of page: UInt32, _ choice: Crawl.Choice, _ buffer: inout [UInt8]) throws -> Int? {
     if choice.isDecisive { return choice.tree }
     guard let dropped = droppedTree(of: page),
       let own = try context.crawl.choice(for: page, &buffer, where: { $0 == dropped }), own.score >= choice.score
@@ -179,7 +179,7 @@ struct DeletedRows {
     return dropped
   }
 
-  private func cells(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+  private func cells(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws {
     var scan = LeafCellScan()
     scan.read(
       bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
@@ -194,7 +194,7 @@ struct DeletedRows {
   /// Reads the best-matching table's rows from a former leaf.
   ///
   /// Dropping a table clears its root's pointers; a freelist trunk page overwrites only the beginning.
-  private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+  private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws {
     let dropped = droppedTree(of: page)
     var best: (tree: Int, deletedRecords: [FreeSpaceScan.DeletedRecord])?
     for tree in tables.trees.indices
@@ -209,7 +209,7 @@ struct DeletedRows {
     for deleted in best.deletedRecords { try give(deleted, tree: best.tree, page: page, .remains, body) }
   }
 
-  private func superseded(_ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
+  private func superseded(_ buffer: inout [UInt8], _ body: Body) throws {
     guard let overlay = reader.overlay, overlay.source == .log else { return }
     var scan = LeafCellScan()
     for page in overlay.images.keys.sorted() {

@@ -92,7 +92,7 @@ struct IndexComparison {
     self.indexes = indexes
   }
 
-  mutating func run() throws(SalvageError) {
+  mutating func run() throws {
     for index in indexes {
       let isWhole = crawl.trees[index.tree].isComplete
       guard isWhole else {
@@ -111,7 +111,7 @@ struct IndexComparison {
   /// Returns leaves with a nonzero sum; confirms the others if their values vary.
   private mutating func uneven(
     _ index: ComparableIndex
-  ) throws(SalvageError) -> (suspects: [Int], isRead: Bool) {
+  ) throws -> (suspects: [Int], isRead: Bool) {
     var sums = [Int](repeating: 0, count: leaves.count)
     var previous: (place: Int, key: Int?) = (-1, nil)
     var isVaried = [Bool](repeating: false, count: leaves.count)
@@ -155,7 +155,7 @@ struct IndexComparison {
   }
 
   /// Compares rows with an index one by one, and keeps the conflicts.
-  private mutating func look(at suspects: [Int], _ index: ComparableIndex, isWhole: Bool) throws(SalvageError) {
+  private mutating func look(at suspects: [Int], _ index: ComparableIndex, isWhole: Bool) throws {
     var found: [Conflict] = []
     var compared = 0
     var walks = 0
@@ -221,7 +221,7 @@ struct IndexComparison {
   }
 
   /// Whether a hardly matching index is neither empty nor a copied page.
-  private func tells(_ index: ComparableIndex) throws(SalvageError) -> Bool {
+  private func tells(_ index: ComparableIndex) throws -> Bool {
     let pages = crawl.trees[index.tree].leaves
     guard crawl.cellCount(ofIndex: index.tree) > 0 else { return false }
     guard pages.count == 1 else { return true }
@@ -243,7 +243,7 @@ struct IndexComparison {
   /// The key is a hash of the values, nil if one is on another page.
   private func forEachRow(
     on places: some Sequence<Int>, _ index: ComparableIndex, _ body: (Int, Int64, Int?) -> Void
-  ) throws(SalvageError) {
+  ) throws {
     let reader = PageRows(crawl.reader)
     for place in places {
       try reader.forEach(on: leaves[place]) { row in
@@ -286,7 +286,7 @@ struct IndexComparison {
   /// The key is a hash of the values. Returns whether all entries were readable.
   private func forEachEntry(
     of index: ComparableIndex, _ body: (Int64, Int?, UInt32) -> Void
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     let tree = crawl.trees[index.tree]
     var buffer = crawl.reader.makeBuffer()
     var payload: [UInt8] = []
@@ -321,7 +321,7 @@ struct IndexComparison {
   /// Reads an entry's record; false if incomplete or very long.
   func read(
     _ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: page[cell.payload..<(cell.payload + cell.local)])
     guard cell.overflow != 0 else { return true }

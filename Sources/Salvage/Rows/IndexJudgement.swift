@@ -93,7 +93,7 @@ extension RowContext {
   /// Checks each comparable index of a table.
   ///
   /// - Parameter limit: the highest assigned rowid, if known.
-  func judgements(of table: Int, limit: Int64?) throws(SalvageError) -> [IndexJudgement] {
+  func judgements(of table: Int, limit: Int64?) throws -> [IndexJudgement] {
     let leaves = crawl.trees[table].leaves.filter { page in
       let fate = crawl.map.fate(page)
       return (fate == .tree || fate == .placed) && crawl.map.look(page) == .tableLeaf
@@ -160,7 +160,7 @@ extension IndexComparison {
   }
 
   /// Checks an index against itself and the live rows.
-  func judgement(of index: ComparableIndex, limit: Int64?) throws(SalvageError) -> IndexJudgement {
+  func judgement(of index: ComparableIndex, limit: Int64?) throws -> IndexJudgement {
     let tree = crawl.trees[index.tree]
     guard let live = context.tables.live[table] else { return .broken }
     var rows = RowBits(rows: leaves.reduce(0) { $0 + crawl.map.cellCount($1) })
@@ -192,7 +192,7 @@ extension IndexComparison {
   }
 
   /// Whether an index without comparable rows matches the rows of another table.
-  private func isAnothers(_ index: ComparableIndex) throws(SalvageError) -> Bool {
+  private func isAnothers(_ index: ComparableIndex) throws -> Bool {
     guard let page = crawl.trees[index.tree].leaves.first else { return false }
     for other in crawl.trees.indices
     where crawl.trees[other].kind == .index && crawl.trees[other].table != table
@@ -206,7 +206,7 @@ extension IndexComparison {
   /// Walks an index; false if interrupted or contradictory.
   private func follow(
     _ page: UInt32, of index: ComparableIndex, depth: Int, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     let isWhole = crawl.trees[index.tree].isComplete
     guard page > 0, page <= crawl.map.pageCount, crawl.map.fate(page) == .tree, crawl.map.owner(page) == index.tree
     else {
@@ -240,7 +240,7 @@ extension IndexComparison {
   /// Checks an entry against its predecessor and row.
   private func take(
     _ values: [Value], _ index: ComparableIndex, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     guard values.count == index.fields.count + 1, let rowid = values.last?.integer, walk.order.take(values) else {
       return false
     }

@@ -10,7 +10,7 @@ struct IndexRowRecovery {
   private var trees: [Tree] { context.tables.trees }
 
   /// Checks the indexes of tables with losses, or with fewer rows than entries.
-  func run() throws(SalvageError) {
+  func run() throws {
     var limits: KeyLimits?
     for table in trees.indices where trees[table].kind == .table && tables.live[table] != nil {
       let isMissing = !trees[table].isComplete || tables.tallies[table].destroyed > 0
@@ -43,7 +43,7 @@ struct IndexRowRecovery {
   }
 
   /// Counts the lost rows of a table WITHOUT ROWID by the entries of its intact indexes, if these agree.
-  private func countKeyed(_ table: Int) throws(SalvageError) {
+  private func countKeyed(_ table: Int) throws {
     let tally = tables.tallies[table]
     guard !trees[table].isComplete || tally.destroyed > 0, !context.reader.isOfTwoTimes else { return }
     let counts = Set(try wholeIndexes(of: table).map(\.count))
@@ -56,7 +56,7 @@ struct IndexRowRecovery {
   }
 
   /// Returns the intact full indexes with their entry counts.
-  private func wholeIndexes(of table: Int) throws(SalvageError) -> [(index: Int, count: Int64)] {
+  private func wholeIndexes(of table: Int) throws -> [(index: Int, count: Int64)] {
     var whole: [(index: Int, count: Int64)] = []
     for index in trees.indices where trees[index].table == table && trees[index].isComplete {
       if !trees[index].isPartialIndex { whole.append((index, try entryCount(of: index))) }
@@ -65,14 +65,14 @@ struct IndexRowRecovery {
   }
 
   /// Rebuilds rows from covering indexes.
-  private func rebuild(_ table: Int, _ definition: TableDefinition) throws(SalvageError) {
+  private func rebuild(_ table: Int, _ definition: TableDefinition) throws {
     for index in trees.indices where trees[index].table == table && trees[index].isWalked {
       if covers(trees[index], definition) { try rebuild(table, from: index, definition) }
     }
   }
 
   /// Counts listed rows found nowhere.
-  private func count(_ table: Int, _ judgements: [IndexJudgement]) throws(SalvageError) {
+  private func count(_ table: Int, _ judgements: [IndexJudgement]) throws {
     guard let live = tables.live[table] else { return }
     var found: [IndexEvidence] = []
     for case .own(var evidence) in judgements {
@@ -106,7 +106,7 @@ struct IndexRowRecovery {
     }
   }
 
-  private func entryCount(of index: Int) throws(SalvageError) -> Int64 {
+  private func entryCount(of index: Int) throws -> Int64 {
     var buffer = context.reader.makeBuffer()
     var count: Int64 = 0
     for page in trees[index].leaves + trees[index].innerPages where context.crawl.map.fate(page) == .tree {
@@ -116,7 +116,7 @@ struct IndexRowRecovery {
     return count
   }
 
-  private func rebuild(_ table: Int, from index: Int, _ definition: TableDefinition) throws(SalvageError) {
+  private func rebuild(_ table: Int, from index: Int, _ definition: TableDefinition) throws {
     guard let live = tables.live[table] else { return }
     let columns = trees[index].indexedColumns
     let order = definition.storedColumns.filter { $0 != definition.rowidAlias }.compactMap { place in
@@ -125,7 +125,7 @@ struct IndexRowRecovery {
     // The index is then attributed by rows that may be another table's.
     let isLikened = trees[table].leaves.contains { context.crawl.likened.contains($0) }
     var payload: [UInt8] = []
-    try context.crawl.forEachEntry(of: index) { record, cell, page throws(SalvageError) in
+    try context.crawl.forEachEntry(of: index) { record, cell, page in
       let values = record.values
       guard let rowid = values.last?.integer, values.count == columns.count + 1 else { return true }
       RecordBytes.encode(order.map { values[$0] }, alias: definition.rowidAlias, definition, into: &payload)
@@ -163,12 +163,12 @@ extension Crawl {
   static let maximumMissing = 1 << 20
 
   /// Returns listed rowids that are neither live nor set aside.
-  func missingRowids(of table: Int, by index: Int, _ tables: RowTables) throws(SalvageError) -> Set<Int64> {
+  func missingRowids(of table: Int, by index: Int, _ tables: RowTables) throws -> Set<Int64> {
     guard let live = tables.live[table] else { return [] }
     let place = trees[index].indexedColumns.count
     let apart = tables.tallies[table].ofUnknownEntity
     var missing: Set<Int64> = []
-    try forEachEntry(of: index) { record, _, _ throws(SalvageError) in
+    try forEachEntry(of: index) { record, _, _ in
       guard let rowid = record.value(at: place)?.integer, try live.lacks(rowid, apart) else {
         return true
       }
@@ -183,8 +183,8 @@ extension Crawl {
   ///
   /// - Parameter body: returns false to stop.
   func forEachEntry(
-    of index: Int, _ body: (Record, LeafCell, UInt32) throws(SalvageError) -> Bool
-  ) throws(SalvageError) {
+    of index: Int, _ body: (Record, LeafCell, UInt32) throws -> Bool
+  ) throws {
     let tree = trees[index]
     var buffer = reader.makeBuffer()
     var scan = LeafCellScan()
@@ -204,7 +204,7 @@ extension Crawl {
 }
 
 extension OutputTable {
-  fileprivate func lacks(_ rowid: Int64, _ others: Set<Int64>) throws(SalvageError) -> Bool {
+  fileprivate func lacks(_ rowid: Int64, _ others: Set<Int64>) throws -> Bool {
     guard !others.contains(rowid) else { return false }
     return try !hasRow(rowid)
   }

@@ -36,7 +36,7 @@ struct LongRows {
   /// Writes a row; false if it did not become live.
   mutating func write(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     try write(row, bytes, &payload, claim: firstClaim(of: row.tree), .none)
   }
 
@@ -48,7 +48,7 @@ struct LongRows {
   /// Writes a row; false if it did not become live.
   mutating func write(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], claim: OverflowChains.Claim, _ verdict: Verdict
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     switch try assemble(row, bytes, &payload, claim) {
     case .contested:
       pending.keepRival(row)
@@ -83,7 +83,7 @@ struct LongRows {
   /// Sets aside a row with a rowid that contradicts its neighbors.
   mutating func keepOutOfOrder(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], reason: String
-  ) throws(SalvageError) {
+  ) throws {
     _ = try assemble(row, bytes, &payload, .none)
     try context.tables.keepApart(
       row, payload.span, source: context.tables.source(of: row.page), reason: reason)
@@ -91,7 +91,7 @@ struct LongRows {
 
   private mutating func assemble(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], _ claim: OverflowChains.Claim
-  ) throws(SalvageError) -> Assembly {
+  ) throws -> Assembly {
     let cell = row.cell
     payload.removeAll(keepingCapacity: true)
     for place in cell.payload..<(cell.payload + cell.local) { payload.append(bytes[place]) }
@@ -114,7 +114,7 @@ struct LongRows {
   /// - Parameter keepsPart: whether its remains become live if no other version exists.
   private func keepApart(
     _ row: FoundRow, _ payload: [UInt8], _ reason: String, keepsPart: Bool
-  ) throws(SalvageError) {
+  ) throws {
     // With moved or contested pages, only the row's local part is certain.
     let isSure = !context.chains.checksSwaps && context.crawl.map.contested.count == 0
     let isCut = payload.count < row.cell.length
@@ -127,7 +127,7 @@ struct LongRows {
   /// - Parameter part: the credible beginning; empty if the row has no such part.
   private func keepApart(
     _ row: FoundRow, _ part: [UInt8], whole payload: [UInt8], _ reason: String
-  ) throws(SalvageError) {
+  ) throws {
     context.tables.tallies[row.tree].destroyed += 1
     try context.tables.keepApart(row, payload.span, source: context.tables.source(of: row.page), reason: reason)
     guard row.cell.index >= 0, context.tables.trees[row.tree].hasRowids,
@@ -154,7 +154,7 @@ struct LongRows {
 
   private func write(
     _ row: FoundRow, _ payload: [UInt8], leadingOn chain: OverflowChains.Chain
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     for place in chain.places { context.crawl.map.claim(place, .overflow, owner: row.tree) }
     var doubtful = row
     if row.doubtReason == nil { doubtful.doubtReason = .longValue }

@@ -20,14 +20,14 @@ struct PageReading {
   }
 
   /// - Parameter progress: called with the number of pages since the last call.
-  mutating func run(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
+  mutating func run(progress: (Int) throws -> Void) throws {
     for index in tables.trees.indices where tables.live[index] != nil {
       try read(tree: index, progress: progress)
       context.estimateLoss(of: index)
     }
   }
 
-  private mutating func read(tree index: Int, progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
+  private mutating func read(tree index: Int, progress: (Int) throws -> Void) throws {
     var buffer = reader.makeBuffer()
     var payload: [UInt8] = []
     var scan = LeafCellScan()
@@ -138,7 +138,7 @@ struct PageReading {
 
   private mutating func write(
     _ scan: LeafCellScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
-  ) throws(SalvageError) {
+  ) throws {
     let pageDoubt = context.crawl.doubtReason(ofPage: page, tree: index) ?? (isLikeAnother ? .unusualValue : nil)
     // In an entirely doubtful page, other reasons do not matter.
     let columns = pageDoubt == nil ? context.crawl.trees[index].doubt : nil
@@ -173,7 +173,7 @@ struct PageReading {
   /// Notes the origin and doubts of a page's rows, once for an entirely doubtful page.
   private func note(
     _ taken: Taken, page: UInt32, tree index: Int, _ pageDoubt: DoubtReason?
-  ) throws(SalvageError) {
+  ) throws {
     guard taken.rows > 0 else { return }
     let doubt = pageDoubt ?? taken.commonDoubt
     if let doubt { tables.tallies[index].doubts[doubt, default: 0] += Int64(taken.rows) }
@@ -206,7 +206,7 @@ struct PageReading {
   @inline(__always)
   private mutating func write(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     let cell = row.cell
     if cell.isOfUnknownEntity, !isOfSoleEntity(row, bytes) {
       try keepUnknown(row, bytes)
@@ -227,7 +227,7 @@ struct PageReading {
 
   private mutating func keepOutOfOrder(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
-  ) throws(SalvageError) {
+  ) throws {
     let reason = "its key contradicts those of the rows beside it"
     let cell = row.cell
     guard cell.overflow == 0 else {
@@ -248,7 +248,7 @@ struct PageReading {
   }
 
   /// Sets aside a row with an invalid entity number.
-  private func keepUnknown(_ row: FoundRow, _ bytes: Span<UInt8>) throws(SalvageError) {
+  private func keepUnknown(_ row: FoundRow, _ bytes: Span<UInt8>) throws {
     var payload = context.localPart(of: row.cell, bytes)
     var isWhole = true
     if row.cell.overflow != 0 {

@@ -75,7 +75,7 @@ final class RowContext {
   /// Appends the overflow chain of a row to its local part.
   func complete(
     _ payload: inout [UInt8], of cell: LeafCell, claim: OverflowChains.Claim = .none
-  ) throws(SalvageError) -> OverflowChains.Outcome {
+  ) throws -> OverflowChains.Outcome {
     try chains.follow(from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map, claim: claim)
   }
 }
@@ -84,7 +84,7 @@ extension RowContext {
   /// Recovers known missing rows from free space, moved to a page that is lost or was never written.
   ///
   /// - Parameter reason: the evidence, for the notes.
-  func recoverFromFreeSpace(of table: Int, _ missing: Set<Int64>, reason: String) throws(SalvageError) {
+  func recoverFromFreeSpace(of table: Int, _ missing: Set<Int64>, reason: String) throws {
     guard !missing.isEmpty, let live = tables.live[table] else { return }
     let tree = tables.trees[table]
     let scanner = FreeSpaceScan(
@@ -110,7 +110,7 @@ extension RowContext {
   /// Returns a free-space row's record; nil if incomplete.
   func complete(
     _ deleted: FreeSpaceScan.DeletedRecord, claim: OverflowChains.Claim = .none
-  ) throws(SalvageError) -> [UInt8]? {
+  ) throws -> [UInt8]? {
     var record = deleted.record
     if deleted.overflow != 0 {
       let outcome = try chains.follow(

@@ -14,8 +14,8 @@ struct RowRecovery {
   ///   - findsDeleted: whether that one follows.
   ///   - progress: called with the pages since the last call, 0 between phases.
   func run(
-    findsDeleted: Bool, progress: (Int) throws(SalvageError) -> Void
-  ) throws(SalvageError) -> RowOutcome {
+    findsDeleted: Bool, progress: (Int) throws -> Void
+  ) throws -> RowOutcome {
     if findsDeleted { context.tables.deletedDigests = try deleted.digests() }
     let (wounds, goBehindEnd) = try live(progress: progress)
     try progress(0)
@@ -29,12 +29,12 @@ struct RowRecovery {
   }
 
   /// Runs the last phase: deleted and uncommitted rows.
-  func addDeleted() throws(SalvageError) {
+  func addDeleted() throws {
     try deleted.write()
     try uncommitted.keepApart()
   }
 
-  func claims(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) -> RowOutcome {
+  func claims(progress: (Int) throws -> Void) throws -> RowOutcome {
     let (wounds, _) = try live(progress: progress)
     return RowOutcome(
       crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: 0, unplacedEntries: 0, remarks: [])
@@ -42,8 +42,8 @@ struct RowRecovery {
 
   /// Runs the first two phases: live rows, long ones last.
   private func live(
-    progress: (Int) throws(SalvageError) -> Void
-  ) throws(SalvageError) -> (wounds: PageWounds, goBehindEnd: Bool) {
+    progress: (Int) throws -> Void
+  ) throws -> (wounds: PageWounds, goBehindEnd: Bool) {
     context.crawl.contradictions = try ContradictionSearch.run(context, progress: progress)
     var reading = PageReading(context)
     try reading.run(progress: progress)
@@ -136,7 +136,7 @@ struct UncommittedRows {
   ///
   /// - Parameter goBehindEnd: whether long values extend there.
   /// - Returns: remarks for the report.
-  func settleBehindEnd(goBehindEnd: Bool) throws(SalvageError) -> [String] {
+  func settleBehindEnd(goBehindEnd: Bool) throws -> [String] {
     let pages = context.crawl.pagesBehindEnd
     var rowids: [Int: Set<Int64>] = [:]
     try forEachRow(in: pages, of: context.reader) { row, _ in
@@ -161,7 +161,7 @@ struct UncommittedRows {
   }
 
   /// Sets aside rows of WAL frames after the last commit, and those that a journal undid.
-  func keepApart() throws(SalvageError) {
+  func keepApart() throws {
     guard let overlay = context.reader.overlay else { return }
     switch overlay.source {
     case .log:
@@ -175,9 +175,9 @@ struct UncommittedRows {
     }
   }
 
-  private func keepApart(in pages: [UInt32], of reader: PageReader, reason: String) throws(SalvageError) {
+  private func keepApart(in pages: [UInt32], of reader: PageReader, reason: String) throws {
     let chains = context.chains.reading(reader)
-    try forEachRow(in: pages, of: reader) { row, bytes throws(SalvageError) in
+    try forEachRow(in: pages, of: reader) { row, bytes in
       let cell = row.cell
       var payload = context.localPart(of: cell, bytes)
       var why = reason
@@ -194,8 +194,8 @@ struct UncommittedRows {
   }
 
   private func forEachRow(
-    in pages: [UInt32], of reader: PageReader, _ body: (FoundRow, Span<UInt8>) throws(SalvageError) -> Void
-  ) throws(SalvageError) {
+    in pages: [UInt32], of reader: PageReader, _ body: (FoundRow, Span<UInt8>) throws -> Void
+  ) throws {
     var buffer = reader.makeBuffer()
     var scan = LeafCellScan()
     for page in pages where page > 1 && page <= context.crawl.map.pageCount {
@@ -212,7 +212,7 @@ struct UncommittedRows {
   }
 
   /// Returns the table of a page in an unfinished transaction.
-  private func tree(of page: UInt32, _ bytes: Span<UInt8>) throws(SalvageError) -> Int? {
+  private func tree(of page: UInt32, _ bytes: Span<UInt8>) throws -> Int? {
     if let owner = context.crawl.map.owner(page), tables.live[owner] != nil, tables.trees[owner].hasRowids,
       PageScore.fit(bytes, start: 0, tables.trees[owner].shape, geometry: context.reader.geometry) != nil
     {
@@ -245,7 +245,7 @@ struct UnplacedRows {
 
   let context: RowContext
 
-  func write() throws(SalvageError) -> Count {
+  func write() throws -> Count {
     let pages = context.crawl.unplaced
     guard !pages.isEmpty || !context.misfits.isEmpty else { return Count() }
     var width = 1
@@ -253,7 +253,7 @@ struct UnplacedRows {
     for misfit in context.misfits { width = max(width, min(Self.maximumFields, misfit.fields)) }
     let insertion = try makeTable(width: width)
     var count = Count()
-    try forEachRow(on: pages, width: width) { cell, page, kind, isEntry, payload throws(SalvageError) in
+    try forEachRow(on: pages, width: width) { cell, page, kind, isEntry, payload in
       try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
         insertion.bind(Int64(page), at: 1)
         insertion.bind(Int64(bound), at: 2)
@@ -269,8 +269,8 @@ struct UnplacedRows {
   ///
   /// - Parameter body: takes the cell, its page and kind, whether it is an index entry, and the record.
   private func forEachRow(
-    on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, Bool, [UInt8]) throws(SalvageError) -> Void
-  ) throws(SalvageError) {
+    on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, Bool, [UInt8]) throws -> Void
+  ) throws {
     let any = RecordShape(
       fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: width), minimumFields: 1)
     var buffer = context.reader.makeBuffer()
@@ -304,7 +304,7 @@ struct UnplacedRows {
     }
   }
 
-  private func payload(of cell: LeafCell, _ page: [UInt8]) throws(SalvageError) -> [UInt8] {
+  private func payload(of cell: LeafCell, _ page: [UInt8]) throws -> [UInt8] {
     var payload = context.localPart(of: cell, page.span)
     if cell.overflow != 0 { _ = try context.complete(&payload, of: cell) }
     RecordShape.clearReservedTypes(&payload)
@@ -314,7 +314,7 @@ struct UnplacedRows {
   /// - Parameter candidates: indexes in the list of trees.
   private func note(
     _ page: UInt32, _ scan: LeafCellScan, _ candidates: [Int], isIndex: Bool
-  ) throws(SalvageError) {
+  ) throws {
     guard let first = scan.cells.map(\.rowid).min(), let last = scan.cells.map(\.rowid).max() else { return }
     let names = candidates.map { context.crawl.trees[$0].name }
     let list =
@@ -331,7 +331,7 @@ struct UnplacedRows {
             : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
   }
 
-  private func makeTable(width: Int) throws(SalvageError) -> OutputStatement {
+  private func makeTable(width: Int) throws -> OutputStatement {
     let columns = (0..<width).map { "c\($0)" }.joined(separator: ", ")
     try context.tables.database.execute(
       "CREATE TABLE \(Self.table) (rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER, \(columns))")

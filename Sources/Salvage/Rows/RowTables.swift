@@ -73,7 +73,7 @@ final class RowTables {
     static let apartChains = Memory(rawValue: 2)
   }
 
-  init(_ crawl: Crawl, in database: OutputDatabase, remembering memory: Memory = []) throws(SalvageError) {
+  init(_ crawl: Crawl, in database: OutputDatabase, remembering memory: Memory = []) throws {
     trees = crawl.trees
     books = Set(
       crawl.trees.indices.filter { ["Z_METADATA", "Z_MODELCACHE"].contains(crawl.trees[$0].name.uppercased()) })
@@ -89,7 +89,7 @@ final class RowTables {
   }
 
   /// - Parameter store: a new store for suitable rows.
-  func makeTables(in store: (any NewTables)? = nil) throws(SalvageError) {
+  func makeTables(in store: (any NewTables)? = nil) throws {
     for (index, tree) in trees.enumerated() {
       if tree.isSequence, var definition = tree.definition {
         definition.name = Self.sequenceName
@@ -107,7 +107,7 @@ final class RowTables {
   private static let sequenceName = "lazaret_sequence"
 
   /// Returns the highest assigned keys by table.
-  func sequences() throws(SalvageError) -> [String: Int64] {
+  func sequences() throws -> [String: Int64] {
     var sequences: [String: Int64] = [:]
     guard trees.contains(where: \.isSequence) else { return sequences }
     let rows = try database.prepare(
@@ -120,7 +120,7 @@ final class RowTables {
   /// Makes a table with as much of its declaration as SQLite accepts, noting the rest.
   private func make(
     _ tree: Int, _ definition: TableDefinition, _ role: OutputRole, direct: (any NewTable)? = nil
-  ) throws(SalvageError) -> OutputTable {
+  ) throws -> OutputTable {
     var refusal: String?
     let table = try OutputTable.make(
       definition, role: role, number: tree + 1, in: database, direct: direct, refusal: &refusal)
@@ -154,7 +154,7 @@ final class RowTables {
   ///
   /// - Parameter remark: a note if there is no other.
   @inline(__always)
-  func write(_ row: FoundRow, _ record: Span<UInt8>, remark: String? = nil) throws(SalvageError) -> Bool {
+  func write(_ row: FoundRow, _ record: Span<UInt8>, remark: String? = nil) throws -> Bool {
     guard let table = live[row.tree] else { return false }
     if try table.insert(record, from: 0, length: record.count, rowid: row.cell.rowid) {
       deletedDigests?.strike(record, from: 0, length: record.count)
@@ -171,7 +171,7 @@ final class RowTables {
   }
 
   /// Notes unreadable values of Core Data's bookkeeping.
-  private func checkBook(_ row: FoundRow, _ record: Span<UInt8>) throws(SalvageError) {
+  private func checkBook(_ row: FoundRow, _ record: Span<UInt8>) throws {
     guard row.doubtReason == nil,
       let values = Record(payload: Array(copying: record)[...], encoding: reader.layout.encoding)?.values,
       case .blob(let bytes)? = values.last
@@ -186,7 +186,7 @@ final class RowTables {
       words: "its value cannot be read as what Core Data keeps there")
   }
 
-  private func noteLive(_ row: FoundRow, isTextValid: Bool, remark: String?) throws(SalvageError) {
+  private func noteLive(_ row: FoundRow, isTextValid: Bool, remark: String?) throws {
     tallies[row.tree].recovered += 1
     let cell = row.cell
     if let remark, isTextValid, cell.index >= 0, !cell.isUnusual {
@@ -209,7 +209,7 @@ final class RowTables {
   }
 
   /// Doubts live rows with invalid text, unless the store is sound and enough rows have it to attribute it to the app.
-  func settleTexts(isSound: Bool) throws(SalvageError) {
+  func settleTexts(isSound: Bool) throws {
     for (tree, rows) in invalidTexts.sorted(by: { $0.key < $1.key }) {
       let isWritten =
         rows.count >= Self.writtenTexts.count && Int64(rows.count) * Self.writtenTexts.share >= tallies[tree].recovered
@@ -223,7 +223,7 @@ final class RowTables {
   // MARK: Parts of rows
 
   /// Keeps a row's remains, live without another version.
-  func keepPart(of row: FoundRow, _ record: [UInt8]) throws(SalvageError) {
+  func keepPart(of row: FoundRow, _ record: [UInt8]) throws {
     guard parts.count < PendingRows.limit, partLength + record.count <= Self.partLimit else {
       try writePart(of: row, record)
       return
@@ -233,13 +233,13 @@ final class RowTables {
   }
 
   /// Writes the remains of rows without another version, for references to them and their other values.
-  func writeParts() throws(SalvageError) {
+  func writeParts() throws {
     for (row, record) in parts { try writePart(of: row, record) }
     parts = []
     partLength = 0
   }
 
-  private func writePart(of row: FoundRow, _ record: [UInt8]) throws(SalvageError) {
+  private func writePart(of row: FoundRow, _ record: [UInt8]) throws {
     guard let table = live[row.tree], try !table.hasRow(row.cell.rowid) else { return }
     var row = row
     row.doubtReason = .longValue
@@ -256,7 +256,7 @@ final class RowTables {
   // MARK: Doubts
 
   /// Counts and notes a doubtful live row.
-  func noteDoubt(_ reason: DoubtReason, of row: FoundRow) throws(SalvageError) {
+  func noteDoubt(_ reason: DoubtReason, of row: FoundRow) throws {
     let cell = row.cell.index < 0 ? nil : row.cell.index
     try noteDoubt(
       reason, row: row.cell.rowid, of: row.tree,
@@ -266,7 +266,7 @@ final class RowTables {
   /// - Parameter words: replaces the reason's words.
   func noteDoubt(
     _ reason: DoubtReason, row: Int64, of tree: Int, _ origin: EvidenceNotes.Origin, words: String? = nil
-  ) throws(SalvageError) {
+  ) throws {
     tallies[tree].doubts[reason, default: 0] += 1
     doubtedRows?[tree, default: []].insert(row)
     try notes.noteRow(
@@ -280,7 +280,7 @@ final class RowTables {
 
   func keepApart(
     _ row: FoundRow, _ record: Span<UInt8>, source: String, reason: String
-  ) throws(SalvageError) {
+  ) throws {
     guard let definition = trees[row.tree].definition else { return }
     if row.cell.overflow != 0 { apartChains?.insert(CellPlace(page: row.page, payload: row.cell.payload)) }
     if others[row.tree] == nil {
@@ -300,7 +300,7 @@ final class RowTables {
   /// - Parameter rowid: the former rowid, if known.
   func writeDeleted(
     _ record: Span<UInt8>, rowid: Int64?, of tree: Int, _ origin: EvidenceNotes.Origin, reason: String
-  ) throws(SalvageError) {
+  ) throws {
     guard let definition = trees[tree].definition else { return }
     if deleted[tree] == nil { deleted[tree] = try make(tree, definition, .deleted) }
     guard let table = deleted[tree] else { return }

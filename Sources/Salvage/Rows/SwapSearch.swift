@@ -29,7 +29,7 @@ struct SwapSearch {
   ///
   /// SQLite allocates ascending pages, so a chain mostly continues with the next number. A page with another link is
   /// foreign; its own content links to that number and has the right number of successors.
-  mutating func run(_ broken: [FoundRow]) throws(SalvageError) -> Bool {
+  mutating func run(_ broken: [FoundRow]) throws -> Bool {
     try readSuccessors()
     var chains: [[Link]] = []
     var all = Links()
@@ -49,7 +49,7 @@ struct SwapSearch {
   }
 
   /// Exchanges a chain's first foreign page.
-  private func exchangeFirst(of links: [Link], _ all: Links) throws(SalvageError) -> Bool {
+  private func exchangeFirst(of links: [Link], _ all: Links) throws -> Bool {
     for link in links where reader.moved[link.page] == nil {
       guard let other = try partner(of: link, all) else { continue }
       reader.moved[link.page] = other
@@ -61,7 +61,7 @@ struct SwapSearch {
     return false
   }
 
-  private mutating func readSuccessors() throws(SalvageError) {
+  private mutating func readSuccessors() throws {
     let maps = try PointerMaps(reader)
     let last = context.crawl.map.pageCount
     guard successors.isEmpty, maps.isThere, last >= 2 else { return }
@@ -72,7 +72,7 @@ struct SwapSearch {
   }
 
   /// Returns the place of the content of an apparently foreign page.
-  private func partner(of link: Link, _ all: Links) throws(SalvageError) -> UInt32? {
+  private func partner(of link: Link, _ all: Links) throws -> UInt32? {
     let here = try next(of: link.page)
     let natural = link.needed > 1 ? successors[link.page] ?? link.page + 1 : 0
     // A page with the right link is not foreign.
@@ -100,7 +100,7 @@ struct SwapSearch {
   ///   - natural: the expected link.
   private func bestPartner(
     of link: Link, here: UInt32?, natural: UInt32, _ all: Links
-  ) throws(SalvageError) -> UInt32? {
+  ) throws -> UInt32? {
     var candidates: [UInt32] = []
     if let here, here > 2 { candidates.append(here - 1) }
     if link.needed > 1 { candidates += all.leadingTo[natural] ?? [] }
@@ -118,14 +118,14 @@ struct SwapSearch {
   }
 
   /// Whether one page was overwritten with the other, so neither was swapped.
-  private func isCopy(_ page: UInt32, of other: UInt32) throws(SalvageError) -> Bool {
+  private func isCopy(_ page: UInt32, of other: UInt32) throws -> Bool {
     var buffer = reader.makeBuffer()
     var another = reader.makeBuffer()
     guard try reader.readPlace(page, into: &buffer), try reader.readPlace(other, into: &another) else { return false }
     return buffer == another
   }
 
-  private func links(of cell: LeafCell) throws(SalvageError) -> [Link] {
+  private func links(of cell: LeafCell) throws -> [Link] {
     let perPage = reader.usableSize - 4
     var rest = (cell.length - cell.local + perPage - 1) / perPage
     var page = cell.overflow
@@ -140,7 +140,7 @@ struct SwapSearch {
   }
 
   /// Returns 0 at the end; nil if it is no overflow page.
-  private func next(of page: UInt32) throws(SalvageError) -> UInt32? {
+  private func next(of page: UInt32) throws -> UInt32? {
     let place = reader.moved[page] ?? page
     guard context.crawl.map.look(place) == .linked else { return nil }
     var buffer = reader.makeBuffer()
@@ -149,7 +149,7 @@ struct SwapSearch {
   }
 
   /// Returns the number of pages to the chain's end; nil for an endless or broken chain.
-  private func length(from page: UInt32) throws(SalvageError) -> Int? {
+  private func length(from page: UInt32) throws -> Int? {
     var page = page
     var count = 0
     while count < 65536 {

@@ -165,7 +165,7 @@ extension ColumnEvidence {
   /// - Returns: the evidence by table of the layout, for tables with rows.
   static func gather(
     _ tables: [TableLayout], _ schema: ExpectedSchema, _ reader: PageReader, _ map: PageMap
-  ) throws(SalvageError) -> [String: ColumnEvidence] {
+  ) throws -> [String: ColumnEvidence] {
     guard let layout = schema.layout else { return [:] }
     let wanted = Set(tables.map(\.name))
     var owners: [Int64: TableLayout] = [:]
@@ -226,7 +226,7 @@ extension ColumnEvidence {
   private static func learnIndexes(
     _ result: inout [String: ColumnEvidence], _ samples: [(table: String, rows: [Int64: [Int?]])], _ rows: PageRows,
     _ map: PageMap
-  ) throws(SalvageError) {
+  ) throws {
     let pages = (1...map.pageCount).filter { map.look($0) == .indexLeaf && map.fieldCount($0) >= 2 }
     for index in stride(from: 0, to: pages.count, by: max(1, pages.count / indexPageLimit)) {
       var entries: [(rowid: Int64, values: [Int?])] = []

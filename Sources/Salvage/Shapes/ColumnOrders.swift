@@ -33,7 +33,7 @@ struct ColumnOrders {
   static func settle(
     _ schema: inout ExpectedSchema, found: [SchemaEntry], settled: Set<String>, earlier: [StoreLayout],
     _ reader: PageReader, _ map: PageMap, _ evidence: Evidence
-  ) throws(SalvageError) -> ColumnOrders? {
+  ) throws -> ColumnOrders? {
     guard let layout = schema.layout, map.pageCount >= 1 else { return nil }
     var definitions: [String: TableDefinition] = [:]
     for entry in found where entry.kind == .table { definitions[entry.name.lowercased()] = entry.tableDefinition }
@@ -89,7 +89,7 @@ struct ColumnOrders {
 
   private mutating func decide(
     _ schema: inout ExpectedSchema, _ seen: [String: ColumnEvidence], _ texts: [String: [[String]]]
-  ) throws(SalvageError) {
+  ) throws {
     var open: [(table: TableLayout, evidence: ColumnEvidence, matching: ColumnMatching)] = []
     for table in lost {
       guard let evidence = seen[table.name], table.columns.count <= Self.columnLimit else { continue }
@@ -161,7 +161,7 @@ enum DefinitionTexts {
   private static let limit = 4096
 
   /// Returns the column orders by table; all names in upper case.
-  static func find(_ evidence: Evidence, tables: Set<String>) throws(SalvageError) -> [String: [[String]]] {
+  static func find(_ evidence: Evidence, tables: Set<String>) throws -> [String: [[String]]] {
     var orders: [String: [[String]]] = [:]
     var count = 0
     for source in [evidence.main, evidence.log, evidence.journal].compactMap(\.self) {

@@ -71,7 +71,7 @@ struct CoreDataTables {
     self.map = map
   }
 
-  static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> [SchemaEntry] {
+  static func find(_ reader: PageReader, _ map: PageMap) throws -> [SchemaEntry] {
     var tables = CoreDataTables(reader, map)
     try tables.look()
     return tables.statements.compactMap { statement in
@@ -81,7 +81,7 @@ struct CoreDataTables {
     }
   }
 
-  private mutating func look() throws(SalvageError) {
+  private mutating func look() throws {
     guard map.pageCount >= 1 else { return }
     let rows = PageRows(reader)
     for page in 1...map.pageCount where map.look(page) == .tableLeaf && map.fieldCount(page) >= 3 {

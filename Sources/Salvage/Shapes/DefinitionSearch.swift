@@ -27,7 +27,7 @@ struct DefinitionSearch {
     var remarks: [String]
   }
 
-  func run(_ expected: ExpectedSchema?, _ choice: ModelChoice) throws(SalvageError) -> Definitions {
+  func run(_ expected: ExpectedSchema?, _ choice: ModelChoice) throws -> Definitions {
     var shapes = expected
     var entries = schema.entries
     var orders: ColumnOrders?
@@ -86,7 +86,7 @@ struct DefinitionSearch {
   }
 
   /// Returns Core Data's own tables identified by rows.
-  private func ownTables() throws(SalvageError) -> [SchemaEntry] {
+  private func ownTables() throws -> [SchemaEntry] {
     schema.isWhole ? [] : try CoreDataTables.find(reader, map)
   }
 }

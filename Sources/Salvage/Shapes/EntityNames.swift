@@ -40,7 +40,7 @@ package struct EntityNames {
   /// - Parameter entries: the readable schema.
   static func find(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
-  ) throws(SalvageError) -> Finding {
+  ) throws -> Finding {
     let list = try list(reader, map, entries, layout)
     let listed = list.names
     let known = listed.filter { layout.entity(named: $0.value) != nil }
@@ -91,7 +91,7 @@ package struct EntityNames {
   /// Returns the list of `Z_PRIMARYKEY`, or similar rows if its tree is lost.
   private static func list(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
-  ) throws(SalvageError) -> List {
+  ) throws -> List {
     var list = List()
     var contradicted: Set<Int64> = []
     func add(_ row: PageRows.Row) {
@@ -222,7 +222,7 @@ struct NumbersInUse {
 
   init(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
-  ) throws(SalvageError) {
+  ) throws {
     self.layout = layout
     for entry in entries where entry.kind == .table {
       guard let definition = entry.tableDefinition else { continue }
@@ -238,7 +238,7 @@ struct NumbersInUse {
 
   private static func rows(
     _ reader: PageReader, _ map: PageMap, _ root: UInt32, _ definition: TableDefinition
-  ) throws(SalvageError) -> [Int64: Rows] {
+  ) throws -> [Int64: Rows] {
     let rows = PageRows(reader)
     let stored = definition.storedColumns.map { definition.columns[$0].name.uppercased() }
     var used: [Int64: Rows] = [:]

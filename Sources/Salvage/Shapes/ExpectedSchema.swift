@@ -19,15 +19,13 @@ struct ExpectedSchema {
   /// The store's names for the layout's tables and columns.
   private(set) var names = StoreNames()
 
-  init(_ model: ManagedObjectModel) throws(SalvageError) {
-    try wrapping(SalvageError.init) { () throws(PersistentStoreError) in
-      let layout = try StoreLayout(model)
-      self.layout = layout
-      entries = Self.entries(of: layout.statements)
-    }
+  init(_ model: ManagedObjectModel) throws {
+    let layout = try StoreLayout(model)
+    self.layout = layout
+    entries = Self.entries(of: layout.statements)
   }
 
-  init(_ script: SchemaScript) throws(SalvageError) {
+  init(_ script: SchemaScript) throws {
     do {
       let image = try StoreCreation.bytes(of: script)
       entries = try Database(main: MemoryBytes(image)).schema().entries

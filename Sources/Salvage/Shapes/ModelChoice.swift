@@ -40,7 +40,7 @@ struct ModelChoice {
   /// Returns the expected schema; nil if unknown.
   func expectedSchema(
     _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
-  ) throws(SalvageError) -> ExpectedSchema? {
+  ) throws -> ExpectedSchema? {
     if case .sqlite(let script) = model { return try ExpectedSchema(script) }
     if let known { return try ExpectedSchema(known) }
     guard case .coreData(let bundle) = model else { return nil }
@@ -48,7 +48,7 @@ struct ModelChoice {
   }
 
   /// Returns the layouts of the versions before a model, oldest first; empty without a known order.
-  func earlierLayouts(than model: ManagedObjectModel) throws(SalvageError) -> [StoreLayout] {
+  func earlierLayouts(than model: ManagedObjectModel) throws -> [StoreLayout] {
     guard case .coreData(let bundle) = self.model else { return [] }
     let hashes = model.versionHashes()
     guard let own = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model) else {
@@ -77,7 +77,7 @@ struct ModelChoice {
   /// Returns the version that fits a sample of pages best; among equals the current, else the newest one.
   private func bestFitting(
     _ bundle: ModelBundle, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
-  ) throws(SalvageError) -> ExpectedSchema? {
+  ) throws -> ExpectedSchema? {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
     let leaves = Self.sample(of: map)
@@ -112,7 +112,7 @@ struct ModelChoice {
   /// - Parameter agreement: the list's agreement with other versions, which must be lower.
   private func newer(
     _ bundle: ModelBundle, _ schema: SchemaSearch, than agreement: Int
-  ) throws(SalvageError) -> ExpectedSchema? {
+  ) throws -> ExpectedSchema? {
     guard fitsModel, schema.isWhole else { return nil }
     var best: (agreement: Int, schema: ExpectedSchema)?
     for version in bundle.unorderedVersions + bundle.versions

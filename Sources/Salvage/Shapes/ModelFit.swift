@@ -17,7 +17,7 @@ struct ModelFit {
   }
 
   /// Returns the error for a model without any content of the store.
-  func problem(_ identity: StoreIdentity, _ schema: SchemaSearch) throws(SalvageError) -> SalvageError? {
+  func problem(_ identity: StoreIdentity, _ schema: SchemaSearch) throws -> SalvageError? {
     switch model {
     case nil: return nil
     case .sqlite(let script):
@@ -39,7 +39,7 @@ struct ModelFit {
   /// Returns the error for rows that all fit no table of the model.
   ///
   /// Without the store's own list of tables, only rows are evidence.
-  func problem(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
+  func problem(_ outcome: RowOutcome) throws -> SalvageError? {
     let crawl = outcome.crawl
     // Tables known by rows alone are not the model's.
     let hasRows = zip(crawl.trees, outcome.tallies).contains { tree, tally in

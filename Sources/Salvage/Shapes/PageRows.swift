@@ -13,19 +13,19 @@ struct PageRows {
   init(_ reader: PageReader) { self.reader = reader }
 
   /// - Parameter step: takes one row in so many.
-  func forEach(on page: UInt32, step: Int = 1, _ body: (Row) -> Void) throws(SalvageError) {
+  func forEach(on page: UInt32, step: Int = 1, _ body: (Row) -> Void) throws {
     try forEach(on: page, kind: .tableLeaf, step: step) { rowid, record in body(Row(rowid: rowid, record: record)) }
   }
 
   func forEachEntry(
     on page: UInt32, kind: PageKind = .indexLeaf, _ body: (Record) -> Void
-  ) throws(SalvageError) {
+  ) throws {
     try forEach(on: page, kind: kind, step: 1) { _, record in body(record) }
   }
 
   private func forEach(
     on page: UInt32, kind: PageKind, step: Int, _ body: (Int64, Record) -> Void
-  ) throws(SalvageError) {
+  ) throws {
     var buffer = reader.makeBuffer()
     guard try reader.readPlace(page, into: &buffer) else { return }
     let start = page == 1 && buffer[0] != kind.rawValue ? DatabaseHeader.length : 0
@@ -50,7 +50,7 @@ struct PageRows {
   /// Returns the leaves of a table's tree, and whether they are complete.
   func leaves(
     of root: UInt32, shape: RecordShape, _ map: PageMap
-  ) throws(SalvageError) -> (pages: [UInt32], isWhole: Bool) {
+  ) throws -> (pages: [UInt32], isWhole: Bool) {
     var tree = Tree(name: "", kind: .table, root: root, shape: shape)
     tree.isListed = true
     var crawl = Crawl(reader: reader, map: map, trees: [tree])

@@ -14,7 +14,7 @@ struct SchemaSearch {
   var rootsBehindEnd: [String: UInt32] = [:]
 
   /// Reads the schema from page 1, then from similar leaves.
-  static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> SchemaSearch {
+  static func find(_ reader: PageReader, _ map: PageMap) throws -> SchemaSearch {
     var search = SchemaSearch()
     var tree = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
     tree.isListed = true
@@ -54,7 +54,7 @@ struct SchemaSearch {
   /// Returns whether all cells are entries.
   private mutating func read(
     _ page: UInt32, _ reader: PageReader, _ map: inout PageMap, into seen: inout Set<String>
-  ) throws(SalvageError) -> Bool {
+  ) throws -> Bool {
     var buffer = reader.makeBuffer()
     guard try reader.readPlace(page, into: &buffer) else { return false }
     let isCopy = page == 1 && map.look(1) == .tableLeaf && buffer[0] == 13 && buffer[100] != 13
@@ -93,7 +93,7 @@ struct SchemaSearch {
   /// statement must name a known table.
   private mutating func add(
     _ pages: [[SchemaEntry]], _ reader: PageReader, _ map: PageMap, _ seen: inout Set<String>
-  ) throws(SalvageError) {
+  ) throws {
     var undecided: [[SchemaEntry]] = []
     func add(_ page: [SchemaEntry]) {
       for entry in page where entries.count < 65536 && seen.insert("\(entry.kind.rawValue) \(entry.name)").inserted {
@@ -114,7 +114,7 @@ struct SchemaSearch {
   /// Whether an entry's root can be its own; nil if unavailable.
   private static func hasRoot(
     _ entry: SchemaEntry, _ reader: PageReader, _ map: PageMap
-  ) throws(SalvageError) -> Bool? {
+  ) throws -> Bool? {
     guard entry.rootPage > 0, entry.rootPage <= map.pageCount else { return nil }
     let definition = entry.tableDefinition
     let isIndex = entry.kind == .index || definition?.isWithoutRowid == true

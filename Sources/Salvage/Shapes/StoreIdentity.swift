@@ -26,7 +26,7 @@ struct StoreIdentity {
   /// - Parameter entries: the readable schema; its tables may have another writer's columns.
   static func find(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry]
-  ) throws(SalvageError) -> StoreIdentity {
+  ) throws -> StoreIdentity {
     var identity = StoreIdentity()
     guard map.pageCount >= 1 else { return identity }
     var attempts = 0
@@ -51,7 +51,7 @@ struct StoreIdentity {
 
   private mutating func look(
     _ page: UInt32, _ reader: PageReader, _ buffer: inout [UInt8], _ scratch: inout PageMap, _ attempts: inout Int
-  ) throws(SalvageError) {
+  ) throws {
     guard try reader.readPlace(page, into: &buffer) else { return }
     let chains = OverflowChains(reader)
     let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0

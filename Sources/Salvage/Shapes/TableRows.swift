@@ -30,7 +30,7 @@ struct TableRows {
 
   static func gather(
     _ entries: [SchemaEntry], _ reader: PageReader, _ map: PageMap
-  ) throws(SalvageError) -> [UInt32: TableRows] {
+  ) throws -> [UInt32: TableRows] {
     // No sound record has more fields than a page's note can count.
     let any = RecordShape(
       fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: 256), minimumFields: 1)
@@ -66,7 +66,7 @@ struct TableRows {
 
   private mutating func read(
     _ leaves: [UInt32], entityField: Int?, _ budget: inout Int, _ reader: PageReader
-  ) throws(SalvageError) {
+  ) throws {
     let pages = PageRows(reader)
     let step = max(1, leaves.count / Self.leafLimit)
     var found: [Row] = []

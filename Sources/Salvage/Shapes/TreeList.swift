@@ -253,7 +253,7 @@ struct EntityList {
   /// - Parameter entries: the readable schema.
   static func find(
     _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry]
-  ) throws(SalvageError) -> EntityList {
+  ) throws -> EntityList {
     var list = EntityList()
     guard let entry = entries.first(where: { $0.kind == .table && isSame($0.name, "Z_PRIMARYKEY") }),
       let definition = entry.tableDefinition, entry.rootPage > 1,

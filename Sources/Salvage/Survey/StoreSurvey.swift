@@ -112,9 +112,13 @@ package struct StoreSurvey {
     progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool
   ) throws(SalvageError) -> StoreSurvey {
     let options = Salvager.Options(findsDeleted: true, progress: progress)
-    // Callers read pages at their offsets in the file.
-    let evidence = try Evidence(path, in: fileSystem, realigns: false)
-    return try SalvageRun(evidence: evidence, model: model, options: options).survey()
+    do {
+      // Callers read pages at their offsets in the file.
+      let evidence = try Evidence(path, in: fileSystem, realigns: false)
+      return try SalvageRun(evidence: evidence, model: model, options: options).survey()
+    } catch {
+      throw SalvageError(any: error)
+    }
   }
 
   package var pageSize: Int { crawl.reader.pageSize }

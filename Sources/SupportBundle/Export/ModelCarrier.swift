@@ -117,7 +117,7 @@ package struct ModelCarrier: Sendable {
     }
   }
 
-  private func unpacked(_ identities: [AgeIdentity]) throws(BackupError) -> SalvageDonor {
+  private func unpacked(_ identities: [AgeIdentity]) throws -> SalvageDonor {
     try UnpackedBackup(
       .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
       identities: identities, surroundings: surroundings

@@ -25,11 +25,11 @@ struct SourceFiles {
   private static let leftOut: Set<String> = ["DerivedData", "Pods", "Carthage", "node_modules", "build"]
 
   /// Whether a path is a Swift file, or a folder with one and no other model.
-  func isSource(_ path: FilePath) throws(ModelError) -> Bool {
-    guard let status = try status(path, followingLinks: true) else { return false }
+  func isSource(_ path: FilePath) throws -> Bool {
+    guard let status = try fileSystem.status(of: path, followingLinks: true) else { return false }
     if status.kind != .directory { return path.extension?.lowercased() == "swift" }
     if Self.isModel(path.extension) { return false }
-    let entries = try self.entries(path)
+    let entries = try fileSystem.entries(of: path)
     let models: Set<String> = ["contents", "elements"]
     if entries.contains(where: { Self.isModel($0.extension) || models.contains($0.string) }) { return false }
     var walk = Walk()
@@ -43,9 +43,9 @@ struct SourceFiles {
   /// Reads Swift files by name.
   ///
   /// - Parameter isDeep: whether to include subfolders.
-  func read(_ path: FilePath, isDeep: Bool = true) throws(ModelError) -> [File] {
+  func read(_ path: FilePath, isDeep: Bool = true) throws -> [File] {
     var walk = Walk()
-    if try status(path, followingLinks: true)?.kind == .directory {
+    if try fileSystem.status(of: path, followingLinks: true)?.kind == .directory {
       _ = try find(path, depth: 0, &walk, isDeep: isDeep, isEnough: { _ in false })
     } else {
       walk.files = [path]
@@ -56,7 +56,7 @@ struct SourceFiles {
     var total = 0
     var files: [File] = []
     for file in walk.files {
-      let bytes = try bytes(file)
+      let bytes = try fileSystem.contents(of: file, limit: Self.maximumFileSize)
       total += bytes.count
       guard total <= Self.maximumTotalSize else {
         throw tooLarge(path, "its Swift files have more than \(Self.maximumTotalSize >> 20) MB")
@@ -74,11 +74,11 @@ struct SourceFiles {
   /// Returns true once there are enough.
   private func find(
     _ folder: FilePath, depth: Int, _ walk: inout Walk, isDeep: Bool = true, isEnough: ([FilePath]) -> Bool
-  ) throws(ModelError) -> Bool {
+  ) throws -> Bool {
     guard depth < Self.maximumDepth else {
       throw tooLarge(folder, "it has more than \(Self.maximumDepth) folders within each other")
     }
-    for name in try entries(folder).sorted(by: { precedesByCodeUnit($0.string, $1.string) }) {
+    for name in try fileSystem.entries(of: folder).sorted(by: { precedesByCodeUnit($0.string, $1.string) }) {
       walk.entries += 1
       guard walk.entries <= Self.maximumEntries, walk.files.count <= Self.maximumFiles else {
         throw tooLarge(folder, "there are more files than an app's sources have")
@@ -87,7 +87,7 @@ struct SourceFiles {
       let path = folder.appending(name)
       let isSwift = name.extension?.lowercased() == "swift"
       // Links may leave the folder or form a cycle.
-      switch try status(path, followingLinks: false)?.kind {
+      switch try fileSystem.status(of: path, followingLinks: false)?.kind {
       case .regular where isSwift: walk.files.append(path)
       case .directory where isDeep && !isSwift && !Self.isLeftOut(name.string):
         if try find(path, depth: depth + 1, &walk, isEnough: isEnough) { return true }
@@ -109,22 +109,6 @@ struct SourceFiles {
   }
 
   // MARK: Reading
-
-  private func status(_ path: FilePath, followingLinks: Bool) throws(ModelError) -> FileStatus? {
-    return try wrapping(ModelError.init) { () throws(FileError) in
-      try fileSystem.status(of: path, followingLinks: followingLinks)
-    }
-  }
-
-  private func entries(_ path: FilePath) throws(ModelError) -> [FilePath.Component] {
-    return try wrapping(ModelError.init) { () throws(FileError) in try fileSystem.entries(of: path) }
-  }
-
-  private func bytes(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    return try wrapping(ModelError.init) { () throws(FileError) in
-      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
-    }
-  }
 
   private func tooLarge(_ path: FilePath, _ detail: String) -> ModelError {
     ModelError(.tooLarge, path: path, detail: detail, hint: "Name the folder of the model's sources.")

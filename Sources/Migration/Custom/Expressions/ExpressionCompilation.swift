@@ -10,7 +10,7 @@ struct ExpressionCompilation {
 
   private let queue: DatabaseQueue
 
-  init(_ layout: StoreLayout) throws(MigrationError) {
+  init(_ layout: StoreLayout) throws {
     paths = MappingPathResolver(layout: layout, schema: Self.schema)
     do {
       queue = try DatabaseQueue()
@@ -22,7 +22,7 @@ struct ExpressionCompilation {
         try database.execute(sql: "CREATE TABLE old.Z_METADATA (Z_VERSION INTEGER, Z_UUID VARCHAR, Z_PLIST BLOB)")
       }
     } catch {
-      throw MigrationError(database: error, path: nil)
+      throw MigrationError(any: error)
     }
   }
 

@@ -73,7 +73,7 @@ public struct MappingFile: Sendable {
   /// Reads a mapping file from its bytes.
   ///
   /// - Throws: `mapping-invalid` with the line, the place in the file, the error and the allowed values.
-  public init(bytes: [UInt8], path: FilePath? = nil) throws(MigrationError) {
+  public init(bytes: [UInt8], path: FilePath? = nil) throws {
     guard bytes.count <= Self.sizeLimit else {
       throw Self.invalid(path, "$", 1, "the file is larger than \(Self.sizeLimit) bytes")
     }
@@ -96,10 +96,8 @@ public struct MappingFile: Sendable {
   }
 
   /// Reads a mapping file.
-  public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(MigrationError) {
-    let bytes = try wrapping(MigrationError.init) { () throws(FileError) in
-      try fileSystem.contents(of: path, limit: Self.sizeLimit)
-    }
+  public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
+    let bytes = try fileSystem.contents(of: path, limit: Self.sizeLimit)
     try self.init(bytes: bytes, path: path)
   }
 
@@ -109,14 +107,14 @@ public struct MappingFile: Sendable {
   ///   `expression-unsupported` for a missing function.
   public static func load(
     _ path: FilePath, in bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
-  ) throws(MigrationError) -> [MappingModel] {
+  ) throws -> [MappingModel] {
     [try MappingFile(contentsOf: path, in: fileSystem).mappingModel(in: bundle)]
   }
 
   /// The file with both models' version hashes, so that later changes to either are noticed.
   ///
   /// - Throws: The version errors of `mappingModel(in:)`.
-  public func sealed(in bundle: ModelBundle) throws(MigrationError) -> MappingFile {
+  public func sealed(in bundle: ModelBundle) throws -> MappingFile {
     var copy = tree
     for (key, version) in [
       ("source", try version(source, "source", in: bundle)),
@@ -151,20 +149,21 @@ extension MappingFile {
   ///
   /// - Throws: `mapping-invalid`, `mapping-stale` if the file's version hashes differ from the versions',
   ///   `mapping-not-inferable` for the inferred rest.
-  public func mappingModel(in bundle: ModelBundle) throws(MigrationError) -> MappingModel {
+  public func mappingModel(in bundle: ModelBundle) throws -> MappingModel {
     let from = try version(source, "source", in: bundle)
     let to = try version(destination, "destination", in: bundle)
     var builder = MappingFileBuilder(file: self, source: from.model, destination: to.model)
-    do throws(MigrationError) {
+    do {
       return try builder.model()
     } catch {
+      let error = MigrationError(any: error)
       var told = error
       told.path = told.path ?? path
       throw told
     }
   }
 
-  func version(_ wanted: Version, _ word: String, in bundle: ModelBundle) throws(MigrationError) -> ModelVersion {
+  func version(_ wanted: Version, _ word: String, in bundle: ModelBundle) throws -> ModelVersion {
     var found = bundle.versions.filter { version in
       (wanted.hashes.map { $0 == version.versionHashes } ?? true)
         && (wanted.checksum.map { $0 == version.checksum } ?? true)

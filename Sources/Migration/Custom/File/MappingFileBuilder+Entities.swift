@@ -6,7 +6,7 @@ extension MappingFileBuilder {
   /// Adds an entity mapping of the file over the one inferred for its two entities.
   mutating func add(
     _ entity: MappingFile.Entity, _ base: InferenceBuilder, _ pairs: [(destination: String, source: String)]
-  ) throws(MigrationError) {
+  ) throws {
     var builder = base
     let others = pairs.filter { $0 != (entity.destination, entity.source) }
     var mapping =
@@ -56,13 +56,13 @@ extension MappingFileBuilder {
 
   private func apply(
     _ entity: MappingFile.Entity, to mapping: inout EntityMapping, _ builder: InferenceBuilder
-  ) throws(MigrationError) -> Set<PropertyPath> {
+  ) throws -> Set<PropertyPath> {
     let known = builder.destination.properties[entity.destination] ?? []
     let old = builder.source.properties[entity.source] ?? []
     var given: Set<PropertyPath> = []
     func find(
       _ name: String, _ list: [StoredProperty], _ isAttribute: Bool, _ place: String, _ owner: String
-    ) throws(MigrationError) -> StoredProperty {
+    ) throws -> StoredProperty {
       let fitting = list.filter { ($0.attribute != nil) == isAttribute }
       if let found = fitting.first(where: { $0.path.description == name }) { return found }
       throw invalid(
@@ -103,7 +103,7 @@ extension MappingFileBuilder {
       case .relationship(let other):
         put(new.path, .relationship(try find(other, old, false, place, entity.source).path.name))
       case .madeBy(let other, let through):
-        let reference = try through.map { name throws(MigrationError) in
+        let reference = try through.map { name throws in
           PropertyMapping.SourceReference.relationship(try find(name, old, false, place, entity.source).path.name)
         }
         put(new.path, .destinations(mapping: other, of: reference ?? .record))
@@ -116,7 +116,7 @@ extension MappingFileBuilder {
 
   private func copy(
     _ old: StoredProperty, _ new: StoredProperty, _ place: String
-  ) throws(MigrationError) -> PropertyMapping.Value {
+  ) throws -> PropertyMapping.Value {
     guard let before = old.attribute?.type, let after = new.attribute?.type else { return .null }
     switch (old.isMarked, new.isMarked) {
     case (true, false):
@@ -132,7 +132,7 @@ extension MappingFileBuilder {
   }
 
   /// Resolves entity names after `madeBy`.
-  mutating func nameDestinations() throws(MigrationError) {
+  mutating func nameDestinations() throws {
     for index in mappings.indices {
       for place in mappings[index].propertyMappings.indices {
         guard case .destinations(let name, let reference) = mappings[index].propertyMappings[place].value,

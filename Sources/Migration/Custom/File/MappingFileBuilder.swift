@@ -14,7 +14,7 @@ struct MappingFileBuilder {
   var losses: [String: [Set<MigrationLoss>]] = [:]
   var refusals: [MigrationRefusal] = []
 
-  mutating func model() throws(MigrationError) -> MappingModel {
+  mutating func model() throws -> MappingModel {
     try checkNames()
     let inference = MappingInference(from: source, to: destination)
     let base = InferenceBuilder(from: source, to: destination)
@@ -31,9 +31,10 @@ struct MappingFileBuilder {
     let model = MappingModel(
       name: file.name, origin: file.path.map { .mappingFile($0) } ?? .code, source: source, destination: destination,
       entityMappings: mappings, conditions: conditions, losses: remaining)
-    do throws(MigrationError) {
+    do {
       try CustomStepCheck(layout: StepLayout(model)).run()
     } catch {
+      let error = MigrationError(any: error)
       throw placed(error)
     }
     return model
@@ -75,7 +76,7 @@ struct MappingFileBuilder {
     MappingFile.invalid(file.path, at, line(at), detail, hint: hint)
   }
 
-  private func checkNames() throws(MigrationError) {
+  private func checkNames() throws {
     for entity in file.entities {
       guard source.entities[entity.source] != nil else {
         throw invalid(
@@ -139,7 +140,7 @@ struct MappingFileBuilder {
     }
   }
 
-  private func refuseWhatIsLeft(_ inference: MappingInference) throws(MigrationError) {
+  private func refuseWhatIsLeft(_ inference: MappingInference) throws {
     let inferred = Set(mappings.filter { !$0.isCustom }.compactMap(\.destinationEntityName))
     let touched = Set(file.entities.map { destination.rootName(of: $0.destination) })
     var left = refusals
@@ -186,7 +187,7 @@ struct MappingFileBuilder {
     return Set(entity.attributes.map(\.name) + entity.relationships.map(\.name))
   }
 
-  private mutating func inheritGivenValues(_ index: Int) throws(MigrationError) {
+  private mutating func inheritGivenValues(_ index: Int) throws {
     guard let entity = model(for: mappings[index]),
       let parent = mappings.first(where: {
         $0.kind == .custom && $0.sourceEntityName == entity.source && $0.destinationEntityName == entity.destination
@@ -214,7 +215,7 @@ extension MappingFileBuilder {
   private func properties(
     _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?,
     _ compilation: ExpressionCompilation
-  ) throws(MigrationError) -> Set<String> {
+  ) throws -> Set<String> {
     do throws(ExpressionProblem) {
       return try compilation.bind(text, of: name, place: "").properties
     } catch {
@@ -232,10 +233,10 @@ extension MappingFileBuilder {
     }
   }
 
-  private func usedProperties() throws(MigrationError) -> [String: Set<String>] {
+  private func usedProperties() throws -> [String: Set<String>] {
     let compilation: ExpressionCompilation
     do { compilation = try ExpressionCompilation(StoreLayout(source)) } catch {
-      throw MigrationError(database: error, path: file.path)
+      throw MigrationError(any: error, path: file.path)
     }
     var used: [String: Set<String>] = [:]
     for mapping in mappings {
@@ -253,7 +254,7 @@ extension MappingFileBuilder {
   }
 
   /// The losses: all that no mapping of an entity reads.
-  func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
+  func remainingLosses() throws -> [MigrationLoss] {
     let used = try usedProperties()
     let side = InferenceSide(source)
     // A policy's reads are unknown.

@@ -21,7 +21,7 @@ struct MappingFileReader {
     MappingFile.invalid(path, place, node.line, detail, hint: hint)
   }
 
-  mutating func content(of tree: JSONTree) throws(MigrationError) -> Content {
+  mutating func content(of tree: JSONTree) throws -> Content {
     let members = try object(
       tree, "$", ["$schema", "format", "name", "comment", "source", "destination", "rest", "entities", "remove"])
     guard let format = members["format"] else {
@@ -44,7 +44,7 @@ struct MappingFileReader {
       throw problem(tree, "$", "there is neither an entity mapping in \"entities\" nor an entity in \"remove\"")
     }
     return Content(
-      name: try members["name"].map { node throws(MigrationError) in try text(node, "$.name") },
+      name: try members["name"].map { node throws in try text(node, "$.name") },
       source: try version(members["source"], "$.source", tree),
       destination: try version(members["destination"], "$.destination", tree), rest: rest, entities: entities,
       removed: removed)
@@ -54,7 +54,7 @@ struct MappingFileReader {
 
   private func version(
     _ node: JSONTree?, _ place: String, _ root: JSONTree
-  ) throws(MigrationError) -> MappingFile.Version {
+  ) throws -> MappingFile.Version {
     guard let node else {
       throw problem(root, place, "it is missing", hint: "Name the version, as in \"source\": \"V1\".")
     }
@@ -83,18 +83,18 @@ struct MappingFileReader {
 
   private func entity(
     _ node: JSONTree, _ place: String, _ rest: MappingFile.Rest
-  ) throws(MigrationError) -> MappingFile.Entity {
+  ) throws -> MappingFile.Entity {
     let members = try object(
       node, place,
       [
         "name", "comment", "source", "destination", "filter", "attributes", "relationships", "policy", "userInfo",
         "rest",
       ])
-    func required(_ key: String) throws(MigrationError) -> String {
+    func required(_ key: String) throws -> String {
       guard let value = members[key] else { throw problem(node, place, "the key \"\(key)\" is missing") }
       return try text(value, "\(place).\(key)")
     }
-    func optional(_ key: String) throws(MigrationError) -> String? {
+    func optional(_ key: String) throws -> String? {
       guard let value = members[key] else { return nil }
       return try text(value, "\(place).\(key)")
     }
@@ -118,7 +118,7 @@ struct MappingFileReader {
     return entity
   }
 
-  private func list(of node: JSONTree?, _ place: String) throws(MigrationError) -> [JSONTree.Member] {
+  private func list(of node: JSONTree?, _ place: String) throws -> [JSONTree.Member] {
     guard let node else { return [] }
     guard case .object(let members) = node.value else {
       throw problem(node, place, "\(node.kindName) stands where an object is expected")
@@ -126,7 +126,7 @@ struct MappingFileReader {
     return members
   }
 
-  private func attribute(_ node: JSONTree, _ place: String) throws(MigrationError) -> MappingFile.AttributeContent {
+  private func attribute(_ node: JSONTree, _ place: String) throws -> MappingFile.AttributeContent {
     if case .string(let sql) = node.value { return .sql(sql) }
     let allowed =
       "Write an SQL expression as a text, or one of {\"sql\": …}, {\"copy\": …}, {\"constant\": …}, "
@@ -146,14 +146,14 @@ struct MappingFileReader {
 
   private func relationship(
     _ node: JSONTree, _ place: String
-  ) throws(MigrationError) -> MappingFile.RelationshipContent {
+  ) throws -> MappingFile.RelationshipContent {
     let allowed =
       "Write the name of a relationship of the source as a text, or one of {\"copy\": …}, "
       + "{\"madeBy\": …, \"through\": …}, {\"inverse\": true}, {\"null\": true}."
     if case .string(let name) = node.value { return .relationship(name) }
     let members = try object(node, place, ["copy", "madeBy", "through", "inverse", "null"], hint: allowed)
     if let mapping = members["madeBy"], members.keys.allSatisfy({ $0 == "madeBy" || $0 == "through" }) {
-      let through = try members["through"].map { node throws(MigrationError) in try text(node, "\(place).through") }
+      let through = try members["through"].map { node throws in try text(node, "\(place).through") }
       return .madeBy(try text(mapping, "\(place).madeBy"), through: through)
     }
     if members.count == 1 {
@@ -168,13 +168,13 @@ struct MappingFileReader {
 
   private func rest(
     _ node: JSONTree?, _ place: String, or usual: MappingFile.Rest
-  ) throws(MigrationError) -> MappingFile.Rest {
+  ) throws -> MappingFile.Rest {
     guard let node else { return usual }
     if case .string(let word) = node.value, let rest = MappingFile.Rest(rawValue: word) { return rest }
     throw problem(node, place, "it must be \"infer\" or \"none\"")
   }
 
-  private func list(_ node: JSONTree?, _ place: String) throws(MigrationError) -> [JSONTree] {
+  private func list(_ node: JSONTree?, _ place: String) throws -> [JSONTree] {
     guard let node else { return [] }
     guard case .array(let items) = node.value else {
       throw problem(node, place, "\(node.kindName) stands where a list is expected")
@@ -185,7 +185,7 @@ struct MappingFileReader {
     return items
   }
 
-  private func text(_ node: JSONTree, _ place: String) throws(MigrationError) -> String {
+  private func text(_ node: JSONTree, _ place: String) throws -> String {
     guard case .string(let text) = node.value, !text.isEmpty else {
       throw problem(node, place, "\(node.kindName) stands where a text is expected that is not empty")
     }
@@ -194,7 +194,7 @@ struct MappingFileReader {
 
   private func object(
     _ node: JSONTree, _ place: String, _ known: [String]?, hint: String? = nil
-  ) throws(MigrationError) -> [String: JSONTree] {
+  ) throws -> [String: JSONTree] {
     guard case .object(let members) = node.value else {
       throw problem(node, place, "\(node.kindName) stands where an object is expected", hint: hint)
     }

@@ -1,4 +1,4 @@
-public import Platform
+internal import Platform
 
 /// The app's policies, by the names mapping models use.
 public struct MigrationPolicies: Sendable {
@@ -32,7 +32,7 @@ public struct MigrationPolicies: Sendable {
   /// - Throws: `policy-missing`.
   func policy(
     for mapping: EntityMapping
-  ) throws(MigrationError) -> (@Sendable () -> any EntityMigrationPolicy)? {
+  ) throws -> (@Sendable () -> any EntityMigrationPolicy)? {
     if let make = byMapping[mapping.name] { return make }
     guard mapping.needsPolicy, let name = mapping.policyClassName else { return nil }
     if let make = byClass[name] ?? byClass[Self.withoutModule(name)] { return make }
@@ -57,7 +57,7 @@ extension MappingModel {
   /// Checks the mapping without a store: compiles its expressions and resolves its policies.
   ///
   /// - Throws: `policy-missing`, `expression-unsupported`, `mapping-invalid`.
-  public func check(policies: MigrationPolicies = MigrationPolicies()) throws(MigrationError) {
+  public func check(policies: MigrationPolicies = MigrationPolicies()) throws {
     guard isCustom || entityMappings.contains(where: { policies.isNamed($0) }) else { return }
     _ = try CustomStep(try StepLayout(self), policies: policies)
   }

@@ -132,7 +132,7 @@ final class PolicyRun {
       told = error
       told.detail = "\(place), \(stage): \(error.detail)"
     case _ where MigrationError(environmental: error) != nil:
-      return MigrationError(database: error, path: nil)
+      return MigrationError(any: error)
     case let error as DatabaseError:
       told = MigrationError(
         .policyFailed, operation: "carry out a custom step",

@@ -10,11 +10,12 @@ extension Migrator {
   }
 
   /// Rejects invalid steps and stages of unknown versions.
-  func checkCustomSteps(_ path: MigrationPath, _ options: Options) throws(MigrationError) {
+  func checkCustomSteps(_ path: MigrationPath, _ options: Options) throws {
     for step in path.steps {
-      do throws(MigrationError) {
+      do {
         try step.mapping.check(policies: options.policies)
       } catch {
+        let error = MigrationError(any: error)
         var told = error.told(step: step.name)
         if told.path == nil { told.path = step.mapping.origin.path }
         throw told
@@ -48,7 +49,7 @@ extension Migrator {
   /// - Returns: The attempt, from 1.
   func noteAttempt(
     _ number: Int, _ step: MigrationStep, _ journal: inout MigrationJournal, _ folder: WorkingFolder, _ options: Options
-  ) throws(MigrationError) -> Int {
+  ) throws -> Int {
     guard hasCode(step, options) else { return 1 }
     let attempt = (journal.steps[number - 1].attempts ?? 0) + 1
     journal.steps[number - 1].attempts = attempt
@@ -60,14 +61,14 @@ extension Migrator {
   func sourceFile(
     from source: FilePath, _ number: Int, _ step: MigrationStep, _ folder: WorkingFolder, _ options: Options,
     attempt: Int, referenceDate: Double
-  ) throws(MigrationError) -> FilePath {
+  ) throws -> FilePath {
     let handlers = handlers(.willMigrate, step, options)
     guard !handlers.isEmpty else { return source }
     let copy = folder.prepared(number)
     do {
       try fileSystem.duplicate(source, to: copy)
     } catch {
-      throw MigrationError(database: error, path: copy)
+      throw MigrationError(any: error, path: copy)
     }
     let stage = PolicyRun.Stage(stepName: step.name, attempt: attempt, userInfo: options.userInfo)
     try call(
@@ -79,7 +80,7 @@ extension Migrator {
   func finishStage(
     _ step: MigrationStep, _ rebuild: StoreRebuild, _ target: FilePath, _ options: Options,
     _ account: inout StepAccount
-  ) throws(MigrationError) {
+  ) throws {
     let handlers = handlers(.didMigrate, step, options)
     guard !handlers.isEmpty else { return }
     let layout = rebuild.layout.destination
@@ -99,18 +100,18 @@ extension Migrator {
     try connection.close()
   }
 
-  private func layout(_ model: ManagedObjectModel) throws(MigrationError) -> StoreLayout {
+  private func layout(_ model: ManagedObjectModel) throws -> StoreLayout {
     do {
       return try StoreLayout(model)
     } catch {
-      throw MigrationError(database: error, path: nil)
+      throw MigrationError(any: error)
     }
   }
 
   private func call(
     _ handlers: [MigrationStage.Handler], _ moment: StageMoment, on file: FilePath, _ layout: StoreLayout,
     _ stage: PolicyRun.Stage, referenceDate: Double
-  ) throws(MigrationError) {
+  ) throws {
     let connection = try StepConnection(file, .write, referenceDate: referenceDate)
     do {
       try connection.run { database in
@@ -151,7 +152,7 @@ extension Migrator {
       error.detail = "\(moment.rawValue): \(error.detail)"
       return error
     case _ where MigrationError(environmental: error) != nil:
-      return MigrationError(database: error, path: nil)
+      return MigrationError(any: error)
     case let error as DatabaseError:
       detail = "SQLite reported \(error.resultCode)"
     default: detail = "the handler threw an error of type \(printable(typeName(of: error)))"

@@ -100,7 +100,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
   /// - Throws: `MigrationError`: `file` or `lockInvalid`.
   public static func read(
     _ path: FilePath, fileSystem: FileSystem = FileSystem()
-  ) throws(MigrationError) -> ModelLock? {
+  ) throws -> ModelLock? {
     let bytes: [UInt8]
     do throws(FileError) {
       guard try fileSystem.status(of: path) != nil else { return nil }
@@ -126,7 +126,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
   /// Writes the lock file atomically; equal bundles give equal bytes.
   ///
   /// - Throws: `MigrationError.Kind.file`.
-  public func write(to path: FilePath, fileSystem: FileSystem = FileSystem()) throws(MigrationError) {
+  public func write(to path: FilePath, fileSystem: FileSystem = FileSystem()) throws {
     do throws(FileError) {
       let bytes = try JSON.bytes(of: self, to: "write the lock file", at: path)
       // It describes models without records and belongs to an app's sources.

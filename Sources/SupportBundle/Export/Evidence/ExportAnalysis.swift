@@ -40,22 +40,24 @@ struct ExportAnalysis {
       return analysis
     }
     if usesReport, case .quarantined(_, let path?) = source, try fileSystem.status(of: path) != nil {
-      do throws(SalvageError) {
+      do {
         analysis.report = try SalvageReport.read(path, in: fileSystem)
         analysis.isReportKept = true
       } catch {
+        let error = SalvageError(any: error)
         if error.isEnvironmental { throw error }
         // An unreadable report is made again.
       }
     }
     let rows = folder.path.appending("rows.sqlite")
     if analysis.report == nil { try folder.requireRoom(evidence.bytes) }
-    do throws(SalvageError) {
+    do {
       if analysis.report == nil {
         analysis.report = try look(evidence, source, options, home, rows, surroundings, progress)
       }
       analysis.pages = try EvidencePages(evidence.files.main, in: fileSystem)
     } catch {
+      let error = SalvageError(any: error)
       switch error.kind {
       case .cancelled: throw StoreExporter.cancelled()
       case .nothingFound, .verificationFailed, .model, .unfitModel: analysis.failure = error.detail
