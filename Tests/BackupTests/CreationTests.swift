@@ -134,7 +134,7 @@ struct CreationTests {
       _ = try scene.creator().create(scene.folder.appending("None.sqlite"), in: scene.place)
       Issue.record("there is no such store")
     } catch {
-      #expect(error.kind == .nothingToBackUp)
+      #expect(BackupError(any: error).kind == .nothingToBackUp)
     }
   }
 

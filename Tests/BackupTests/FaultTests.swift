@@ -62,7 +62,7 @@ struct FaultTests {
       _ = try scene.creator().create(scene.store, in: scene.place, request)
       Issue.record("it was not cancelled")
     } catch {
-      #expect(error.kind == .cancelled)
+      #expect(BackupError(any: error).kind == .cancelled)
     }
     #expect(try FileSystem().entries(of: scene.placePath).isEmpty)
   }

@@ -200,14 +200,14 @@ struct LostValuesTests {
       let path = scene.folder.appending("App.sqlite")
       do {
         _ = try scene.restorer(Trouble(.death, atStep: step).fileSystem).restore(MadeBackups.id(1), to: path)
-      } catch { #expect(error.isEnvironmental, "\(step): \(error)") }
+      } catch { #expect(BackupError(any: error).isEnvironmental, "\(step): \(error)") }
       let isReady = try scene.system.status(of: scene.folder.appending(".App.sqlite.restoring/ready.json")) != nil
       do {
         let report = try scene.restorer().restore(MadeBackups.id(1), to: path)
         #expect(report.lostValues == [source.values[0].name] && !report.isComplete, "\(step)")
         #expect(report.values == source.values.count - 1, "\(step)")
         if isReady { finished += 1 }
-      } catch { #expect(error.code == "place-taken", "\(step)") }
+      } catch { #expect(BackupError(any: error).code == "place-taken", "\(step)") }
     }
     #expect(finished > 0)
   }

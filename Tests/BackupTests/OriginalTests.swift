@@ -74,7 +74,7 @@ struct OriginalTests {
     do {
       _ = try restorer.restore(original.id, to: path)
       Issue.record("it is damaged")
-    } catch { #expect(error.kind == .verificationFailed) }
+    } catch { #expect(BackupError(any: error).kind == .verificationFailed) }
     let report = try restorer.restore(original.id, to: path, options: .init(salvages: true))
     #expect(!report.isComplete)
     let summary = try BackupScene.summary(of: path)

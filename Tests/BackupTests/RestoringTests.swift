@@ -193,7 +193,7 @@ struct RestoringTests {
         let trouble = Trouble(kind, atStep: step)
         do {
           _ = try scene.restorer(trouble.fileSystem).restore(MadeBackups.id(1), to: path)
-        } catch { #expect(error.isEnvironmental, "\(told): \(error)") }
+        } catch { #expect(BackupError(any: error).isEnvironmental, "\(told): \(error)") }
         // Nothing there, or all of it: never a store without its values.
         if try scene.system.status(of: path) != nil {
           #expect(try scene.bytes(path) == bytes, told)
@@ -204,7 +204,7 @@ struct RestoringTests {
           _ = try scene.restorer().restore(MadeBackups.id(1), to: path)
         } catch {
           // It was in its place already, and nothing but an empty folder was left.
-          #expect(error.code == "place-taken", told)
+          #expect(BackupError(any: error).code == "place-taken", told)
         }
         #expect(try scene.bytes(path) == bytes, told)
         #expect(try scene.values(of: path).map(\.bytes) == values.map(\.1), told)

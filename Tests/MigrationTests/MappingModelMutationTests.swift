@@ -15,7 +15,7 @@ struct MappingModelMutationTests {
       #expect(loaded.mappings.count == 1)
       return "loaded"
     } catch {
-      return error.code
+      return MigrationError(any: error).code
     }
   }
 

@@ -130,7 +130,7 @@ struct RealMappingModelTests {
             loaded.append((mapping, Self.way(mapping, in: bundle)))
           }
         } catch {
-          stale.append(error)
+          stale.append(MigrationError(any: error))
         }
       }
       #expect(stale.allSatisfy { $0.kind == .mappingStale && $0.entityName != nil && $0.path == file }, "\(name)")
@@ -194,7 +194,7 @@ struct RealMappingModelTests {
           _ = try MappingModel.load(path: target, for: bundle)
           outcomes["loaded", default: 0] += 1
         } catch {
-          outcomes[error.code, default: 0] += 1
+          outcomes[MigrationError(any: error).code, default: 0] += 1
         }
       }
     }

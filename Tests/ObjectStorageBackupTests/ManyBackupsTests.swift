@@ -165,7 +165,7 @@ private struct VanishingPlace: BackupPlace {
 
   private func isGone(_ name: String) -> Bool { gone.contains { name.hasPrefix($0) } }
 
-  func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+  func list(_ section: BackupSection) throws -> [BackupObject] {
     let isFirst = lists.withLock { lists in
       defer { lists += 1 }
       return lists == 0
@@ -176,19 +176,19 @@ private struct VanishingPlace: BackupPlace {
 
   func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws(BackupError) -> [UInt8] {
+  ) throws -> [UInt8] {
     if isGone(name) { throw BackupError(FileError(.notFound, operation: "read", detail: "it is gone")) }
     return try base.read(name, in: section, at: offset, length: length)
   }
 
-  func begin(_ name: String) throws(BackupError) -> any BackupUpload { try base.begin(name) }
-  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+  func begin(_ name: String) throws -> any BackupUpload { try base.begin(name) }
+  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws {
     try base.replace(name, with: bytes, in: section)
   }
-  func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+  func move(_ name: String, from: BackupSection, to: BackupSection) throws {
     try base.move(name, from: from, to: to)
   }
-  func delete(_ name: String, in section: BackupSection) throws(BackupError) { try base.delete(name, in: section) }
-  func removeUnfinished() throws(BackupError) { try base.removeUnfinished() }
-  func lock() throws(BackupError) -> any BackupPlaceLock { try base.lock() }
+  func delete(_ name: String, in section: BackupSection) throws { try base.delete(name, in: section) }
+  func removeUnfinished() throws { try base.removeUnfinished() }
+  func lock() throws -> any BackupPlaceLock { try base.lock() }
 }
