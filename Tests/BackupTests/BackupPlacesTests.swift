@@ -197,7 +197,7 @@ struct BackupPlacesTests {
     #expect(try BackupCatalog(of: scene.find("App.sqlite")).backups.count == 2)
     let later = #"{"format":"lazaret-backup-place","version":2}"#
     try scene.system.writeAtomically(Array(later.utf8), to: note, replacing: true)
-    #expect(throws: BackupError.self) { try scene.back(up: "App.sqlite", 2) }
+    #expect(throws: FileError.self) { try scene.back(up: "App.sqlite", 2) }
     #expect(try scene.system.contents(of: note, limit: 1000) == Array(later.utf8))
   }
 }

@@ -242,7 +242,7 @@ struct LostValuesTests {
         Array(try JSONSerialization.data(withJSONObject: said)), to: note, replacing: true)
     }
     if kind == "some records" {
-      let error = #expect(throws: BackupError.self) { _ = try scene.restorer().restore(MadeBackups.id(1), to: path) }
+      let error = #expect(throws: FileError.self) { _ = try scene.restorer().restore(MadeBackups.id(1), to: path) }
       #expect(error?.code == "place-taken")
       return
     }
@@ -269,12 +269,12 @@ struct LostValuesTests {
       let scene = try RestoreScene()
       do {
         try extract(scene, Trouble(.death, atStep: step))
-      } catch let error as BackupError { #expect(error.isEnvironmental, "\(step): \(error)") }
+      } catch { #expect(BackupError(any: error).isEnvironmental, "\(step): \(error)") }
       let path = scene.folder.appending("App.sqlite")
       do {
         _ = try scene.restorer().restore(MadeBackups.id(1), to: path)
         #expect(try scene.bytes(path) == bytes, "\(step)")
-      } catch let error as BackupError { #expect(error.code == "place-taken", "\(step)") }
+      } catch { #expect(BackupError(any: error).code == "place-taken", "\(step)") }
     }
   }
 }

@@ -153,7 +153,7 @@ struct PruningTests {
       for step in 1...rehearsal.steps {
         let scene = try PruningScene()
         try prepare(scene)
-        do { try job(scene, Trouble(kind, atStep: step).fileSystem) } catch is BackupError {}
+        do { try job(scene, Trouble(kind, atStep: step).fileSystem) } catch is any ReportableError {}
         let told = Comment(rawValue: "\(kind) at \(step)")
         let now = try everything(scene)
         // Whatever the job keeps is there, somewhere; and nothing is there that was not before.

@@ -9,7 +9,7 @@ import Testing
 /// Restoring backups to a path.
 struct RestoringTests {
   private func expectError(_ kind: BackupError.Kind, _ code: String? = nil, _ body: () throws -> Void) {
-    let error = #expect(throws: BackupError.self) { try body() }
+    let error = #expect(throws: (any Error).self) { try body() }.map { BackupError(any: $0) }
     if let code { #expect(error?.code == code) } else { #expect(error?.kind == kind) }
   }
 

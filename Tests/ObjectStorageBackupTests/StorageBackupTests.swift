@@ -139,7 +139,7 @@ struct StorageBackupTests {
       do {
         _ = try scene.back(up: 10, in: place)
         isDone = true
-      } catch is BackupError {
+      } catch is any ReportableError {
         isDone = false
       }
       isDown.withLock { $0 = false }

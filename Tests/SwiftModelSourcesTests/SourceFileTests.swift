@@ -54,7 +54,7 @@ struct SourceFileTests {
 
   @Test func aFileThatIsTooLargeIsRefused() throws {
     let place = try folder.write(Array(repeating: UInt8(ascii: " "), count: (4 << 20) + 1), to: "Large.swift")
-    #expect { try SwiftSources.load(place) } throws: { ($0 as? ModelError)?.code == "file-too-large" }
+    #expect { try SwiftSources.load(place) } throws: { ($0 as? FileError)?.code == "file-too-large" }
   }
 
   @Test(arguments: [

@@ -82,9 +82,9 @@ struct StoreMigration {
           .backup, at: surroundings.now(), path: try backups.place(of: place.main).path,
           words: "A backup of the store was taken before it was \(change), and proven.", id: backup.id.description)
       ]
-    } catch let error as BackupError {
+    } catch {
       // A full disk must not skip a wanted backup.
-      var told = LazaretError(.unavailable, because: error, path: path)
+      var told = LazaretError(.unavailable, because: BackupError(any: error), path: path)
       told.examination = examination
       throw told
     }

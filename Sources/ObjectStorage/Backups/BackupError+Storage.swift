@@ -20,6 +20,6 @@ extension BackupError {
 }
 
 /// Runs requests; their errors become those of a place of backups.
-func asking<Value>(_ requests: () throws(S3Error) -> Value) throws -> Value {
-  return try requests()
+func asking<Value>(_ requests: () throws(S3Error) -> Value) throws(BackupError) -> Value {
+  do throws(S3Error) { return try requests() } catch { throw BackupError(error) }
 }
