@@ -1,4 +1,5 @@
 import Backup
+import Foundation
 import LazaretTesting
 import ManagedObjectModel
 import Platform
@@ -50,6 +51,24 @@ struct ExternalDataTests {
     #expect(try extraction.writeExternalData(into: folder.appending("Restored")).isWhole)
     let restored = folder.appending("Restored").appending(lost.relative)
     #expect(try FileSystem().contents(of: restored, limit: 1 << 28) == bytes)
+  }
+
+  @Test("Values behind a link in place of their folder are missing")
+  func linkedFolder() throws {
+    let folder = try TemporaryFolder()
+    let model = try ManagedObjectModel(source: Array(Self.source.utf8))
+    let store = folder.appending("App.sqlite")
+    try StoreGenerator(model, options: .init(.edge, seed: 3, records: 30)).write(to: store)
+    let external = StoreFileSet(main: store).path(of: .externalData)
+    let names = try FileSystem().descendants(of: external).files.compactMap { $0.relative.last?.string }
+    try FileSystem().rename(external, to: folder.appending("elsewhere"))
+    try FileManager.default.createSymbolicLink(
+      atPath: external.string, withDestinationPath: folder.appending("elsewhere").string)
+    let backup = try BackupCreator(surroundings: .still(), temporary: folder.path).create(
+      store, in: FolderPlace(folder.appending("Backups/App")))
+    let data = try #require(backup.manifest?.externalData)
+    #expect(data.items.isEmpty && !data.missing.isEmpty)
+    #expect(Set(data.missing).isSubset(of: names))
   }
 
   @Test("They come along, are left out of a delta that need not have them, and come back the same")

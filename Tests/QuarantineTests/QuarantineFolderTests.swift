@@ -101,11 +101,13 @@ struct QuarantineFolderTests {
     #expect(try quarantine().check(evidenceOf: stored, .content)?.differences.isEmpty == true)
   }
 
-  @Test func aLinkInThePlaceOfTheFolderOfLargeValuesIsRefused() throws {
+  @Test(arguments: [".App_SUPPORT", ".App_SUPPORT/_EXTERNAL_DATA"])
+  func aLinkInThePlaceOfTheFolderOfLargeValuesIsRefused(name: String) throws {
     let set = try makeStore()
-    let values = folder.appending(".App_SUPPORT")
+    let values = folder.appending(name)
     try system.rename(values, to: folder.appending("elsewhere"))
-    try FileManager.default.createSymbolicLink(atPath: values.string, withDestinationPath: "elsewhere")
+    try FileManager.default.createSymbolicLink(
+      atPath: values.string, withDestinationPath: folder.appending("elsewhere").string)
     let before = try FolderContents(of: folder.appending("elsewhere"))
     let error = #expect(throws: FileError.self) { try quarantine().add(set, because: Self.facts) }
     #expect(error?.kind == .notRegularFile)

@@ -254,6 +254,58 @@ struct TableTests {
     #expect(!outcome.report.isComplete)
   }
 
+  @Test(
+    "What printf makes of long values stays in columns, checks and unique indexes",
+    arguments: [
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, g TEXT AS (printf('%s%s%s', a, a, a)) STORED)",
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, g TEXT AS (printf(substr(a, 1, 0))) STORED)",
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, CHECK (printf('%s%s%s', a, a, a) IS NOT NULL))",
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT); CREATE UNIQUE INDEX u ON t (ifnull(format('%s%s%s', a, a, a), 1))",
+    ])
+  func longFormats(schema: String) throws {
+    let outcome = try salvage { database in
+      try database.execute(sql: schema)
+      for number in 1...6 {
+        try database.execute(
+          sql: "INSERT INTO t (id, a) VALUES (?, ?)",
+          arguments: [number, "\(number)" + String(repeating: "a", count: 30_000)])
+      }
+    }
+    let (before, after) = try outcome.rows("t")
+    #expect(before.count == 6)
+    #expect(after == before)
+    for name in ["t", "u"] {
+      let (declared, made) = try outcome.declarations(name)
+      #expect(made == declared)
+    }
+    #expect(try outcome.out.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") } == ["ok"])
+    #expect(outcome.report.isComplete)
+  }
+
+  @Test("A trigger on a view without its table costs no row")
+  func viewWithoutTable() throws {
+    let outcome = try salvage(
+      damage: "PRAGMA writable_schema = 1; DELETE FROM sqlite_master WHERE name = 'issue'"
+    ) { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE issue (id INTEGER PRIMARY KEY, a TEXT);
+          CREATE TABLE project (id INTEGER PRIMARY KEY, a TEXT);
+          CREATE VIEW issues AS SELECT * FROM issue WHERE a <> '';
+          CREATE TRIGGER added INSTEAD OF INSERT ON issues BEGIN INSERT INTO issue (a) VALUES (new.a); END
+          """)
+      try fill(database, "issue", count: 100)
+      try fill(database, "project", count: 100)
+    }
+    let (before, after) = try outcome.rows("project")
+    #expect(before.count == 100)
+    #expect(after == before)
+    for name in ["issues", "added"] {
+      let (declared, made) = try outcome.declarations(name)
+      #expect(made == declared)
+    }
+  }
+
   @Test("Types that are no words come back", arguments: [false, true])
   func oddTypes(raw: Bool) throws {
     let outcome = try salvage(raw: raw) { database in

@@ -52,6 +52,18 @@ struct LevelTests {
     #expect(storePath.lastComponent == "App.sqlite")
   }
 
+  @Test(arguments: [".App_SUPPORT", ".App_SUPPORT/_EXTERNAL_DATA", ".App_SUPPORT/_EXTERNAL_DATA/0A1B-2C"])
+  func aLinkAmongLargeValuesIsLeftOutAndTold(name: String) throws {
+    let scene = try ExportScene.plain()
+    try scene.folder.write("a large value", to: "Stores/.App_SUPPORT/_EXTERNAL_DATA/0A1B-2C")
+    let (place, elsewhere) = (scene.folder.appending("Stores/\(name)"), scene.folder.appending("Elsewhere"))
+    try scene.system.rename(place, to: elsewhere)
+    try FileManager.default.createSymbolicLink(atPath: place.string, withDestinationPath: elsewhere.string)
+    let (summary, received) = try scene.export(.full)
+    #expect(!received.files.contains { $0.name.contains("_SUPPORT") })
+    #expect(summary.remarks == ["large values left out, as links or without a plain name: 1"])
+  }
+
   @Test(arguments: ["zero:30", "rand:20", "roots", "wal-badsum", "none"])
   func theDamagedPagesAreThoseOfTheStore(_ kind: String) throws {
     let scene = try ExportScene.plain(log: kind.hasPrefix("wal"), hasLongValues: kind != "none")

@@ -46,6 +46,28 @@ struct StoreFileSetTests {
     #expect(try set.members(in: system).map(\.part) == [.main, .wal])
   }
 
+  @Test func largeValuesAreListedByWhatIsRead() throws {
+    let set = StoreFileSet(main: folder.appending("App.sqlite"))
+    let values = folder.appending(".App_SUPPORT/_EXTERNAL_DATA")
+    try folder.write("one", to: ".App_SUPPORT/_EXTERNAL_DATA/file")
+    let other = try folder.write("another", to: "elsewhere/value")
+    try symlink(other, at: values.appending("link"))
+    try symlink(folder.appending("nowhere"), at: values.appending("dangling"))
+    try symlink(values.appending("loop"), at: values.appending("loop"))
+    try symlink(folder.appending("elsewhere"), at: values.appending("tree"))
+    #expect(makeNamedPipe(values.appending("pipe")) == 0)
+    let found = try set.largeValues(in: system).files
+    #expect(found.map { $0.relative.last?.string } == ["dangling", "file", "link", "loop", "pipe", "tree"])
+    #expect(found.filter(\.isLink).map { $0.relative.last?.string } == ["dangling", "link", "loop", "tree"])
+    #expect(found.filter { $0.status.kind == .regular }.map(\.status.size) == [3, 7])
+    #expect(try set.largeValueNames(in: system) == ["file", "link"])
+    // The folder itself is a link.
+    try system.rename(folder.appending(".App_SUPPORT"), to: folder.appending("moved"))
+    try symlink(folder.appending("moved"), at: folder.appending(".App_SUPPORT"))
+    #expect(try set.largeValues(in: system).files.map(\.status.kind) == [.symbolicLink])
+    #expect(try set.largeValueNames(in: system).isEmpty)
+  }
+
   @Test func whatIsNoStoreIsNamed() throws {
     try symlink(folder.appending("nowhere"), at: folder.appending("dangling"))
     try folder.write("x", to: "folder/inside")

@@ -26,7 +26,7 @@ struct ExternalDataJob {
   ///   - model: its model, if known.
   /// - Throws: `changed-meanwhile` if referenced files have disappeared.
   func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws -> Packed? {
-    let found = try list()
+    let found = try job.files.largeValues(in: fileSystem).files.filter { $0.status.kind == .regular }
     let referenced = try content.map { content in try references(content, model) }
     let names = Set(found.compactMap { $0.relative.last?.string })
     let missing = (referenced ?? []).subtracting(names).sorted()
@@ -57,20 +57,6 @@ struct ExternalDataJob {
     archive.finish()
     let packed = archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil)
     return Packed(data: data, archive: packed)
-  }
-
-  private func list() throws(FileError) -> [FileSystem.Descendant] {
-    let folder = job.files.path(of: .externalData)
-    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
-    var found: [FileSystem.Descendant] = []
-    for var file in try fileSystem.descendants(of: folder).files {
-      if file.status.kind == .symbolicLink, let target = try fileSystem.status(of: file.path) {
-        file.status = target
-        file.isLink = true
-      }
-      if file.status.kind == .regular { found.append(file) }
-    }
-    return found.sorted { $0.path.string < $1.path.string }
   }
 
   private func digest(

@@ -2,7 +2,6 @@ package import ManagedObjectModel
 import PersistentStore
 package import Platform
 package import SQLiteFormat
-package import SystemPackage
 
 /// The file names of external values that records refer to (format section 3.7).
 package struct ReferencedValues {
@@ -101,13 +100,8 @@ package struct ReferencedValues {
 
   // MARK: The files
 
-  package func missing(from folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> [String] {
-    var missing: [String] = []
-    for name in names.sorted() {
-      let path = folder.appending(Self.folder).appending(name)
-      if try fileSystem.status(of: path)?.kind != .regular { missing.append(Self.path(name)) }
-    }
-    return missing
+  package func missing(from store: StoreFileSet, in fileSystem: FileSystem) throws(FileError) -> [String] {
+    names.subtracting(try store.largeValueNames(in: fileSystem)).sorted().map(Self.path)
   }
 
   package func missing(from data: BackupManifest.ExternalData?) -> [String] {

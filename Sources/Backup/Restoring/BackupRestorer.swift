@@ -211,7 +211,7 @@ package struct BackupRestorer: Sendable {
   /// Returns external values that records refer to but are missing.
   func missingValues(of store: StoreFileSet) throws -> [String] {
     let referenced = try referencedValues(of: try opened(store.main))
-    return try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
+    return try referenced.missing(from: store, in: fileSystem)
   }
 
   /// Returns external values that a store's records refer to.

@@ -257,6 +257,7 @@ struct ExportText {
     if let seconds = summary.checkSeconds {
       text += "  checked   against the original in \(words(seconds)): no value that was to go is left\n"
     }
+    for remark in summary.remarks { text += "  \(printable(remark))\n" }
     if let id = summary.quarantineID { text += "  noted in the receipt of \(id)\n" }
     return text
   }

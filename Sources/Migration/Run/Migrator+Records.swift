@@ -169,19 +169,9 @@ extension MigrationError {
 extension Migrator {
   /// Rejects a link as, or in, the folder of large values: it can't be moved with the store.
   func checkExternalData(_ original: StoreFileSet) throws(FileError) {
-    let folder = original.path(of: .externalData)
-    guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind != .regular else { return }
-    var strange: FilePath?
-    if status.kind == .directory {
-      strange = try fileSystem.descendants(of: folder).files.first { $0.status.kind != .regular }?.path
-    } else {
-      strange = folder
-    }
-    guard let strange else { return }
-    throw FileError(
-      .notRegularFile, operation: "migrate the store", path: strange,
-      detail: "the store's large values are reached through a link, which cannot be moved with the store",
-      hint: "Put the folder or the file itself in the link's place, then run the same command again.")
+    let values = try original.largeValues(in: fileSystem).files
+    guard let strange = values.first(where: { $0.isLink || $0.status.kind != .regular }) else { return }
+    throw StoreFileSet.unmovable(strange.path, "migrate the store")
   }
 
   /// Copies external files, or hard-links them if the old store is no longer opened.

@@ -3,7 +3,6 @@ package import GRDB
 import ManagedObjectModel
 package import PersistentStore
 package import Platform
-internal import SystemPackage
 
 /// Checks references, constraints, values and files of large values against the store's own model.
 ///
@@ -111,7 +110,7 @@ package struct DataCheck: Sendable, Encodable {
   package init(of store: StoreFileSet, layout: StoreLayout, surroundings: Surroundings = .machine) throws {
     self = try StoreView(of: store, surroundings: surroundings).read { database in
       var check = try DataCheck(database, layout)
-      try check.checkFiles(database, layout, in: store.path(of: .externalData), surroundings.fileSystem)
+      try check.checkFiles(database, layout, try store.largeValueNames(in: surroundings.fileSystem))
       return check
     }
   }
@@ -256,10 +255,8 @@ extension DataCheck {
 
   /// Checks files of large values (format section 3.7).
   ///
-  /// - Parameter folder: Next to the store.
-  mutating func checkFiles(
-    _ database: Database, _ layout: StoreLayout, in folder: FilePath, _ fileSystem: FileSystem
-  ) throws {
+  /// - Parameter files: The names of the files next to the store.
+  mutating func checkFiles(_ database: Database, _ layout: StoreLayout, _ files: Set<String>) throws {
     for table in layout.tables {
       for column in table.columns {
         guard case .attribute(let key, _) = column.role,
@@ -280,7 +277,7 @@ extension DataCheck {
         while let row = try rows.next() {
           let values = Array(row.databaseValues)
           guard let name = Data.fromDatabaseValue(values[1]),
-            try !Self.isThere(name.dropFirst(), in: folder, fileSystem)
+            !files.contains(String(decoding: name.dropFirst().prefix { $0 != 0 }, as: UTF8.self))
           else { continue }
           count += 1
           if keys.count < Self.listLimit { keys.append([Int64.fromDatabaseValue(values[0]) ?? 0]) }
@@ -293,14 +290,5 @@ extension DataCheck {
       }
     }
     sortFindings()
-  }
-
-  /// Whether the file exists; names outside the folder don't count.
-  private static func isThere(_ name: Data, in folder: FilePath, _ fileSystem: FileSystem) throws -> Bool {
-    let text = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-    guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
-      return false
-    }
-    return try fileSystem.status(of: folder.appending("_EXTERNAL_DATA").appending(file)) != nil
   }
 }

@@ -59,8 +59,10 @@ internal import GRDBSQLite
     _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, max(longest, 1 << 10))
     if let known = unsafe statements[count] { return unsafe known }
     var made: OpaquePointer?
-    let parameters = Array(repeating: "?", count: Int(count)).joined(separator: ",")
-    unsafe sqlite3_prepare_v2(connection, "SELECT printf(\(parameters))", -1, &made, nil)
+    let parameters = (1...count).map { "?\($0)" }.joined(separator: ",")
+    // SQLite's printf gives NULL for no text and for one that is too long; a blob that is too long is an error.
+    let tooLong = "CASE WHEN printf('x' || \(parameters)) IS NULL THEN zeroblob(1 << 40) END"
+    unsafe sqlite3_prepare_v2(connection, "SELECT coalesce(printf(\(parameters)), \(tooLong))", -1, &made, nil)
     unsafe statements[count] = made
     return unsafe made
   }

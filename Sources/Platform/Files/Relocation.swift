@@ -60,13 +60,11 @@ extension Relocation {
     var folders: [PathText] = []
     for member in try source.members(in: fileSystem).reversed() {
       let target = destination.path(of: member.part)
-      if member.part == .externalData, member.status.kind != .directory {
-        throw FileError(
-          .notRegularFile, operation: "move the store", path: member.path,
-          detail: "the store's large values are reached through a link, which cannot be moved with the store",
-          hint: "Put the folder itself in the link's place, then run the same command again.")
-      }
-      if member.part == .externalData, member.status.kind == .directory {
+      if member.part == .externalData {
+        let strange = try source.largeValues(in: fileSystem).files.first { $0.status.kind != .regular }?.path
+        if let strange = member.status.kind == .directory ? strange : member.path {
+          throw StoreFileSet.unmovable(strange, "move the store")
+        }
         let content = try fileSystem.descendants(of: member.path)
         folders.append(PathText(target))
         folders += content.folders.map { PathText(target.appending($0)) }

@@ -104,6 +104,46 @@ extension StoreFileSet {
     return result
   }
 
+  /// Lists the external data; a link has its target's status, and a link to a folder is not entered.
+  ///
+  /// A link or special file in place of the whole folder is the only entry.
+  package func largeValues(
+    in fileSystem: FileSystem
+  ) throws(FileError) -> (folders: [[FilePath.Component]], files: [FileSystem.Descendant]) {
+    let folder = path(of: .externalData)
+    guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind != .regular else {
+      return ([], [])
+    }
+    guard status.kind == .directory else {
+      return ([], [FileSystem.Descendant(relative: [], path: folder, status: status, isLink: true)])
+    }
+    var content = try fileSystem.descendants(of: folder)
+    for index in content.files.indices where content.files[index].status.kind == .symbolicLink {
+      content.files[index].isLink = true
+      do throws(FileError) {
+        if let target = try fileSystem.status(of: content.files[index].path) { content.files[index].status = target }
+      } catch  where error.kind == .danglingLink {}
+    }
+    content.files.sort { $0.path.string < $1.path.string }
+    return content
+  }
+
+  /// Returns the names of readable files that records can refer to (format section 3.7).
+  package func largeValueNames(in fileSystem: FileSystem) throws(FileError) -> Set<String> {
+    let files = try largeValues(in: fileSystem).files.filter {
+      $0.status.kind == .regular && $0.relative.dropLast() == ["_EXTERNAL_DATA"]
+    }
+    return Set(files.compactMap { $0.relative.last?.string })
+  }
+
+  /// Returns the error for an entry of the external data that is no file or folder.
+  package static func unmovable(_ entry: FilePath, _ operation: String) -> FileError {
+    FileError(
+      .notRegularFile, operation: operation, path: entry,
+      detail: "a link or special file is in the place of large values, and cannot be moved with the store",
+      hint: "Put the folder or file itself in its place, or remove it, then run the same command again.")
+  }
+
   /// Whether another database differs only in its extension and so shares the external data.
   func sharesExternalData(in fileSystem: FileSystem) throws(FileError) -> Bool {
     for name in try fileSystem.entries(of: folder) {

@@ -3,7 +3,6 @@ internal import GRDB
 import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
-internal import SystemPackage
 
 /// Fills a new Core Data store from a raw salvage: whole tables first, then repairs.
 ///
@@ -347,7 +346,14 @@ extension StoreAssembly {
   private static let longestName = 80
 
   /// Counts the large values without files by attribute; the records stay.
-  mutating func countMissingFiles(in folder: FilePath, _ fileSystem: FileSystem) throws {
+  mutating func countMissingFiles(of store: StoreFileSet, in fileSystem: FileSystem) throws {
+    let links = try store.largeValues(in: fileSystem).files.count { $0.isLink && $0.status.kind == .regular }
+    if links > 0 {
+      remarks.append(
+        "\(links) large \(links == 1 ? "value is a link to a file" : "values are links to files") elsewhere; "
+          + "the content was copied")
+    }
+    let files = try store.largeValueNames(in: fileSystem)
     for entity in layout.entities {
       let properties = layout.model.entities[entity.name]?.properties ?? [:]
       for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
@@ -363,13 +369,8 @@ extension StoreAssembly {
             + "AND substr(\(column.sqlName), 1, 1) = x'02'")
         var missing = 0
         while let value = try values.next() {
-          let text = String(decoding: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
-          // A name with a path is not a file of the folder.
-          guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
-            missing += 1
-            continue
-          }
-          if try fileSystem.status(of: folder.appending("_EXTERNAL_DATA").appending(file)) == nil { missing += 1 }
+          let name = String(decoding: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
+          if !files.contains(name) { missing += 1 }
         }
         guard missing > 0 else { continue }
         missingFiles += missing

@@ -214,7 +214,7 @@ struct StoreReconstruction {
     if let layout = found.layout {
       var assembly = try StoreAssembly(database, layout: layout, found: found, store: store, account: account)
       try assembly.run(uuid: uuid, tell: tell)
-      try assembly.countMissingFiles(in: evidence.files.path(of: .externalData), fileSystem)
+      try assembly.countMissingFiles(of: evidence.files, in: fileSystem)
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
       return Filled(
         account: assembly.account, remarks: assembly.remarks,
@@ -311,7 +311,7 @@ extension StoreReconstruction {
   private func copyExternalData(to target: FilePath) throws(FileError) -> Bool {
     let source = evidence.files.path(of: .externalData)
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return false }
-    let content = try fileSystem.descendants(of: source)
+    let content = try evidence.files.largeValues(in: fileSystem)
     try fileSystem.makeDirectory(target)
     for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
     for file in content.files where file.status.kind == .regular {
@@ -351,9 +351,9 @@ package struct SalvageNeeds: Sendable, Hashable {
     for part in [StoreFileSet.Part.main, .wal] {
       storeBytes += try fileSystem.status(of: files.path(of: part))?.occupiedSize ?? 0
     }
-    let external = files.path(of: .externalData)
-    guard try fileSystem.status(of: external, followingLinks: false)?.kind == .directory else { return }
-    for file in try fileSystem.descendants(of: external).files { externalBytes += file.status.occupiedSize }
+    for file in try files.largeValues(in: fileSystem).files where file.status.kind == .regular {
+      externalBytes += file.status.occupiedSize
+    }
   }
 
   /// The largest size of the result's folder during a salvage.

@@ -102,23 +102,18 @@ struct ExportEvidence: Sendable {
   private static func external(
     of files: StoreFileSet, in fileSystem: FileSystem
   ) throws(FileError) -> (files: [(name: String, path: FilePath, size: Int64)], remarks: [String]) {
-    let folder = files.path(of: .externalData)
-    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory,
-      let root = folder.lastComponent
-    else { return ([], []) }
+    guard let root = files.path(of: .externalData).lastComponent else { return ([], []) }
     var found: [(name: String, path: FilePath, size: Int64)] = []
     var leftOut = 0
-    for file in try fileSystem.descendants(of: folder).files {
+    for file in try files.largeValues(in: fileSystem).files {
       let name = ([root] + file.relative).map(\.string).joined(separator: "/")
-      guard file.status.kind == .regular, isPlain(name) else {
+      guard file.status.kind == .regular, !file.isLink, isPlain(name) else {
         leftOut += 1
         continue
       }
       found.append((name, file.path, file.status.size))
     }
-    let remarks =
-      leftOut == 0
-      ? [] : ["\(leftOut) entries of the folder with large values are no files with plain names, and were left out"]
+    let remarks = leftOut == 0 ? [] : ["large values left out, as links or without a plain name: \(leftOut)"]
     return (found.sorted { $0.name < $1.name }, remarks)
   }
 
