@@ -107,6 +107,33 @@ struct LossTruthTests {
 
   // MARK: Pages
 
+  @Test(
+    "No row is called lost where the header or all pointers of a leaf are gone and every row was found",
+    arguments: [false, true], [0, 1, -1])
+  func foundRows(hasRowids: Bool, place: Int) throws {
+    let key = hasRowids ? "id INTEGER PRIMARY KEY, w TEXT)" : "w TEXT, id INTEGER PRIMARY KEY) WITHOUT ROWID"
+    let scene = try PlainScene(schema: "CREATE TABLE word (\(key)") { db in
+      for id in 1...600 {
+        try db.execute(sql: "INSERT INTO word (id, w) VALUES (?, ?)", arguments: [2 * id, "name of number \(id)"])
+      }
+    }
+    let leaves = (1..<(scene.main.count / 4096)).map { $0 * 4096 }.filter { [10, 13].contains(scene.main[$0]) }
+    let leaf = try #require(place < 0 ? leaves.last : leaves[place])
+    let count = Int(scene.main[leaf + 3]) << 8 | Int(scene.main[leaf + 4])
+    let headless = scene.changing {
+      $0.main.replaceSubrange(leaf..<(leaf + 8), with: [0x5A, 0xC3, 0x17, 0xEE, 0x01, 0x99, 0x42, 0x07])
+    }
+    let pointerless = scene.changing {
+      $0.main.replaceSubrange((leaf + 8)..<(leaf + 8 + 2 * count), with: repeatElement(0, count: 2 * count))
+    }
+    for damaged in [headless, pointerless] {
+      let result = try damaged.salvage(withModel: false)
+      let account = try #require(result.report.entities.first { $0.table == "word" })
+      #expect(scene.missingRows(result) == 0 && account.recovered == 600)
+      #expect(account.lost == 0 && account.lostBasis == .none, "\(account.lost)")
+    }
+  }
+
   @Test("A lost leaf of a table without rowids costs its rows, whichever it is", arguments: [0, 1, 4, -1])
   func leafWithoutRowids(place: Int) throws {
     let scene = try PlainScene(

@@ -30,7 +30,8 @@ struct LossEstimate {
     for tree in outcome.crawl.trees { known.formUnion(tree.gaps.map(\.page)) }
     let stated = max(outcome.reader.statedPageCount, map.pageCount)
     var knownPages: Int64 = 0
-    for page in stride(from: UInt32(2), through: map.pageCount, by: 1) where Self.isLost(page, map) {
+    for page in stride(from: UInt32(2), through: map.pageCount, by: 1)
+    where Self.isLost(page, map) && !outcome.wounds.accountedFor.contains(page) {
       pages += 1
       if known.contains(page) { knownPages += 1 }
     }

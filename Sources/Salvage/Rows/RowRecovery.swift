@@ -106,7 +106,8 @@ struct PageWounds {
   private(set) var accountedFor: Set<UInt32> = []
 
   mutating func noteUnusable(_ page: UInt32, _ scan: LeafCellScan) {
-    if scan.isMended, scan.torn.isEmpty, accountedFor.count < Self.limit { accountedFor.insert(page) }
+    guard scan.isMended || scan.isCarvedWhole, scan.torn.isEmpty, accountedFor.count < Self.limit else { return }
+    accountedFor.insert(page)
   }
 
   @inline(__always)
