@@ -100,7 +100,7 @@ struct DonorRows {
       remarks.append("no rows were taken from the backup: its text is of another encoding")
       return
     }
-    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    let estimate = try LossEstimate(outcome, isCoreData: list.isCoreData)
     isAsLast = try isStoreAsLast()
     for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
       let tree = outcome.crawl.trees[index]
