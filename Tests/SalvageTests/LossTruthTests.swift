@@ -194,6 +194,50 @@ struct LossTruthTests {
     #expect(try zeroed.salvage(withModel: true).report.mayLackTables == false)
   }
 
+  // MARK: Keys
+
+  @Test("A lost list of the highest keys is told of, and nothing without it is called complete")
+  func highestKeys() throws {
+    let scene = try PlainScene(schema: "CREATE TABLE word (id INTEGER PRIMARY KEY AUTOINCREMENT, w TEXT)") { db in
+      for id in 1...600 { try db.execute(sql: "INSERT INTO word (w) VALUES (?)", arguments: ["word \(id)"]) }
+      try db.execute(sql: "DELETE FROM word WHERE id > 580")
+    }
+    #expect(try scene.salvage(withModel: false).report.isComplete)
+    // The table of highest keys is made behind the first table with them.
+    let page: UInt32 = 3
+    try #require(scene.main[scene.range(of: page).lowerBound] == 13)
+    let zeroed = scene.changing {
+      $0.main.replaceSubrange(scene.range(of: page), with: repeatElement(0, count: scene.pageSize))
+    }
+    let result = try zeroed.salvage(withModel: false)
+    #expect(scene.missingRows(result) == 0 && !result.report.isComplete)
+    #expect(result.report.remarks.contains { $0.contains("highest keys") }, "\(result.report.remarks)")
+  }
+
+  @Test("An overflow page of an index that the list of tables named is no lost page of rows")
+  func overflowPages() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA auto_vacuum = 1",
+      schema: """
+        CREATE TABLE word (w TEXT, n INTEGER, x REAL, y TEXT, z INTEGER, PRIMARY KEY (w, n)) WITHOUT ROWID;
+        CREATE TABLE long (id INTEGER PRIMARY KEY, bytes BLOB); CREATE INDEX byBytes ON long (bytes)
+        """
+    ) { db in
+      for id in 1...600 {
+        try db.execute(
+          sql: "INSERT INTO word VALUES (?, ?, ?, ?, ?)",
+          arguments: ["word \(id)", id, Double(id) / 7, "text \(id)", -id])
+      }
+      try db.execute(sql: "INSERT INTO long VALUES (1, CAST(replace(hex(zeroblob(5000)), '0', 'x') AS BLOB))")
+    }
+    let listless = scene.changing {
+      $0.main.replaceSubrange(scene.range(of: 1), with: repeatElement(0, count: scene.pageSize))
+    }
+    let result = try listless.salvage()
+    #expect(scene.missingRows(result) == 0)
+    #expect(result.report.entities.allSatisfy { $0.lost == 0 }, "\(result.report.entities.map(\.lost))")
+  }
+
   // MARK: References
 
   @Test("Rows that others refer to are lost at least, where nothing else counts them")

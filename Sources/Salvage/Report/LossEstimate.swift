@@ -34,7 +34,7 @@ struct LossEstimate {
     for page in stride(from: UInt32(2), through: map.pageCount, by: 1)
     where Self.isLost(page, map) && !outcome.wounds.accountedFor.contains(page) {
       // An overflow page of an unknown tree is no lost one.
-      if map.look(page) == .linked, let kind = try maps.entry(for: page)?.kind,
+      if !known.contains(page), let kind = try maps.entry(for: page)?.kind,
         kind == .overflowFirst || kind == .overflowNext
       {
         continue
