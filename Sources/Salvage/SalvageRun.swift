@@ -282,13 +282,3 @@ package struct RawSalvage {
 
   package var pageSize: Int
 }
-
-extension TextEncoding {
-  var pragmaName: String {
-    switch self {
-    case .utf8: "UTF-8"
-    case .utf16LittleEndian: "UTF-16le"
-    case .utf16BigEndian: "UTF-16be"
-    }
-  }
-}

@@ -119,4 +119,38 @@ struct GivenSchemaTests {
     #expect(result.report.rebuild?.setAside.map(\.count) == [1])
     #expect(!result.report.isComplete)
   }
+
+  @Test(
+    "Without the first page, texts in keys show their encoding, and else have the one of the given store",
+    arguments: [false, true])
+  func encoding(isOfGivenStore: Bool) throws {
+    let keys = try (1...600).map { number -> String in
+      // Characters without a zero byte look like no UTF-16.
+      let sign = try #require(Unicode.Scalar(0x4E01 + UInt32(number / 250 * 256 + number % 250)))
+      return isOfGivenStore ? "\u{6F22}\u{5B57}\(Character(sign))" : "key \(number)"
+    }
+    var scene = try PlainScene(
+      pragmas: "PRAGMA encoding = 'UTF-16le'", schema: "CREATE TABLE kv (k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID"
+    ) { database in
+      for key in keys { try database.execute(sql: "INSERT INTO kv VALUES (?, randomblob(9))", arguments: [key]) }
+    }
+    var script = try SchemaScript(scene.schema)
+    if isOfGivenStore {
+      let model = try AppModel.schema(ofStore: scene.folder.appending("Plain.sqlite"))
+      guard case .sqlite(let own, _)? = model else {
+        Issue.record("the store has no schema")
+        return
+      }
+      script = own
+    }
+    scene.main.replaceSubrange(scene.range(of: 1), with: [UInt8](repeating: 0, count: scene.pageSize))
+    let place = try TemporaryFolder()
+    let path = try place.write(scene.main, to: "Store.sqlite")
+    let output = place.appending("Out.sqlite")
+    _ = try Salvager().salvage(path, to: output, model: .sqlite(script))
+    let queue = try DatabaseQueue(path: output.string)
+    let found = try queue.read { try String.fetchAll($0, sql: "SELECT k FROM kv") }
+    try queue.close()
+    #expect(Set(found) == Set(keys))
+  }
 }

@@ -1,4 +1,7 @@
 import GRDB
+import Platform
+import SQLiteFormat
+import Salvage
 import TestSupport
 import Testing
 
@@ -39,5 +42,49 @@ struct IntegerKeyTests {
       try database.execute(sql: "INSERT INTO person (name) VALUES ('one'), ('two')")
     }
     #expect(try scene.salvage(withModel: false).rows["person"] == scene.truth["person"])
+  }
+
+  @Test(
+    "Several garbled bytes of the type lose no key, and are damage",
+    arguments: ["INTEGERIpMS\u{F9}\u{D8}ry KEY", "INTEGER pQ\u{E9}\u{14}\u{E8}\u{DD}\u{13} KEY"])
+  func garbled(text: String) throws {
+    let scene = try scene("id INTEGER PRIMARY KEY")
+    let type = text.unicodeScalars.map { UInt8($0.value) }
+    let statement = Array("INTEGER PRIMARY KEY".utf8)
+    let place = try #require(
+      scene.main.indices.first { scene.main[$0...].prefix(statement.count).elementsEqual(statement) })
+    try #require(type.count == statement.count)
+    let damaged = scene.changing { $0.main.replaceSubrange(place..<(place + type.count), with: type) }
+    #expect(try damaged.salvage(withModel: false).rows["person"] == scene.truth["person"])
+    #expect(try SQLiteFormat.Database(main: MemoryBytes(damaged.main)).schema().findings.hasDamage)
+  }
+
+  @Test("A first column without a value stays so where its declaration is whole")
+  func empty() throws {
+    let scene = try PlainScene(schema: "CREATE TABLE person (note TEXT, big INTEGER UNSIGNED, name TEXT)") { database in
+      try database.execute(sql: "INSERT INTO person (name) VALUES ('one'), ('two')")
+    }
+    #expect(try scene.salvage(withModel: false).rows["person"] == scene.truth["person"])
+  }
+
+  @Test(
+    "The damaged key of a table without rowids swaps no values, sets no row aside, and makes all rows doubtful",
+    arguments: [(3, 8), (8, 2)])
+  func withoutRowids(offset: Int, bit: UInt8) throws {
+    let scene = try PlainScene(
+      schema: "CREATE TABLE pair (a INTEGER, b INTEGER, PRIMARY KEY (b DESC, a)) WITHOUT ROWID"
+    ) { database in
+      for number in 0..<600 {
+        try database.execute(
+          sql: "INSERT INTO pair VALUES (?, ?)", arguments: [number * 37 % 400, number * 91 % 599])
+      }
+    }
+    let statement = Array("b DESC, a".utf8)
+    let place = try #require(
+      scene.main.indices.first { scene.main[$0...].prefix(statement.count).elementsEqual(statement) })
+    let result = try scene.changing { $0.main[place + offset] ^= bit }.salvage(withModel: false)
+    #expect(result.rows["pair"] == scene.truth["pair"])
+    let account = try #require(result.report.entities.first { $0.table == "pair" })
+    #expect(account.recovered == 600 && account.doubts == [.columnOrder: 600])
   }
 }

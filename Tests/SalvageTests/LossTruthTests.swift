@@ -107,6 +107,33 @@ struct LossTruthTests {
 
   // MARK: Pages
 
+  @Test(
+    "No row is called lost where the header or all pointers of a leaf are gone and every row was found",
+    arguments: [false, true], [0, 1, -1])
+  func foundRows(hasRowids: Bool, place: Int) throws {
+    let key = hasRowids ? "id INTEGER PRIMARY KEY, w TEXT)" : "w TEXT, id INTEGER PRIMARY KEY) WITHOUT ROWID"
+    let scene = try PlainScene(schema: "CREATE TABLE word (\(key)") { db in
+      for id in 1...600 {
+        try db.execute(sql: "INSERT INTO word (id, w) VALUES (?, ?)", arguments: [2 * id, "name of number \(id)"])
+      }
+    }
+    let leaves = (1..<(scene.main.count / 4096)).map { $0 * 4096 }.filter { [10, 13].contains(scene.main[$0]) }
+    let leaf = try #require(place < 0 ? leaves.last : leaves[place])
+    let count = Int(scene.main[leaf + 3]) << 8 | Int(scene.main[leaf + 4])
+    let headless = scene.changing {
+      $0.main.replaceSubrange(leaf..<(leaf + 8), with: [0x5A, 0xC3, 0x17, 0xEE, 0x01, 0x99, 0x42, 0x07])
+    }
+    let pointerless = scene.changing {
+      $0.main.replaceSubrange((leaf + 8)..<(leaf + 8 + 2 * count), with: repeatElement(0, count: 2 * count))
+    }
+    for damaged in [headless, pointerless] {
+      let result = try damaged.salvage(withModel: false)
+      let account = try #require(result.report.entities.first { $0.table == "word" })
+      #expect(scene.missingRows(result) == 0 && account.recovered == 600)
+      #expect(account.lost == 0 && account.lostBasis == .none, "\(account.lost)")
+    }
+  }
+
   @Test("A lost leaf of a table without rowids costs its rows, whichever it is", arguments: [0, 1, 4, -1])
   func leafWithoutRowids(place: Int) throws {
     let scene = try PlainScene(
@@ -165,6 +192,50 @@ struct LossTruthTests {
     #expect(report.recovered < 40 && report.mayLackTables && report.count.hasUnknown)
     #expect(report.count.percent == nil && !report.count.words.contains("(100 %)"), "\(report.count.words)")
     #expect(try zeroed.salvage(withModel: true).report.mayLackTables == false)
+  }
+
+  // MARK: Keys
+
+  @Test("A lost list of the highest keys is told of, and nothing without it is called complete")
+  func highestKeys() throws {
+    let scene = try PlainScene(schema: "CREATE TABLE word (id INTEGER PRIMARY KEY AUTOINCREMENT, w TEXT)") { db in
+      for id in 1...600 { try db.execute(sql: "INSERT INTO word (w) VALUES (?)", arguments: ["word \(id)"]) }
+      try db.execute(sql: "DELETE FROM word WHERE id > 580")
+    }
+    #expect(try scene.salvage(withModel: false).report.isComplete)
+    // The table of highest keys is made behind the first table with them.
+    let page: UInt32 = 3
+    try #require(scene.main[scene.range(of: page).lowerBound] == 13)
+    let zeroed = scene.changing {
+      $0.main.replaceSubrange(scene.range(of: page), with: repeatElement(0, count: scene.pageSize))
+    }
+    let result = try zeroed.salvage(withModel: false)
+    #expect(scene.missingRows(result) == 0 && !result.report.isComplete)
+    #expect(result.report.remarks.contains { $0.contains("highest keys") }, "\(result.report.remarks)")
+  }
+
+  @Test("An overflow page of an index that the list of tables named is no lost page of rows")
+  func overflowPages() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA auto_vacuum = 1",
+      schema: """
+        CREATE TABLE word (w TEXT, n INTEGER, x REAL, y TEXT, z INTEGER, PRIMARY KEY (w, n)) WITHOUT ROWID;
+        CREATE TABLE long (id INTEGER PRIMARY KEY, bytes BLOB); CREATE INDEX byBytes ON long (bytes)
+        """
+    ) { db in
+      for id in 1...600 {
+        try db.execute(
+          sql: "INSERT INTO word VALUES (?, ?, ?, ?, ?)",
+          arguments: ["word \(id)", id, Double(id) / 7, "text \(id)", -id])
+      }
+      try db.execute(sql: "INSERT INTO long VALUES (1, CAST(replace(hex(zeroblob(5000)), '0', 'x') AS BLOB))")
+    }
+    let listless = scene.changing {
+      $0.main.replaceSubrange(scene.range(of: 1), with: repeatElement(0, count: scene.pageSize))
+    }
+    let result = try listless.salvage()
+    #expect(scene.missingRows(result) == 0)
+    #expect(result.report.entities.allSatisfy { $0.lost == 0 }, "\(result.report.entities.map(\.lost))")
   }
 
   // MARK: References

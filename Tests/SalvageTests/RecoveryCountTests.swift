@@ -47,6 +47,17 @@ struct RecoveryCountTests {
     #expect(count(99_999, lost: 1, basis: .cells).share == "99.9 %")
   }
 
+  @Test("Rows that fit no table are of the whole that the share is told of")
+  func unplaced() {
+    var told = count(200, lost: 10, basis: .index)
+    told.unplaced = 190
+    #expect(told.percent == 50)
+    #expect(
+      told.words
+        == "Recovered 200 of 400 records (50 %). 10 records are lost, counted by an index. "
+        + "190 rows besides fit no table that is known.")
+  }
+
   @Test("Records without some of their values are no whole recovery")
   func withoutValues() {
     var told = count(7)

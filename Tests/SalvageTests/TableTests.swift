@@ -552,6 +552,20 @@ struct TableTests {
     }
   }
 
+  @Test("What an R-tree lost with its nodes is counted as lost, and the rest as what the module returns")
+  func lostNodes() throws {
+    let outcome = try salvage(damage: "DELETE FROM boxes_node WHERE nodeno <> 1") { database in
+      try makeIndexes(database)
+      for number in 121...900 {
+        try database.execute(sql: "INSERT INTO boxes VALUES (?, ?, ?)", arguments: [number, number, number + 5])
+      }
+    }
+    let left = try #require(try outcome.out.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM boxes") })
+    let account = try #require(outcome.report.entities.first { $0.table == "boxes" })
+    #expect(left < 900 && account.recovered == left && account.lost == 900 - left)
+    #expect(!outcome.report.isComplete)
+  }
+
   @Test("A virtual table whose module keeps a damaged index costs no other table, and comes back from its content")
   func damagedModule() throws {
     let outcome = try salvage { database in

@@ -38,18 +38,13 @@ public struct SchemaScript: Sendable, Hashable {
     try self.init(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)
   }
 
-  /// Creates a script from a store's tables, indexes, views and triggers, in that order; SQLite's own may be included.
-  package init(of statements: [String]) throws(PersistentStoreError) {
-    try self.init(statements.map { $0 + "\n;\n" }.joined())
-  }
-
   /// Returns whether a text starts like a schema, after comments.
   package static func isLikely(_ text: String) -> Bool {
     var scanner = SchemaScanner(bytes: Array(text.utf8))
     scanner.skipSeparators()
     return ["CREATE", "PRAGMA", "BEGIN"].contains(scanner.words(1).first)
-      && ["TABLE", "VIRTUAL", "FOREIGN_KEYS", "TRANSACTION", ";", "INDEX", "UNIQUE", "VIEW", "TRIGGER"].contains(
-        scanner.words(2).last)
+      && ["TABLE", "VIRTUAL", "FOREIGN_KEYS", "ENCODING", "TRANSACTION", ";", "INDEX", "UNIQUE", "VIEW", "TRIGGER"]
+        .contains(scanner.words(2).last)
   }
 
   static func refused(_ detail: String) -> PersistentStoreError {

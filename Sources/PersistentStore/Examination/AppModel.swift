@@ -1,6 +1,6 @@
 package import ManagedObjectModel
 package import Platform
-internal import SQLiteFormat
+package import SQLiteFormat
 package import SystemPackage
 
 /// An app's expected store: model versions or a plain SQLite schema.
@@ -48,10 +48,12 @@ package enum AppModel: Sendable {
       return try fileSystem.open(files.path(of: part))
     }
     let schema: Schema
+    let encoding: TextEncoding
     do {
       let database = try Database.withOwnParts(
         main: opened?[.main] ?? fileSystem.open(path), writeAheadLog: part(.wal), rollbackJournal: part(.journal))
       schema = try database.schema()
+      encoding = database.encoding
     } catch let error as FormatError {
       if let fileError = error.fileError { throw fileError }
       return nil
@@ -64,7 +66,7 @@ package enum AppModel: Sendable {
         hint: "Give the schema as a .sql file, or another store that is sound.")
     }
     do {
-      return .sqlite(try SchemaScript(of: schema.entries.compactMap(\.sql)), name: path.stem ?? "")
+      return .sqlite(try SchemaScript(of: schema, encoding), name: path.stem ?? "")
     } catch {
       throw error.at(path)
     }
@@ -88,5 +90,13 @@ extension PersistentStoreError {
     var error = self
     error.path = path
     return error
+  }
+}
+
+extension SchemaScript {
+  /// Creates a script from a store's encoding, tables, indexes, views and triggers; SQLite's own may be included.
+  package init(of schema: Schema, _ encoding: TextEncoding) throws(PersistentStoreError) {
+    let pragma = encoding == .utf8 ? "" : "PRAGMA encoding = '\(encoding.pragmaName)';\n"
+    try self.init(pragma + schema.entries.compactMap(\.sql).map { $0 + "\n;\n" }.joined())
   }
 }

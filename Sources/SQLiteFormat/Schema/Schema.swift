@@ -43,6 +43,9 @@ extension Database {
         malformed.note(.schemaRowMalformed, page: row.page, cell: row.cell)
         continue
       }
+      if case .text(let sql)? = row.record.value(at: 4), !sql.isValid {
+        malformed.note(.schemaRowMalformed, page: row.page, cell: row.cell)
+      }
       if entry.rootPage == 1 || entry.rootPage > highestPage {
         malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
       } else if entry.rootPage != 0, !roots.insert(entry.rootPage) {

@@ -9,6 +9,9 @@ public struct TableDefinition: Sendable, Hashable {
   /// The primary key's columns as declared.
   public var primaryKeyColumns: [IndexedColumn] = []
 
+  /// Whether the primary key has unread parts, so that its columns and their order are uncertain.
+  package var hasUnclearKey = false
+
   /// The names of the primary key's columns.
   public var primaryKey: [String] { primaryKeyColumns.compactMap(\.name) }
 
@@ -244,7 +247,12 @@ extension TableDefinition {
         _ = reader.takeWord("key")
         let list = reader.takeParenthesized() ?? []
         isAutoincrement = list.last?.isWord("autoincrement") == true
-        primaryKeyColumns = IndexedColumn.list(list).filter { $0.name != nil }
+        hasUnclearKey = IndexedColumn.list(list).contains { $0.name == nil }
+        // No column of a key is an expression.
+        primaryKeyColumns = list.splitAtCommas.compactMap { part -> IndexedColumn? in
+          guard let column = IndexedColumn.list(part).first else { return nil }
+          return column.name == nil ? part.first?.name.map { IndexedColumn(name: $0) } : column
+        }
         primaryKeyPlace = uniqueColumns.count
       } else if token.isWord("unique") {
         uniqueColumns.append(IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil })
@@ -265,8 +273,9 @@ extension TableDefinition {
 
   /// Resolves the key; for historical reasons a column's PRIMARY KEY DESC is no rowid alias.
   private mutating func finishPrimaryKey(mayBeAlias: Bool) {
+    if isWithoutRowid, primaryKey.isEmpty { hasUnclearKey = true }
     for name in primaryKey {
-      if let index = column(named: name) { columns[index].isPrimaryKey = true }
+      if let index = column(named: name) { columns[index].isPrimaryKey = true } else { hasUnclearKey = true }
     }
     if mayBeAlias, primaryKey.count == 1, let index = column(named: primaryKey[0]),
       isSameName(columns[index].declaredType, "integer")

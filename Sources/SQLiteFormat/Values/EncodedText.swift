@@ -65,4 +65,13 @@ public enum TextEncoding: UInt32, Sendable, Hashable {
   case utf16LittleEndian = 2
 
   case utf16BigEndian = 3
+
+  /// The name in `PRAGMA encoding`.
+  package var pragmaName: String {
+    switch self {
+    case .utf8: "UTF-8"
+    case .utf16LittleEndian: "UTF-16le"
+    case .utf16BigEndian: "UTF-16be"
+    }
+  }
 }

@@ -169,7 +169,12 @@ struct TreeSearch {
 
   /// Surveys all pages, finds the tables, and walks their trees.
   private func walk(_ use: EvidenceUse, _ kits: [RecoveryKit]) throws -> FoundTrees {
-    let reader = try PageReader.open(evidence, use)
+    var use = use
+    var reader = try PageReader.open(evidence, use)
+    if reader.layout.isGuessed, let encoding = try givenEncoding() {
+      use.encoding = encoding
+      reader = try PageReader.open(evidence, use)
+    }
     try tell(.survey, 0, Int64(reader.pageCount))
     let map = try PageSurvey.run(reader) { page in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
@@ -200,6 +205,14 @@ struct TreeSearch {
       reader: reader, crawl: try crawl(reader, map, definitions, kit), definitions: definitions, schema: schema,
       identity: identity, expected: expected, basis: choice.basis, foreignModel: foreign, kit: kit,
       kitRemarks: kitRemarks, unfit: try ModelFit(model, evidence).problem(identity, schema))
+  }
+
+  /// Returns the encoding of the given schema or of the backup; nil if UTF-8, which a schema file need not mean.
+  private func givenEncoding() throws -> TextEncoding? {
+    var schema: ExpectedSchema?
+    if case .sqlite(let script)? = model { schema = try ExpectedSchema(script) }
+    if model == nil, let donor = options.donor { schema = try DonorRows.schema(of: donor, in: evidence.fileSystem) }
+    return schema.flatMap { $0.encoding == .utf8 ? nil : $0.encoding }
   }
 
   private func crawl(

@@ -52,9 +52,9 @@ struct DonorRows {
   }
 
   static func schema(of donor: SalvageDonor, in fileSystem: FileSystem) throws -> ExpectedSchema? {
-    let (_, schema) = try open(donor, in: fileSystem)
+    let (database, schema) = try open(donor, in: fileSystem)
     guard !schema.entries.isEmpty, schema.table(named: "Z_METADATA") == nil else { return nil }
-    let script = try SchemaScript(of: schema.entries.compactMap(\.sql))
+    let script = try SchemaScript(of: schema, database.encoding)
     var expected = try ExpectedSchema(script)
     expected.isOfDonor = true
     return expected
@@ -100,7 +100,7 @@ struct DonorRows {
       remarks.append("no rows were taken from the backup: its text is of another encoding")
       return
     }
-    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    let estimate = try LossEstimate(outcome, isCoreData: list.isCoreData)
     isAsLast = try isStoreAsLast()
     for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
       let tree = outcome.crawl.trees[index]

@@ -41,6 +41,9 @@ struct FileLayoutSearch {
   /// The requested database's offset, if any.
   var offset: Int64?
 
+  /// The encoding of the given schema or backup, if known.
+  var encodingElsewhere: TextEncoding?
+
   static let pageSizes = (9...16).map { 1 << $0 }
 
   /// Finds the database's layout; nil without any page, or if no database begins at the requested offset.

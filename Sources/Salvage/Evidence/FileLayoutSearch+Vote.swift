@@ -150,13 +150,13 @@ extension FileLayoutSearch {
 }
 
 extension FileLayoutSearch {
-  /// The header's encoding, unless the texts contradict it.
+  /// The encoding of the header, else of the given schema or backup, unless the texts contradict it.
   ///
   /// The schema's words `table` and `index` decide first. Otherwise, UTF-16 has no odd byte counts, and only UTF-16 has
   /// a zero in every second byte.
   func encoding(_ header: DatabaseHeader?, _ vote: Vote) -> TextEncoding {
     if let written = vote.schemaEncoding { return written }
-    guard let stated = header?.encoding else { return vote.encoding }
+    guard let stated = header == nil ? encodingElsewhere : header?.encoding else { return vote.encoding }
     switch stated {
     case .utf8:
       let wide = max(vote.encodings[1], vote.encodings[2])

@@ -194,7 +194,7 @@ extension PageReader {
   }
 
   private static func reader(_ evidence: Evidence, _ use: EvidenceUse) throws -> PageReader {
-    var (layout, isFileReadable) = try layout(evidence, at: use.offset)
+    var (layout, isFileReadable) = try layout(evidence, use)
     guard var overlay = try overlay(evidence, layout, use, isFileReadable: isFileReadable) else {
       guard isFileReadable || evidence.main.count > 0 else { throw SalvageError.nothing(in: evidence) }
       return PageReader(evidence: evidence, layout: layout, overlay: nil)
@@ -222,17 +222,18 @@ extension PageReader {
 
   /// The layout by the file, else by its log or journal.
   private static func layout(
-    _ evidence: Evidence, at offset: Int64?
+    _ evidence: Evidence, _ use: EvidenceUse
   ) throws -> (layout: FileLayout, isFileReadable: Bool) {
     var search = FileLayoutSearch(main: evidence.main)
-    search.offset = offset
+    search.offset = use.offset
+    search.encodingElsewhere = use.encoding
     var logHeader: WriteAheadLog.Header?
     if let log = evidence.log {
       logHeader = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
       if let logHeader, logHeader.isChecksumRight, let size = logHeader.pageSize { search.sizesElsewhere.append(size) }
     }
     if let layout = try search.find() { return (layout, true) }
-    if let offset {
+    if let offset = use.offset {
       throw SalvageError(
         .nothingFound, path: evidence.files.main, detail: "no database begins at byte \(offset) of the file",
         hint: "The report of a salvage without that byte lists where databases begin.")
@@ -329,4 +330,7 @@ struct EvidenceUse: Hashable {
   var undoesJournal = true
 
   var offset: Int64?
+
+  /// The encoding to assume without a header.
+  var encoding: TextEncoding?
 }

@@ -23,9 +23,8 @@ enum TreePageLook {
         let cell = Cell(bytes, kind: kind, at: offset, geometry: geometry)
       else { return false }
       end = max(end, cell.offset + cell.length)
-      guard kind == .tableLeaf else { continue }
-      addSchemaWord(bytes, cell.localPayload, to: &vote)
-      if cell.overflowPage == nil { addTexts(bytes, cell.localPayload, to: &vote) }
+      if kind == .tableLeaf { addSchemaWord(bytes, cell.localPayload, to: &vote) }
+      if kind != .tableInterior, cell.overflowPage == nil { addTexts(bytes, cell.localPayload, to: &vote) }
     }
     end = max(end, endOfFreeBlocks(bytes, start: start))
     vote.pages += 1
@@ -106,6 +105,13 @@ enum TreePageLook {
         if isSame { vote.schemaWords[encoding] += 1 }
       }
     }
+  }
+
+  /// Whether a record has a text like UTF-16.
+  static func hasWideText(_ record: Span<UInt8>) -> Bool {
+    var vote = FileLayoutSearch.Vote(size: 0, base: 0)
+    addTexts(record, 0..<record.count, to: &vote)
+    return vote.encodings[1] + vote.encodings[2] > 0
   }
 
   private static func addTexts(_ bytes: Span<UInt8>, _ payload: Range<Int>, to vote: inout FileLayoutSearch.Vote) {

@@ -28,6 +28,9 @@ package struct VirtualTables {
 
   package private(set) var remarks: [String] = []
 
+  /// The rows of rebuilt tables that have fewer than their content had, by the shadow table with a row for each.
+  private(set) var recounts: [SalvageReport.Recount] = []
+
   package init(in entries: [SchemaEntry], content: String? = nil) {
     declared = entries.compactMap { entry in
       guard let sql = entry.sql, let definition = entry.tableDefinition, let module = definition.module,
@@ -68,7 +71,22 @@ package struct VirtualTables {
   private static let lacksModule = "this SQLite lacks the module"
 
   /// Rebuilds a virtual table; returns a remark unless complete.
-  private func remake<Problem: Error>(
+  private mutating func remake<Problem: Error>(
+    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    let words = try refill(table, from: content, ask)
+    guard let shadow = ShadowTables.rows(of: table.name, module: table.module) else { return words }
+    let rows = SQLText.quotedIdentifier(shadow)
+    let made = try count("SELECT count(*) FROM main.\(rows)", ask) ?? 0
+    let found = try count("SELECT count(*) FROM \(content).\(rows)", ask) ?? 0
+    guard made < found else { return words }
+    recounts.append(
+      SalvageReport.Recount(name: shadow, table: shadow, recovered: made, setAside: 0, lost: found - made))
+    return words ?? "it was made anew with \(made) of \(found) entries"
+  }
+
+  /// Makes a virtual table anew from its content; returns a remark if it stays empty.
+  private func refill<Problem: Error>(
     _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
     for shadow in ShadowTables.names(of: table.name, module: table.module) {
@@ -78,13 +96,7 @@ package struct VirtualTables {
     let empty = "it was made anew, and is empty"
     guard let fill = try filling(table, from: content, ask) else { return "\(empty): its content could not be read" }
     if case .refused(let message) = try ask(fill) { return "\(empty) (\(message))" }
-    if let message = try complaint(of: table, ask) { return "\(empty) (\(message))" }
-    // A full-text index covers its content.
-    guard !table.module.hasPrefix("fts") else { return nil }
-    let rows = SQLText.quotedIdentifier(table.name + "_rowid")
-    let made = try count("SELECT count(*) FROM main.\(rows)", ask) ?? 0
-    let found = try count("SELECT count(*) FROM \(content).\(rows)", ask) ?? 0
-    return made < found ? "it was made anew with \(made) of \(found) entries" : nil
+    return try complaint(of: table, ask).map { "\(empty) (\($0))" }
   }
 
   /// The statement that fills a rebuilt table, if its content is readable.

@@ -51,6 +51,9 @@ struct LeafCellScan {
   /// Whether pointers and page bytes gave all cells in spite of a wrong header.
   private(set) var isMended = false
 
+  /// Whether carving gave as many cells as the header states, and they account for every byte.
+  private(set) var isCarvedWhole = false
+
   /// Whether bytes are neither in cells nor free, so that a cell may be missing.
   private(set) var hasUnclaimedBytes = false
 
@@ -92,6 +95,7 @@ struct LeafCellScan {
     isWholeWithStrangers = false
     carved = 0
     isMended = false
+    isCarvedWhole = false
     hasUnclaimedBytes = false
     tornCells = 0
     torn = []
@@ -133,6 +137,11 @@ struct LeafCellScan {
       let isPossible = PageSurvey.isPossible(bytes, kind, start, geometry.usableSize)
       let blocks = isPossible ? Self.freeBlocks(bytes, start, start + kind.headerLength, geometry) ?? [] : []
       carve(bytes, from: lowest, besides: blocks, kind, shape, geometry, keys, encoding)
+      let used = cells.reduce(0) { $0 + $1.end - $1.offset }
+      let pointersEnd = start + kind.headerLength + 2 * cells.count
+      isCarvedWhole =
+        isPossible && bytes.uint16(at: start + 3) == cells.count
+        && used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
     }
   }
 
@@ -187,7 +196,8 @@ struct LeafCellScan {
   /// Reads a page by its pointers, ignoring the header's cell count.
   ///
   /// The pointers count if they give the stated number of cells while the header is wrong elsewhere, or if their cells
-  /// account for every byte. Pointers of deleted rows may follow.
+  /// account for every byte. Pointers of deleted rows may follow. Without a sound header, only zeros may lie between the
+  /// pointers and the cells, and nothing between the cells.
   private mutating func mend(
     _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
     _ keys: ClosedRange<Int64>
@@ -214,6 +224,13 @@ struct LeafCellScan {
         whole = stated
         break
       }
+    }
+    let end = pointers + 2 * found.count
+    let content = found.map(\.offset).min() ?? 0
+    if !isHeaderSound, content >= end, used == geometry.usableSize - content,
+      PageSurvey.isZero(bytes.extracting(end..<content))
+    {
+      whole = found.count
     }
     guard let whole else { return }
     found.removeLast(found.count - whole)

@@ -52,6 +52,7 @@ struct PlainAssembly {
     }
     try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table }, sequences: found.sequences)
     remarks += plain.remarks + plain.conversions
+    recounts += plain.recounts
     lacksDeclarations = !plain.remarks.isEmpty
     if let header = found.header, header.hasMagic {
       try database.execute(sql: "PRAGMA main.user_version = \(header.userVersion)")

@@ -31,6 +31,8 @@ struct PlainTables {
   /// Remarks on converted values, which lack no part of the store.
   private(set) var conversions: [String] = []
 
+  private(set) var recounts: [SalvageReport.Recount] = []
+
   init(_ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage)
     throws
   {
@@ -236,6 +238,7 @@ struct PlainTables {
     var virtual = VirtualTables(in: entries, content: "raw")
     try virtual.make { sql throws(any Error) in try declarations.answer(sql) }
     remarks += virtual.remarks
+    recounts = virtual.recounts
     for statement in statements where statement.kind == "view" || statement.kind == "trigger" {
       if let reason = try declarations.make(statement) {
         remarks.append("the \(statement.kind) \(printable(statement.name)) could not be made again (\(reason))")

@@ -93,6 +93,9 @@ extension SalvageReport {
     /// Nil for all found rows that are not in the store.
     var setAside: Int64?
 
+    /// Found rows that no table took.
+    var lost: Int64 = 0
+
     /// Nil keeps the earlier count, where rows have no key.
     var doubts: [DoubtReason: Int64]?
   }
@@ -117,6 +120,8 @@ extension SalvageReport {
       entities[index].keptApart += apart
       entities[index].setAside += apart
       entities[index].recovered = recount.recovered
+      entities[index].lost += recount.lost
+      if recount.lost > 0, entities[index].lostBasis == .none { entities[index].lostBasis = .cells }
       if let doubts = recount.doubts {
         entities[index].doubts = doubts
       } else if entities[index].doubtful > recount.recovered {

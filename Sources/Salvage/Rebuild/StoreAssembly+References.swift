@@ -249,6 +249,7 @@ extension StoreAssembly {
       foreign, virtual: found.entries.filter { $0.kind == .table && !own.contains($0.name.lowercased()) },
       sequences: found.sequences)
     remarks += plain.remarks + plain.conversions
+    recounts += plain.recounts
     if !plain.remarks.isEmpty { lacksDeclarations = true }
   }
 

@@ -32,7 +32,7 @@ struct EntityAccounts {
   }
 
   func all() throws -> [Entity] {
-    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    let estimate = try LossEstimate(outcome, isCoreData: list.isCoreData)
     let tables = outcome.crawl.trees.indices.filter { index in
       !outcome.crawl.trees[index].isInternal && (outcome.live[index] != nil || outcome.tallies[index].deleted > 0)
     }

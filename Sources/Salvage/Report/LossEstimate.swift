@@ -21,7 +21,7 @@ struct LossEstimate {
 
   var crawl: Crawl { outcome.crawl }
 
-  init(_ outcome: RowOutcome, isCoreData: Bool) {
+  init(_ outcome: RowOutcome, isCoreData: Bool) throws {
     self.outcome = outcome
     self.isCoreData = isCoreData
     let map = outcome.crawl.map
@@ -30,7 +30,15 @@ struct LossEstimate {
     for tree in outcome.crawl.trees { known.formUnion(tree.gaps.map(\.page)) }
     let stated = max(outcome.reader.statedPageCount, map.pageCount)
     var knownPages: Int64 = 0
-    for page in stride(from: UInt32(2), through: map.pageCount, by: 1) where Self.isLost(page, map) {
+    let maps = try PointerMaps(outcome.reader)
+    for page in stride(from: UInt32(2), through: map.pageCount, by: 1)
+    where Self.isLost(page, map) && !outcome.wounds.accountedFor.contains(page) {
+      // An overflow page of an unknown tree is no lost one.
+      if !known.contains(page), let kind = try maps.entry(for: page)?.kind,
+        kind == .overflowFirst || kind == .overflowNext
+      {
+        continue
+      }
       pages += 1
       if known.contains(page) { knownPages += 1 }
     }

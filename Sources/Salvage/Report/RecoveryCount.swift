@@ -82,7 +82,11 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Recovered, set-aside and lost records together.
   public var total: Int64 { recovered.addingClamped(setAside).addingClamped(lost) }
 
-  /// The recovered percentage, rounded down; at most 99 if values, pairs or unplaced rows are missing, nil if unknown.
+  /// All known records, and the rows that fit no table.
+  private var all: Int64 { total.addingClamped(unplaced) }
+
+  /// The recovered percentage of all known records and unplaced rows, rounded down; at most 99 if values or pairs are
+  /// missing, nil if unknown.
   public var percent: Int? {
     guard !hasUnknown, total > 0 || isComplete else { return nil }
     return mostPercent == 100 && pairs.hasUnknown ? nil : mostPercent
@@ -90,7 +94,7 @@ public struct RecoveryCount: Sendable, Hashable {
 
   private var mostPercent: Int {
     guard total > 0 else { return 100 }
-    let share = Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
+    let share = Int(all.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
     return isWithoutSome ? min(99, share) : share
   }
 }
@@ -165,7 +169,7 @@ extension RecoveryCount {
     let line =
       isWithoutSome && recovered == total && !hasUnknown
       ? "Recovered \(counted(recovered, "record"))"
-      : "Recovered \(grouped(recovered)) of \(roughly)\(counted(total, "record")) (\(percentWords))"
+      : "Recovered \(grouped(recovered)) of \(roughly)\(counted(all, "record")) (\(percentWords))"
     return [line, doubtWords].compactMap(\.self).joined(separator: ", ")
   }
 
@@ -234,7 +238,7 @@ extension RecoveryCount {
   /// Keeps a decimal near 100 %: `99.9 %` of 17,661 of 17,662.
   private var mostWords: String {
     guard mostPercent == 99, recovered < total else { return "\(mostPercent) %" }
-    let tenth = total.dividingFullWidth(recovered.multipliedFullWidth(by: 1000)).quotient % 10
+    let tenth = all.dividingFullWidth(recovered.multipliedFullWidth(by: 1000)).quotient % 10
     return tenth == 0 ? "99 %" : "99.\(tenth) %"
   }
 

@@ -123,7 +123,9 @@ extension RowContext {
 
 extension RowContext {
   /// Estimates lost rows by the mean per page and the gap's width.
-  func estimateLoss(of index: Int) {
+  ///
+  /// - Parameter pages: damaged pages with all their rows.
+  func estimateLoss(of index: Int, except pages: Set<UInt32>) {
     let tree = crawl.trees[index]
     guard tree.hasRowids || !tree.gaps.isEmpty else { return }
     let pageCount = max(1, tree.leaves.count)
@@ -132,7 +134,7 @@ extension RowContext {
       return
     }
     let mean = max(1, (tables.tallies[index].recovered + Int64(pageCount) - 1) / Int64(pageCount))
-    for gap in tree.gaps where gap.page > 0 {
+    for gap in tree.gaps where gap.page > 0 && !pages.contains(gap.page) {
       // A placed page fills the gap.
       let isFilled = reader.moved[gap.page] != nil || crawl.map.fate(gap.page) == .placed
       guard !isFilled, crawl.map.fate(gap.page) != .damaged || crawl.map.look(gap.page) != .broken else { continue }

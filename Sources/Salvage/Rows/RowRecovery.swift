@@ -25,7 +25,20 @@ struct RowRecovery {
     let unplaced = try UnplacedRows(context: context).write()
     return RowOutcome(
       crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: unplaced.rows,
-      unplacedEntries: unplaced.entries, remarks: remarks)
+      unplacedEntries: unplaced.entries, remarks: remarks + remarksOnKeys(wounds))
+  }
+
+  /// Returns a remark if highest keys of `AUTOINCREMENT` tables are lost.
+  private func remarksOnKeys(_ wounds: PageWounds) -> [String] {
+    let crawl = context.crawl
+    guard let index = crawl.trees.firstIndex(where: { $0.isSequence && $0.isListed }) else { return [] }
+    let tree = crawl.trees[index]
+    let isLost = tree.gaps.contains { gap in
+      crawl.reader.moved[gap.page] == nil && crawl.map.fate(gap.page) != .placed
+        && !wounds.accountedFor.contains(gap.page)
+    }
+    guard isLost || !tree.isWalked || context.tables.tallies[index].destroyed > 0 else { return [] }
+    return ["the list of the highest keys is damaged: keys of deleted rows may be used again"]
   }
 
   /// Runs the last phase: deleted and uncommitted rows.
@@ -106,7 +119,8 @@ struct PageWounds {
   private(set) var accountedFor: Set<UInt32> = []
 
   mutating func noteUnusable(_ page: UInt32, _ scan: LeafCellScan) {
-    if scan.isMended, scan.torn.isEmpty, accountedFor.count < Self.limit { accountedFor.insert(page) }
+    guard scan.isMended || scan.isCarvedWhole, scan.torn.isEmpty, accountedFor.count < Self.limit else { return }
+    accountedFor.insert(page)
   }
 
   @inline(__always)

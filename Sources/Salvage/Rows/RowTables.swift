@@ -158,7 +158,10 @@ final class RowTables {
     guard let table = live[row.tree] else { return false }
     if try table.insert(record, from: 0, length: record.count, rowid: row.cell.rowid) {
       deletedDigests?.strike(record, from: 0, length: record.count)
-      let isTextValid = RecordText.isValid(record, at: 0, before: record.count, encoding: reader.layout.encoding)
+      let encoding = reader.layout.encoding
+      let isTextValid =
+        RecordText.isValid(record, at: 0, before: record.count, encoding: encoding)
+        && !(reader.layout.isGuessed && encoding == .utf8 && TreePageLook.hasWideText(record))
       try noteLive(row, isTextValid: isTextValid, remark: remark)
       if books.contains(row.tree) { try checkBook(row, record) }
       return true

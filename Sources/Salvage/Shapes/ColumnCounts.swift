@@ -17,9 +17,17 @@ enum ColumnCounts {
       return (definition, seen)
     }
     for index in entries.indices where entries[index].kind == .table {
-      guard let own = entries[index].tableDefinition, !own.isVirtual, let seen = rows[entries[index].rootPage],
-        let widths = seen.widths, own.isWithoutRowid != seen.hasRowids, let better = better(own, seen, widths),
-        !isExchanged(own, seen, widths.usual, tables)
+      guard var own = entries[index].tableDefinition, !own.isVirtual else { continue }
+      if own.isWithoutRowid, own.hasUnclearKey {
+        doubts[entries[index].name.lowercased()] = ColumnDoubt(
+          words: "the primary key in the declaration of the table is damaged, and its columns come first in each row")
+        if let seen = rows[entries[index].rootPage], !seen.hasRowids, !seen.rows.isEmpty {
+          seen.extendKey(of: &own)
+          entries[index].sql = SchemaRepair.statement(own)
+        }
+      }
+      guard let seen = rows[entries[index].rootPage], let widths = seen.widths, own.isWithoutRowid != seen.hasRowids,
+        let better = better(own, seen, widths), !isExchanged(own, seen, widths.usual, tables)
       else { continue }
       entries[index].sql = SchemaRepair.statement(better)
       doubts[entries[index].name.lowercased()] = ColumnDoubt(
@@ -80,6 +88,17 @@ extension TableRows {
   fileprivate var widths: (usual: Int, most: Int)? {
     let widths = rows.map(\.classes.count).sorted()
     return widths.last.map { (widths[widths.count / 10], $0) }
+  }
+
+  /// Adds the next columns without NULL to an uncertain key, so that it refuses no row; the stored order stays.
+  fileprivate func extendKey(of table: inout TableDefinition) {
+    table.makeAcceptable()
+    let filled = table.storedColumns.enumerated().prefix { field, _ in
+      rows.allSatisfy { $0.classes.indices.contains(field) && $0.classes[field] != .null }
+    }
+    for (_, place) in filled where !table.columns[place].isPrimaryKey {
+      table.primaryKeyColumns.append(SQLiteFormat.IndexedColumn(name: table.columns[place].name))
+    }
   }
 
   /// Returns the best-fitting definition, the first of equals.

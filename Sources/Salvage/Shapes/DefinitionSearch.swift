@@ -55,7 +55,7 @@ struct DefinitionSearch {
     var doubts = orders?.doubts ?? [:]
     CoreDataTables.restore(in: &entries)
     if shapes?.layout == nil { doubts = ColumnCounts.repair(&entries, rows: rows) }
-    if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, rows: rows) }
+    if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, &doubts, rows: rows) }
     entries += ExpectedSchema.shadowTables(missingIn: entries)
     let own = isCoreData || CoreDataTables.areListed(in: entries) ? try ownTables() : nil
     var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows, own: own)
@@ -94,13 +94,17 @@ struct DefinitionSearch {
 /// Restores `INTEGER PRIMARY KEY` in damaged statements.
 ///
 /// SQLite stores no value of such a column in rows and makes no index for it. So a column was one if it alone is the
-/// primary key, has no index in a complete schema, and is NULL in every row: its values are the rowids.
+/// primary key or has a damaged type, has no index in a complete schema, and is NULL in every row: its values are the
+/// rowids.
 enum IntegerKeys {
   /// - Parameters:
   ///   - entries: a complete schema.
+  ///   - doubts: the doubts by lowercase table name; a key that only its rows indicate is added.
   ///   - rows: the rows by root page.
   /// - Returns: remarks for the report.
-  static func restore(in entries: inout [SchemaEntry], rows: [UInt32: TableRows]) -> [String] {
+  static func restore(
+    in entries: inout [SchemaEntry], _ doubts: inout [String: ColumnDoubt], rows: [UInt32: TableRows]
+  ) -> [String] {
     var remarks: [String] = []
     for index in entries.indices where entries[index].kind == .table {
       let entry = entries[index]
@@ -111,6 +115,10 @@ enum IntegerKeys {
       let automatic = entries.count { $0.kind == .index && $0.sql == nil && isSame($0.tableName, entry.name) }
       guard automatic < own.automaticIndexes.count || !own.columns[place].isPrimaryKey else { continue }
       entries[index].sql = statement(own, place, sql)
+      if !own.columns[place].isPrimaryKey, !own.columns[place].declaredType.uppercased().hasPrefix("INTEGER") {
+        doubts[entry.name.lowercased()] = ColumnDoubt(
+          words: "the declaration of the table is damaged, and only its rows indicate which column is the primary key")
+      }
       remarks.append(
         "the column \(printable(own.columns[place].name)) of \(printable(entry.name)) is the primary key, has no index and "
           + "no value in any row: it was declared as INTEGER PRIMARY KEY, and has the rowids as its values")
@@ -118,13 +126,14 @@ enum IntegerKeys {
     return remarks
   }
 
-  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`.
+  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`, or one with invalid bytes.
   private static func key(of table: TableDefinition) -> Int? {
     if table.primaryKey.count == 1 { return table.column(named: table.primaryKey[0]) }
     guard table.primaryKey.isEmpty else { return nil }
+    if table.columns.first?.declaredType.contains("\u{FFFD}") == true { return 0 }
     return table.columns.firstIndex { column in
-      let words = column.declaredType.uppercased().split(separator: " ")
-      return words.count == 3 && words[0] == "INTEGER" && words[2] == "KEY"
+      let type = column.declaredType.uppercased()
+      return type.hasPrefix("INTEGER") && type.hasSuffix(" KEY")
     }
   }
 

@@ -10,6 +10,8 @@ struct ExpectedSchema {
 
   var layout: StoreLayout?
 
+  private(set) var encoding = TextEncoding.utf8
+
   /// Whether it is a backup's schema, which may be outdated.
   var isOfDonor = false
 
@@ -28,7 +30,9 @@ struct ExpectedSchema {
   init(_ script: SchemaScript) throws {
     do {
       let image = try StoreCreation.bytes(of: script)
-      entries = try Database(main: MemoryBytes(image)).schema().entries
+      let database = try Database(main: MemoryBytes(image))
+      entries = try database.schema().entries
+      encoding = database.encoding
       for index in entries.indices { entries[index].rootPage = 0 }
     } catch let error as PersistentStoreError {
       throw SalvageError(error)
