@@ -167,7 +167,7 @@ struct ZstandardTests {
       do {
         try scene.back(up: 0) { $0.compression = .zstd }
         throw Unexpected()
-      } catch let error as any ReportableError {
+      } catch let error as BackupError {
         guard error.kind == .compressionUnavailable, error.detail.contains("zstd") else { throw Unexpected() }
         guard try FileSystem().status(of: scene.placePath) == nil else { throw Unexpected() }
       }
