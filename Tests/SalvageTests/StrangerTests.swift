@@ -81,6 +81,83 @@ struct StrangerTests {
     #expect(!result.report.isComplete)
   }
 
+  @Test(
+    "Over a leaf of a table WITHOUT ROWID: the rows that were there are lost, and none of another table is there",
+    arguments: ["named", "keyed"])
+  func keyedLeaf(from table: String) throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: """
+        CREATE TABLE keyed (k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID;
+        CREATE TABLE named (k TEXT PRIMARY KEY, v TEXT, n INTEGER) WITHOUT ROWID
+        """
+    ) { db in
+      for index in 1...300 {
+        try db.execute(
+          sql: "INSERT INTO keyed VALUES (?, ?)",
+          arguments: ["key \(1000 + index)", Data(repeating: UInt8(index & 255), count: 30)])
+        try db.execute(
+          sql: "INSERT INTO named VALUES (?, ?, ?)", arguments: ["name \(1000 + index)", "value \(index)", index])
+      }
+    }
+    let from = try scene.leaves(below: root(table, scene))[2]
+    let leaves = try scene.leaves(below: root("named", scene))
+    for over in [leaves[0], leaves[4], leaves[leaves.count - 1]] {
+      let result = try copying(from, over: over, scene).salvage(withModel: false)
+      #expect(scene.falseRows(result) == 0)
+      #expect(result.rows["keyed"] == scene.truth["keyed"])
+      #expect(!result.report.isComplete && result.report.lost > 0, "\(result.report.lost)")
+      #expect(result.report.doubtful == 0)
+    }
+  }
+
+  @Test("The last leaf of a table over that of another of its shape: nothing tells which is the copy")
+  func lastLeaf() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: ["first", "second"].map { "CREATE TABLE \($0) (id INTEGER PRIMARY KEY, name TEXT, v REAL)" }
+        .joined(separator: ";\n")
+    ) { db in
+      for index in 1...300 {
+        for table in ["first", "second"] {
+          try db.execute(
+            sql: "INSERT INTO \(table) VALUES (?, ?, ?)",
+            arguments: [index, "\(table.prefix(5)) \(index)", Double(index) + 0.5])
+        }
+      }
+    }
+    let last = try ["first", "second"].map { try scene.leaves(below: root($0, scene))[0] }
+    let result = try copying(last[0], over: last[1], scene).salvage(withModel: false)
+    #expect(scene.falseRows(result) <= Int(result.report.doubtful))
+    #expect(!result.report.isComplete)
+  }
+
+  @Test("Leaves that an app's older copy of a table still has in common with it are no damage")
+  func olderCopy() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: """
+        CREATE TABLE notes (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+        CREATE TABLE former (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+        CREATE TABLE keys (k TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;
+        CREATE TABLE formerKeys (k TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID
+        """
+    ) { db in
+      for index in 1...300 {
+        for table in ["notes", "former"] {
+          try db.execute(sql: "INSERT INTO \(table) VALUES (?, ?, ?)", arguments: [index, "note \(index)", index])
+        }
+        for table in ["keys", "formerKeys"] {
+          try db.execute(sql: "INSERT INTO \(table) VALUES (?, ?)", arguments: ["key \(1000 + index)", index])
+        }
+      }
+      try db.execute(sql: "UPDATE notes SET n = n + 7 WHERE id % 40 = 1; UPDATE keys SET n = n + 7 WHERE n % 40 = 1")
+    }
+    let result = try scene.salvage(withModel: false)
+    #expect(result.rows.filter { scene.truth[$0.key] != nil } == scene.truth)
+    #expect(result.report.isComplete && result.report.doubtful == 0 && result.report.lost == 0)
+  }
+
   // MARK: The list of tables
 
   /// A store whose list of tables takes several pages, with a table of as many columns as the list has, and those pages.

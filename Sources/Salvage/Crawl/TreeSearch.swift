@@ -220,6 +220,7 @@ struct TreeSearch {
       crawl.strangers = strangers
       try crawl.walkRoots()
     }
+    crawl.strangers.copied = strangers.copied
     // A table without rows takes none of another entity.
     for (index, tree) in trees.enumerated() where crawl.trees[index].leaves.allSatisfy({ map.fieldCount($0) == 0 }) {
       crawl.trees[index].shape = tree.shape
