@@ -258,22 +258,70 @@ struct StrangerTests {
         "CREATE TABLE ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR)",
         "INSERT INTO ATRANSACTIONSTRING VALUES (1, 16003, 1, 'com.example.app'), (2, 16003, 1, 'app')",
       ])
-    let path = try scene.folder.write(scene.main, to: "Exchanged.sqlite")
+    let exchanged = try exchangingRoots("ATRANSACTIONSTRING", "ZREADER", scene.main, in: scene.folder)
+    let result = try scene.changing { $0.main = exchanged }.salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(scene.missingRows(result, of: ["ZBOOK", "ZREADER", "Z_1READERS"]) == 0)
+  }
+
+  /// The store with the root pages of two tables exchanged in its list of tables.
+  private func exchangingRoots(
+    _ first: String, _ second: String, _ main: [UInt8], in folder: TemporaryFolder
+  ) throws -> [UInt8] {
+    let path = try folder.write(main, to: "Exchanged.sqlite")
     let queue = try DatabaseQueue(path: path.string)
     try queue.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA writable_schema = 1")
-      let roots = try ["ATRANSACTIONSTRING", "ZREADER"].map { name in
+      let roots = try [first, second].map { name in
         try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [name])
       }
-      for (name, root) in zip(["ZREADER", "ATRANSACTIONSTRING"], roots) {
+      for (name, root) in zip([second, first], roots) {
         try db.execute(sql: "UPDATE sqlite_master SET rootpage = ? WHERE name = ?", arguments: [root, name])
       }
     }
     try queue.close()
-    let exchanged = try FileSystem().contents(of: path, limit: 1 << 28)
-    let result = try scene.changing { $0.main = exchanged }.salvage()
-    #expect(scene.falseRows(result) == 0)
-    #expect(scene.missingRows(result, of: ["ZBOOK", "ZREADER", "Z_1READERS"]) == 0)
+    return try FileSystem().contents(of: path, limit: 1 << 28)
+  }
+
+  @Test(
+    "Roots of tables that were exchanged: a table has the rows of its index",
+    arguments: [(20, 200), (200, 200), (600, 20)])
+  func exchangedTables(birches: Int, inlets: Int) throws {
+    let scene = try Self.trees(birches, inlets)
+    let exchanged = try exchangingRoots("birch", "inlet", scene.main, in: scene.folder)
+    let result = try scene.changing { $0.main = exchanged }.salvage(withModel: false)
+    #expect(result.rows["birch"] == scene.truth["birch"] && result.rows["inlet"] == scene.truth["inlet"])
+    #expect(!result.report.isComplete && result.report.doubtful == 0)
+    #expect(result.report.remarks.contains { $0.contains("birch") && $0.contains("inlet") }, "\(result.report.remarks)")
+  }
+
+  @Test("Where the indexes are alike, their roots may have been exchanged instead: the rows are doubtful")
+  func exchangedTablesOrIndexes() throws {
+    let scene = try Self.trees(200, 300, "CREATE UNIQUE INDEX i2 ON inlet (title, amount, id)")
+    let exchanged = try exchangingRoots("birch", "inlet", scene.main, in: scene.folder)
+    let result = try scene.changing { $0.main = exchanged }.salvage(withModel: false)
+    #expect(scene.falseRows(result) <= Int(result.report.doubtful))
+    #expect(!result.report.isComplete)
+  }
+
+  private static func trees(_ birches: Int, _ inlets: Int, _ others: String...) throws -> PlainScene {
+    let schema = [
+      "CREATE TABLE birch (id INTEGER PRIMARY KEY, title TEXT, amount INTEGER, created TEXT)",
+      "CREATE TABLE inlet (id INTEGER PRIMARY KEY, title TEXT, amount REAL, created TEXT)",
+      "CREATE UNIQUE INDEX i1 ON birch (title, amount, id)",
+    ]
+    return try PlainScene(
+      pragmas: "PRAGMA page_size = 1024", schema: (schema + others).joined(separator: ";\n")
+    ) { db in
+      for index in 1...birches {
+        try db.execute(
+          sql: "INSERT INTO birch VALUES (?, ?, ?, '2026')", arguments: [index, "birch \(index)", index * 31])
+      }
+      for index in 1...inlets {
+        try db.execute(
+          sql: "INSERT INTO inlet VALUES (?, ?, ?, '2025')", arguments: [index, "inlet \(index)", Double(index) / 7])
+      }
+    }
   }
 
   @Test("Rows of an earlier time that none of their indexes has are doubtful")
