@@ -81,6 +81,83 @@ struct StrangerTests {
     #expect(!result.report.isComplete)
   }
 
+  @Test(
+    "Over a leaf of a table WITHOUT ROWID: the rows that were there are lost, and none of another table is there",
+    arguments: ["named", "keyed"])
+  func keyedLeaf(from table: String) throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: """
+        CREATE TABLE keyed (k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID;
+        CREATE TABLE named (k TEXT PRIMARY KEY, v TEXT, n INTEGER) WITHOUT ROWID
+        """
+    ) { db in
+      for index in 1...300 {
+        try db.execute(
+          sql: "INSERT INTO keyed VALUES (?, ?)",
+          arguments: ["key \(1000 + index)", Data(repeating: UInt8(index & 255), count: 30)])
+        try db.execute(
+          sql: "INSERT INTO named VALUES (?, ?, ?)", arguments: ["name \(1000 + index)", "value \(index)", index])
+      }
+    }
+    let from = try scene.leaves(below: root(table, scene))[2]
+    let leaves = try scene.leaves(below: root("named", scene))
+    for over in [leaves[0], leaves[4], leaves[leaves.count - 1]] {
+      let result = try copying(from, over: over, scene).salvage(withModel: false)
+      #expect(scene.falseRows(result) == 0)
+      #expect(result.rows["keyed"] == scene.truth["keyed"])
+      #expect(!result.report.isComplete && result.report.lost > 0, "\(result.report.lost)")
+      #expect(result.report.doubtful == 0)
+    }
+  }
+
+  @Test("The last leaf of a table over that of another of its shape: nothing tells which is the copy")
+  func lastLeaf() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: ["first", "second"].map { "CREATE TABLE \($0) (id INTEGER PRIMARY KEY, name TEXT, v REAL)" }
+        .joined(separator: ";\n")
+    ) { db in
+      for index in 1...300 {
+        for table in ["first", "second"] {
+          try db.execute(
+            sql: "INSERT INTO \(table) VALUES (?, ?, ?)",
+            arguments: [index, "\(table.prefix(5)) \(index)", Double(index) + 0.5])
+        }
+      }
+    }
+    let last = try ["first", "second"].map { try scene.leaves(below: root($0, scene))[0] }
+    let result = try copying(last[0], over: last[1], scene).salvage(withModel: false)
+    #expect(scene.falseRows(result) <= Int(result.report.doubtful))
+    #expect(!result.report.isComplete)
+  }
+
+  @Test("Leaves that an app's older copy of a table still has in common with it are no damage")
+  func olderCopy() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: """
+        CREATE TABLE notes (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+        CREATE TABLE former (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+        CREATE TABLE keys (k TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;
+        CREATE TABLE formerKeys (k TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID
+        """
+    ) { db in
+      for index in 1...300 {
+        for table in ["notes", "former"] {
+          try db.execute(sql: "INSERT INTO \(table) VALUES (?, ?, ?)", arguments: [index, "note \(index)", index])
+        }
+        for table in ["keys", "formerKeys"] {
+          try db.execute(sql: "INSERT INTO \(table) VALUES (?, ?)", arguments: ["key \(1000 + index)", index])
+        }
+      }
+      try db.execute(sql: "UPDATE notes SET n = n + 7 WHERE id % 40 = 1; UPDATE keys SET n = n + 7 WHERE n % 40 = 1")
+    }
+    let result = try scene.salvage(withModel: false)
+    #expect(result.rows.filter { scene.truth[$0.key] != nil } == scene.truth)
+    #expect(result.report.isComplete && result.report.doubtful == 0 && result.report.lost == 0)
+  }
+
   // MARK: The list of tables
 
   /// A store whose list of tables takes several pages, with a table of as many columns as the list has, and those pages.
@@ -181,22 +258,70 @@ struct StrangerTests {
         "CREATE TABLE ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR)",
         "INSERT INTO ATRANSACTIONSTRING VALUES (1, 16003, 1, 'com.example.app'), (2, 16003, 1, 'app')",
       ])
-    let path = try scene.folder.write(scene.main, to: "Exchanged.sqlite")
+    let exchanged = try exchangingRoots("ATRANSACTIONSTRING", "ZREADER", scene.main, in: scene.folder)
+    let result = try scene.changing { $0.main = exchanged }.salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(scene.missingRows(result, of: ["ZBOOK", "ZREADER", "Z_1READERS"]) == 0)
+  }
+
+  /// The store with the root pages of two tables exchanged in its list of tables.
+  private func exchangingRoots(
+    _ first: String, _ second: String, _ main: [UInt8], in folder: TemporaryFolder
+  ) throws -> [UInt8] {
+    let path = try folder.write(main, to: "Exchanged.sqlite")
     let queue = try DatabaseQueue(path: path.string)
     try queue.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA writable_schema = 1")
-      let roots = try ["ATRANSACTIONSTRING", "ZREADER"].map { name in
+      let roots = try [first, second].map { name in
         try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [name])
       }
-      for (name, root) in zip(["ZREADER", "ATRANSACTIONSTRING"], roots) {
+      for (name, root) in zip([second, first], roots) {
         try db.execute(sql: "UPDATE sqlite_master SET rootpage = ? WHERE name = ?", arguments: [root, name])
       }
     }
     try queue.close()
-    let exchanged = try FileSystem().contents(of: path, limit: 1 << 28)
-    let result = try scene.changing { $0.main = exchanged }.salvage()
-    #expect(scene.falseRows(result) == 0)
-    #expect(scene.missingRows(result, of: ["ZBOOK", "ZREADER", "Z_1READERS"]) == 0)
+    return try FileSystem().contents(of: path, limit: 1 << 28)
+  }
+
+  @Test(
+    "Roots of tables that were exchanged: a table has the rows of its index",
+    arguments: [(20, 200), (200, 200), (600, 20)])
+  func exchangedTables(birches: Int, inlets: Int) throws {
+    let scene = try Self.trees(birches, inlets)
+    let exchanged = try exchangingRoots("birch", "inlet", scene.main, in: scene.folder)
+    let result = try scene.changing { $0.main = exchanged }.salvage(withModel: false)
+    #expect(result.rows["birch"] == scene.truth["birch"] && result.rows["inlet"] == scene.truth["inlet"])
+    #expect(!result.report.isComplete && result.report.doubtful == 0)
+    #expect(result.report.remarks.contains { $0.contains("birch") && $0.contains("inlet") }, "\(result.report.remarks)")
+  }
+
+  @Test("Where the indexes are alike, their roots may have been exchanged instead: the rows are doubtful")
+  func exchangedTablesOrIndexes() throws {
+    let scene = try Self.trees(200, 300, "CREATE UNIQUE INDEX i2 ON inlet (title, amount, id)")
+    let exchanged = try exchangingRoots("birch", "inlet", scene.main, in: scene.folder)
+    let result = try scene.changing { $0.main = exchanged }.salvage(withModel: false)
+    #expect(scene.falseRows(result) <= Int(result.report.doubtful))
+    #expect(!result.report.isComplete)
+  }
+
+  private static func trees(_ birches: Int, _ inlets: Int, _ others: String...) throws -> PlainScene {
+    let schema = [
+      "CREATE TABLE birch (id INTEGER PRIMARY KEY, title TEXT, amount INTEGER, created TEXT)",
+      "CREATE TABLE inlet (id INTEGER PRIMARY KEY, title TEXT, amount REAL, created TEXT)",
+      "CREATE UNIQUE INDEX i1 ON birch (title, amount, id)",
+    ]
+    return try PlainScene(
+      pragmas: "PRAGMA page_size = 1024", schema: (schema + others).joined(separator: ";\n")
+    ) { db in
+      for index in 1...birches {
+        try db.execute(
+          sql: "INSERT INTO birch VALUES (?, ?, ?, '2026')", arguments: [index, "birch \(index)", index * 31])
+      }
+      for index in 1...inlets {
+        try db.execute(
+          sql: "INSERT INTO inlet VALUES (?, ?, ?, '2025')", arguments: [index, "inlet \(index)", Double(index) / 7])
+      }
+    }
   }
 
   @Test("Rows of an earlier time that none of their indexes has are doubtful")

@@ -28,6 +28,9 @@ extension Crawl {
 
     /// Entries that match their row.
     var agreeing = 0
+
+    /// Whether the values differ among entries.
+    var isVaried = false
   }
 
   /// Whether the rows tie a page to one index rather than another.
@@ -70,7 +73,8 @@ extension Crawl {
     return best?.index
   }
 
-  private func agreement(of page: UInt32, with index: Int) throws -> Agreement {
+  /// - Parameter other: the tree of rows to compare with; nil for the index's table.
+  private func agreement(of page: UInt32, with index: Int, in other: Int? = nil) throws -> Agreement {
     guard trees[index].kind == .index, let table = trees[index].table, trees[table].hasRowids,
       let definition = trees[table].definition
     else { return Agreement() }
@@ -91,7 +95,8 @@ extension Crawl {
       values[rowid] = value
     }
     var agreement = Agreement(looked: values.count)
-    for leaf in Set(values.keys.compactMap({ leaf(endingFrom: $0, in: trees[table].leaves) })) {
+    agreement.isVaried = Set(values.values.map { IndexedValues.key($0) }).count > 1
+    for leaf in Set(values.keys.compactMap({ leaf(endingFrom: $0, in: trees[other ?? table].leaves) })) {
       try rows.forEach(on: leaf) { row in
         guard let value = values[row.rowid] else { return }
         agreement.present += 1
@@ -116,6 +121,68 @@ extension Crawl {
 
   private static func words(_ value: Value) -> String? {
     value.integer.map { "\($0)" } ?? value.string?.lowercased()
+  }
+
+  /// Finds complete tables with exchanged roots: their indexes have the rows of others, and hardly any of their own.
+  ///
+  /// Tables with alike indexes may have their own rows and exchanged indexes. These are disputed, as is a table whose
+  /// rows several others have.
+  ///
+  /// - Returns: for each exchanged table, the table at whose root its rows are.
+  func exchangedRoots() throws -> (places: [Int: Int], disputed: Set<Int>) {
+    var indexes: [Int: [ComparableIndex]] = [:]
+    var places: [Int: Int] = [:]
+    let tables = trees.indices.dropFirst().filter {
+      trees[$0].hasRowids && trees[$0].isListed && trees[$0].isComplete && trees[$0].definition != nil
+    }
+    let counts = trees.indices.map { cellCount(ofIndex: $0) }
+    var disputed: Set<Int> = []
+    for table in tables {
+      let own = comparableIndexes(of: table).filter { index in
+        trees[index.tree].isComplete && counts[index.tree] > 0 && index.fields.contains { $0 != .rowid }
+      }
+      guard !own.isEmpty else { continue }
+      indexes[table] = own
+      guard try own.allSatisfy({ try hasRows(of: $0.tree, in: table) == false }) else { continue }
+      let others = try tables.filter { other in
+        guard other != table else { return false }
+        return try own.allSatisfy { index in
+          try counts[other] == counts[index.tree] && hasRows(of: index.tree, in: other) == true
+        }
+      }
+      if others.count == 1 { places[table] = others[0] } else if others.count > 1 { disputed.insert(table) }
+    }
+    // Indexes with the rows of their own table keep it in place.
+    while let wrong = places.first(where: { indexes[$0.value] != nil && places[$0.value] == nil }) {
+      places[wrong.key] = nil
+    }
+    let areAlike = places.contains { table, other in
+      (indexes[other] ?? []).contains { theirs in indexes[table]?.contains { $0.fields == theirs.fields } ?? false }
+    }
+    if areAlike || Set(places.values).count < places.count {
+      return ([:], disputed.union(places.keys).union(places.values))
+    }
+    var owners = Array(trees.indices)
+    for (table, other) in places.sorted(by: { $0.key < $1.key }) {
+      if let holder = owners.firstIndex(of: other) { owners.swapAt(table, holder) }
+    }
+    var buffer = reader.makeBuffer()
+    for (table, other) in owners.enumerated() where table != other {
+      let leaf = trees[other].leaves.first { map.fieldCount($0) > 0 }
+      if let leaf, try fits(of: leaf, &buffer, where: { $0 == table }).isEmpty { return ([:], disputed) }
+    }
+    for (table, other) in owners.enumerated() { places[table] = table == other ? nil : other }
+    return (places, disputed)
+  }
+
+  /// Whether a table has the rows of an index's sampled entries; nil if it has some, or the entries are no evidence.
+  private func hasRows(of index: Int, in table: Int) throws -> Bool? {
+    let leaves = trees[index].leaves
+    guard let leaf = leaves.dropFirst(leaves.count / 2).first else { return nil }
+    let own = try agreement(of: leaf, with: index, in: table)
+    guard own.looked >= Self.minimumRows, own.isVaried else { return nil }
+    if own.agreeing == own.looked { return true }
+    return own.agreeing * 8 < own.looked ? false : nil
   }
 
   private static let entryLimit = 1 << 17

@@ -39,6 +39,12 @@ struct Crawl {
 
   var strangers = Strangers()
 
+  /// Tables that were given the roots of others, as their indexes have it.
+  var exchanged: [Int] = []
+
+  /// Tables that may have the rows of others, as indexes have it.
+  var disputed: Set<Int> = []
+
   /// Table leaves with keys outside their parent's range.
   var outsideSpan = PageSet()
 

@@ -10,6 +10,9 @@ struct Strangers {
   /// Identical pages of two tables without evidence of a copy.
   fileprivate(set) var undecided = PageSet()
 
+  /// Identical pages of two otherwise different tables, either of which may be the copy.
+  var copied = PageSet()
+
   var isEmpty: Bool { pages.isEmpty }
 
   func isUndecided(_ page: UInt32) -> Bool { undecided.contains(page) }
@@ -29,9 +32,15 @@ struct StrangerSearch {
 
   private static let sampledLeaves = 8
 
+  /// The fewest rows that an app hardly writes to a page of two otherwise different tables.
+  private static let copiedRows = 4
+
   private var crawl: Crawl
   private var found = Strangers()
   private var buffer: [UInt8]
+
+  /// The places of leaves in their trees.
+  private var places: [Int: [UInt32: Int]] = [:]
 
   private let twins: PageTwins
 
@@ -151,19 +160,19 @@ struct StrangerSearch {
     let isOwn = PageScore.isFull(
       buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry,
       lacking: crawl.firstWalk.grown.contains(tree) ? Self.lackedFields : 0)
-    if !isOwn, try isUnlike(page, tree) {
-      try lookAtStrange(page, of: tree)
-      return
-    }
-    guard crawl.trees[tree].hasRowids else { return }
-    // Tables of one shape: check each pair once.
+    if !isOwn, try isUnlike(page, tree) { try lookAtStrange(page, of: tree) }
     let twins = try self.twins.twins(of: page, in: crawl)
     guard !crawl.trees[tree].isShadow, twins.count < PageTwins.limit else { return }
-    for twin in twins where crawl.map.owner(twin) != tree {
-      guard let other = crawl.map.owner(twin), other > tree, crawl.trees[other].isListed, !crawl.trees[other].isShadow,
-        !found.contains(page, in: tree), !found.contains(twin, in: other)
+    for twin in twins {
+      guard let other = crawl.map.owner(twin), !found.contains(page, in: tree), !found.contains(twin, in: other)
       else { continue }
-      try settle(page, of: tree, twin, of: other)
+      if other == tree {
+        // A tree has each key once.
+        note(twin, in: tree, copyOf: page)
+      } else if other > tree, crawl.trees[other].isListed, !crawl.trees[other].isShadow {
+        // Check each pair once.
+        try settle(page, of: tree, twin, of: other)
+      }
     }
   }
 
@@ -208,10 +217,12 @@ struct StrangerSearch {
     try twins.twins(of: page, in: crawl).filter { crawl.map.owner($0) != tree }
   }
 
-  /// Decides which of two identical pages is a copy, by possible values and indexes.
+  /// Decides which of two identical pages is a copy, by possible values, shapes, places and indexes.
   private mutating func settle(
     _ page: UInt32, of tree: Int, _ twin: UInt32, of other: Int
   ) throws {
+    let isCopied = try isCopied(page, of: tree, twin, of: other)
+    guard isCopied || crawl.trees[tree].hasRowids else { return }
     switch (try canHold(page, tree), try canHold(twin, other)) {
     case (false, true):
       note(page, in: tree, copyOf: twin)
@@ -221,16 +232,60 @@ struct StrangerSearch {
       return
     case (true, true), (false, false): break
     }
+    if isCopied {
+      let (own, others) = (try misfit(page, tree), try misfit(twin, other))
+      if own > others { note(page, in: tree, copyOf: twin) }
+      if own < others { note(twin, in: other, copyOf: page) }
+      if own != others { return }
+    }
     let own = try crawl.indexAgreement(of: page, with: tree)
     let others = try crawl.indexAgreement(of: twin, with: other)
     switch (own, others) {
     case (.contradicted, .agreeing), (.contradicted, .untold): note(page, in: tree, copyOf: twin)
     case (.agreeing, .contradicted), (.untold, .contradicted): note(twin, in: other, copyOf: page)
+    case (.untold, .agreeing) where isCopied: note(page, in: tree, copyOf: twin)
+    case (.agreeing, .untold) where isCopied: note(twin, in: other, copyOf: page)
+    case (.contradicted, .contradicted) where isCopied, (.untold, .untold) where isCopied:
+      _ = found.copied.insert(page)
+      _ = found.copied.insert(twin)
     case (.agreeing, .agreeing): break
     case (.contradicted, .contradicted), (.untold, _), (_, .untold):
       _ = found.undecided.insert(page)
       _ = found.undecided.insert(twin)
     }
+  }
+
+  /// Whether two identical pages have no row in common beside them, unlike a table and its copy by an app.
+  private mutating func isCopied(
+    _ page: UInt32, of tree: Int, _ twin: UInt32, of other: Int
+  ) throws -> Bool {
+    guard crawl.map.cellCount(page) >= Self.copiedRows else { return false }
+    let own = try rows(beside: page, of: tree)
+    let others = try rows(beside: twin, of: other)
+    return !own.isEmpty && !others.isEmpty && own.isDisjoint(with: others)
+  }
+
+  /// Returns the records of the leaves beside a page.
+  private mutating func rows(beside page: UInt32, of tree: Int) throws -> Set<ArraySlice<UInt8>> {
+    let leaves = crawl.trees[tree].leaves
+    if places[tree] == nil { places[tree] = Dictionary(zip(leaves, leaves.indices)) { first, _ in first } }
+    guard let place = places[tree]?[page] else { return [] }
+    let reader = PageRows(crawl.reader)
+    var rows: Set<ArraySlice<UInt8>> = []
+    for near in [place - 1, place + 1] where leaves.indices.contains(near) {
+      if crawl.trees[tree].hasRowids {
+        try reader.forEach(on: leaves[near]) { row in rows.insert(row.record.payload) }
+      } else {
+        try reader.forEachEntry(on: leaves[near]) { record in rows.insert(record.payload) }
+      }
+    }
+    return rows
+  }
+
+  /// Returns the evidence of rows and keys against a page in a tree.
+  private mutating func misfit(_ page: UInt32, _ tree: Int) throws -> Int {
+    let tier = try crawl.fits(of: page, &buffer) { $0 == tree }.first?.fit.tier ?? 4
+    return 2 * tier + (crawl.outsideSpan.contains(page) ? 1 : 0)
   }
 
   private func hasRowsElsewhere(_ page: UInt32, of tree: Int) throws -> Bool {

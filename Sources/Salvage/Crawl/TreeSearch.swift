@@ -218,9 +218,15 @@ struct TreeSearch {
   private func crawl(
     _ reader: PageReader, _ map: PageMap, _ definitions: DefinitionSearch.Definitions, _ kit: KitEvidence?
   ) throws -> Crawl {
-    let list = definitions.list
+    var list = definitions.list
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
+    let (places, disputed) = try crawl.exchangedRoots()
+    if !places.isEmpty {
+      for (table, other) in places { list.trees[table].root = definitions.list.trees[other].root }
+      crawl = Crawl(reader: reader, map: map, trees: list.trees)
+      try crawl.walkRoots()
+    }
     let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
     crawl.firstWalk = try FirstWalk(crawl)
     let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
@@ -233,6 +239,9 @@ struct TreeSearch {
       crawl.strangers = strangers
       try crawl.walkRoots()
     }
+    crawl.strangers.copied = strangers.copied
+    crawl.exchanged = places.keys.sorted()
+    crawl.disputed = disputed
     // A table without rows takes none of another entity.
     for (index, tree) in trees.enumerated() where crawl.trees[index].leaves.allSatisfy({ map.fieldCount($0) == 0 }) {
       crawl.trees[index].shape = tree.shape

@@ -43,7 +43,12 @@ struct ContradictionSearch {
     progress: (Int) throws -> Void
   ) throws -> Contradictions {
     let limits = isMixed ? try KeyLimits(crawl) : KeyLimits()
-    for table in crawl.trees.indices where context.tables.live[table] != nil && crawl.trees[table].hasRowids {
+    for table in crawl.trees.indices where context.tables.live[table] != nil {
+      for page in crawl.trees[table].leaves {
+        if crawl.strangers.copied.contains(page) { note(.misplacedPage, page) }
+        if crawl.disputed.contains(table) { note(.contradicted, page) }
+      }
+      guard crawl.trees[table].hasRowids else { continue }
       let leaves = self.leaves(of: table)
       guard !leaves.isEmpty else { continue }
       try progress(0)

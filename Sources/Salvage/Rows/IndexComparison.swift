@@ -2,7 +2,7 @@ internal import SQLiteFormat
 
 /// An index with entries comparable to rows by value.
 struct ComparableIndex {
-  enum Field {
+  enum Field: Equatable {
     case field(Int)
 
     case rowid

@@ -1,3 +1,4 @@
+internal import Platform
 internal import SQLiteFormat
 
 /// Recovers and writes rows in phases.
@@ -21,7 +22,11 @@ struct RowRecovery {
     try progress(0)
     try IndexRowRecovery(context: context).run()
     try progress(0)
-    let remarks = try uncommitted.settleBehindEnd(goBehindEnd: goBehindEnd)
+    var remarks = try uncommitted.settleBehindEnd(goBehindEnd: goBehindEnd)
+    if !context.crawl.exchanged.isEmpty {
+      let names = context.crawl.exchanged.map { printable(context.crawl.trees[$0].name) }.joined(separator: ", ")
+      remarks.append("the roots of the tables \(names) were exchanged; each table got the one that its indexes have")
+    }
     let unplaced = try UnplacedRows(context: context).write()
     return RowOutcome(
       crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: unplaced.rows,
