@@ -140,7 +140,7 @@ extension Finding {
 
     case journalHeaderInvalid = "journal-header-invalid"
 
-    /// SQLite ignores later segments.
+    /// SQLite ignores records that are there.
     case journalSegmentHeaderLost = "journal-segment-header-lost"
 
     case journalPageSizeDiffers = "journal-page-size-differs"
@@ -269,7 +269,7 @@ extension Finding.Kind {
     case .journalHot: "the rollback journal is hot: a transaction was cut off and is rolled back when reading"
     case .journalHeaderInvalid: "the rollback journal does not begin with a usable header, so SQLite ignores it"
     case .journalSegmentHeaderLost:
-      "a later header of the rollback journal is gone, and SQLite undoes nothing behind it"
+      "a header of the rollback journal is damaged or gone, and SQLite would not undo all behind it"
     case .journalPageSizeDiffers: "the rollback journal's page size is not the database's"
     case .journalRecordChecksumWrong:
       "a record of the rollback journal does not match its checksum"

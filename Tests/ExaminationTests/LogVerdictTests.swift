@@ -175,6 +175,13 @@ struct LogVerdictTests {
     },
     VerdictCase("a hot journal", .compatible, "no-model-given", notes: ["journal-hot"], model: nil) { try hot() },
     VerdictCase(
+      "a hot journal without its count", .damaged, "journal-segment-header-lost", coreData: 259, sqlite: 11, model: nil
+    ) {
+      var specimen = try hot()
+      specimen.journal?.replaceSubrange(8..<12, with: [0, 0, 0, 0])
+      return specimen
+    },
+    VerdictCase(
       "a hot journal that no longer fits", .compatible, "no-model-given", notes: ["journal-header-invalid"], model: nil
     ) {
       var specimen = try Specimen.plain("CREATE TABLE t(a)", rows)
