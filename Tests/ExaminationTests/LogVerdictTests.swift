@@ -244,6 +244,10 @@ struct LogVerdictTests {
     var journalled = try Self.hot()
     journalled.journal?.replaceSubrange(0..<28, with: [UInt8](repeating: 0, count: 28))
     #expect(try look(journalled).health.mayLackCommits)
+    journalled.journal?.removeFirst(512)
+    let beheaded = try look(journalled)
+    #expect(beheaded.health.hasUnreadLog && beheaded.health.mayLackCommits)
+    #expect(!beheaded.reason.words.contains("Nothing wrong"))
   }
 
   @Test("The log of a later state beside an earlier copy of the file is not the store's")

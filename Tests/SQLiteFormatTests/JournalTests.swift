@@ -110,6 +110,10 @@ struct JournalTests {
     let remains = try #require(try HeaderlessJournal(MemoryBytes(zeroed), pageSize: 1024))
     let header = DatabaseHeader(files.main)
     #expect(try remains.mayBeUnfinished(MemoryBytes(files.main), header: header))
+    // Without the header's sector the same records begin at byte 0.
+    let cut = MemoryBytes(Array(zeroed.dropFirst(512)))
+    #expect(try HeaderlessJournal(cut, pageSize: 1024)?.pageOffsets == remains.pageOffsets.mapValues { $0 - 512 })
+    #expect(try RollbackJournal(cut).state == .invalid)
     var undone = files.main
     for (page, offset) in remains.pageOffsets where Int(page) * 1024 <= undone.count {
       undone.replaceSubrange(Int(page - 1) * 1024..<Int(page) * 1024, with: zeroed[Int(offset)..<Int(offset) + 1024])

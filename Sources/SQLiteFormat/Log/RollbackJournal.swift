@@ -120,8 +120,8 @@ extension RollbackJournal {
   mutating func scan(databasePageSize: Int?, takesUnsynced: Bool) throws(FormatError) {
     let bytes = try source.read(at: 0, length: Header.length)
     guard var first = Header(bytes) else {
-      // SQLite checks the first byte alone: zero means not hot.
-      state = bytes.first == 0 ? .finished : .invalid
+      // SQLite zeroes a finished header, and writes magic bytes and count after the first records.
+      state = bytes.prefix(12).allSatisfy { $0 == 0 } ? .finished : .invalid
       findings.note(state == .finished ? .journalFinished : .journalHeaderInvalid)
       return
     }
