@@ -280,7 +280,7 @@ extension Finding.Kind {
     case .pageOutOfRange: "a pointer leads outside the database"
     case .pageMissing: "the page is not in the file"
     case .pageUsedTwice: "the page is used for a second time"
-    case .pageCopied: "the page is a copy of another table's, whose rows it holds"
+    case .pageCopied: "the page holds rows of another table"
     case .pageKindWrong: "the page is not of the kind that belongs there"
     case .pageHeaderInvalid: "the page's header is impossible"
     case .cellPointerInvalid: "the cell's pointer leads outside the page's content"
