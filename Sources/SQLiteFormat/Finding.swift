@@ -140,7 +140,7 @@ extension Finding {
 
     case journalHeaderInvalid = "journal-header-invalid"
 
-    /// SQLite ignores later segments.
+    /// SQLite ignores records that are there.
     case journalSegmentHeaderLost = "journal-segment-header-lost"
 
     case journalPageSizeDiffers = "journal-page-size-differs"
@@ -269,7 +269,7 @@ extension Finding.Kind {
     case .journalHot: "the rollback journal is hot: a transaction was cut off and is rolled back when reading"
     case .journalHeaderInvalid: "the rollback journal does not begin with a usable header, so SQLite ignores it"
     case .journalSegmentHeaderLost:
-      "a later header of the rollback journal is gone, and SQLite undoes nothing behind it"
+      "a header of the rollback journal is damaged or gone, and SQLite would not undo all behind it"
     case .journalPageSizeDiffers: "the rollback journal's page size is not the database's"
     case .journalRecordChecksumWrong:
       "a record of the rollback journal does not match its checksum"
@@ -280,7 +280,7 @@ extension Finding.Kind {
     case .pageOutOfRange: "a pointer leads outside the database"
     case .pageMissing: "the page is not in the file"
     case .pageUsedTwice: "the page is used for a second time"
-    case .pageCopied: "the page is a copy of another table's, whose rows it holds"
+    case .pageCopied: "the page holds rows of another table"
     case .pageKindWrong: "the page is not of the kind that belongs there"
     case .pageHeaderInvalid: "the page's header is impossible"
     case .cellPointerInvalid: "the cell's pointer leads outside the page's content"

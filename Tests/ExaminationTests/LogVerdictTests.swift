@@ -175,6 +175,13 @@ struct LogVerdictTests {
     },
     VerdictCase("a hot journal", .compatible, "no-model-given", notes: ["journal-hot"], model: nil) { try hot() },
     VerdictCase(
+      "a hot journal without its count", .damaged, "journal-segment-header-lost", coreData: 259, sqlite: 11, model: nil
+    ) {
+      var specimen = try hot()
+      specimen.journal?.replaceSubrange(8..<12, with: [0, 0, 0, 0])
+      return specimen
+    },
+    VerdictCase(
       "a hot journal that no longer fits", .compatible, "no-model-given", notes: ["journal-header-invalid"], model: nil
     ) {
       var specimen = try Specimen.plain("CREATE TABLE t(a)", rows)
@@ -237,6 +244,10 @@ struct LogVerdictTests {
     var journalled = try Self.hot()
     journalled.journal?.replaceSubrange(0..<28, with: [UInt8](repeating: 0, count: 28))
     #expect(try look(journalled).health.mayLackCommits)
+    journalled.journal?.removeFirst(512)
+    let beheaded = try look(journalled)
+    #expect(beheaded.health.hasUnreadLog && beheaded.health.mayLackCommits)
+    #expect(!beheaded.reason.words.contains("Nothing wrong"))
   }
 
   @Test("The log of a later state beside an earlier copy of the file is not the store's")

@@ -78,12 +78,16 @@ struct JournalTests {
     let journal = try #require(files.journal)
     let whole = try #require(try files.open().rollbackJournal)
     #expect(whole.segmentCount > 2 && !whole.isCutShort)
-    for count in [UInt8(0), 1] {
+    for count in [[0, 0, 0, 0], [0, 0, 0, 1], [255, 255, 255, 255]] as [[UInt8]] {
       var wiped = files
-      wiped.journal?.replaceSubrange(8..<12, with: [0, 0, 0, count])
+      wiped.journal?.replaceSubrange(8..<12, with: count)
       let database = try wiped.open()
       #expect(database.rollbackJournal?.pages == whole.pages, "\(count)")
       #expect(try database.content() == before, "\(count)")
+      // SQLite undoes less and deletes the journal.
+      let theirs = try? SQLiteOpening.content(of: wiped)
+      #expect(database.findings.hasDamage == (theirs != before), "\(count)")
+      #expect(count[3] == 1 || theirs != before, "\(count)")
     }
     var magic = files
     magic.journal?.replaceSubrange(8..<12, with: [0, 0, 9, 9])
@@ -106,6 +110,10 @@ struct JournalTests {
     let remains = try #require(try HeaderlessJournal(MemoryBytes(zeroed), pageSize: 1024))
     let header = DatabaseHeader(files.main)
     #expect(try remains.mayBeUnfinished(MemoryBytes(files.main), header: header))
+    // Without the header's sector the same records begin at byte 0.
+    let cut = MemoryBytes(Array(zeroed.dropFirst(512)))
+    #expect(try HeaderlessJournal(cut, pageSize: 1024)?.pageOffsets == remains.pageOffsets.mapValues { $0 - 512 })
+    #expect(try RollbackJournal(cut).state == .invalid)
     var undone = files.main
     for (page, offset) in remains.pageOffsets where Int(page) * 1024 <= undone.count {
       undone.replaceSubrange(Int(page - 1) * 1024..<Int(page) * 1024, with: zeroed[Int(offset)..<Int(offset) + 1024])

@@ -77,14 +77,15 @@ struct JournalTests {
     #expect(scene.missingRows(result) == 0 && scene.falseRows(result) == 0)
   }
 
-  @Test("A journal whose header is destroyed is undone by what its records say")
-  func noHeader() throws {
+  @Test("A journal whose header is destroyed or missing is undone by what its records say", arguments: [512, 0])
+  func noHeader(zeros: Int) throws {
     let scene = try scene()
     let result = try scene.changing { damaged in
-      for index in 0..<512 { damaged.journal?[index] = 0 }
+      damaged.journal?.replaceSubrange(0..<512, with: [UInt8](repeating: 0, count: zeros))
     }.salvage()
     #expect(scene.missingRows(result) == 0)
     #expect(scene.falseRows(result) == 0)
+    #expect(!result.report.isComplete)
   }
 
   @Test("Without its journal, rows behind the end of the database are not live")

@@ -16,6 +16,12 @@ struct DatabaseCheck {
 
   var leaves = LeafCopies()
 
+  /// The rules of tables with rowids, under root pages.
+  private var rules: [UInt32: FieldRules] = [:]
+
+  /// Leaves without a row that fits their table.
+  private var strangers: [LeafCopy.Place] = []
+
   /// The grouped count; nil if only the total matters.
   var grouped: GroupedCount?
 
@@ -43,14 +49,17 @@ struct DatabaseCheck {
     try checkTree(root: 1, name: "sqlite_schema", isTable: true)
     for entry in schema.entries where entry.rootPage != 0 && (entry.kind == .table || entry.kind == .index) {
       // The root page decides; a mismatch is in the statement.
-      let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
+      let table = entry.tableDefinition
+      let isTable = entry.kind == .table && table?.isWithoutRowid != true
+      if isTable { rules[entry.rootPage] = table.map { FieldRules($0) } }
       try checkPointer(to: entry.rootPage, PointerMapEntry(.root, parent: 0))
       try checkTree(root: entry.rootPage, name: entry.name, isTable: isTable)
     }
     checkCounts(schema)
     checkLargestRoot(schema)
     try checkUnused()
-    let copies = try checkCopies(schema)
+    try checkStrangers()
+    let copies = try checkCopies()
     return IntegrityReport(
       findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema, copies: copies)
   }
@@ -141,25 +150,29 @@ struct DatabaseCheck {
     findings.note(.largestRootWrong, page: 1, expected: Int64(largest), found: Int64(header.largestRootPage))
   }
 
+  /// Notes leaves with rows that only another table can hold.
+  private mutating func checkStrangers() throws(FormatError) {
+    for leaf in strangers {
+      guard let page = try database.bTreePage(leaf.page) else { continue }
+      if rules.contains(where: { $0.key != leaf.root && $0.value.areAll(true, rowsOf: page, isStrict: true) }) {
+        findings.note(.pageCopied, page: leaf.page, root: leaf.root)
+      }
+    }
+  }
+
   /// Finds identical leaves of two tables.
   ///
   /// If the rows match one table's types and none fits the other's, the other's leaf is a copy.
-  private mutating func checkCopies(_ schema: Schema) throws(FormatError) -> [LeafCopy] {
+  private func checkCopies() throws(FormatError) -> [LeafCopy] {
     var copies: [LeafCopy] = []
     for (first, second) in try leaves.pairs(in: database) {
       var copy = LeafCopy(first: first, second: second)
       for (own, other) in [(first, second), (second, first)] {
-        guard let content = try database.page(own.page),
-          let page = BTreePage(content.bytes, number: own.page, geometry: database.geometry),
-          let table = schema.tables.first(where: { $0.rootPage == own.root })?.tableDefinition,
-          schema.tables.first(where: { $0.rootPage == other.root })?.tableDefinition?
-            .likeness(of: page, isStrict: true) == .usual,
-          table.likeness(of: page, isStrict: true) == .strange
+        guard let page = try database.bTreePage(own.page),
+          rules[other.root]?.areAll(true, rowsOf: page, isStrict: true) == true,
+          rules[own.root]?.areAll(false, rowsOf: page, isStrict: true) == true
         else { continue }
         copy.stranger = own
-        if table.likeness(of: page, isStrict: false) == .strange {
-          findings.note(.pageCopied, page: own.page, root: own.root)
-        }
       }
       copies.append(copy)
     }
@@ -223,7 +236,12 @@ extension DatabaseCheck {
         stack.removeLast()
         if tree.depth == 0 { tree.depth = stack.count + 1 }
         if tree.depth != stack.count + 1 { findings.note(.treeUneven, page: page.number, root: root) }
-        if isTable, page.cellCount > 0, page.number > 1 { leaves.add(page, ofTree: root) }
+        if isTable, page.cellCount > 0, page.number > 1 {
+          leaves.add(page, ofTree: root)
+          if strangers.count < LeafCopies.limit, rules[root]?.areAll(false, rowsOf: page, isStrict: false) == true {
+            strangers.append(LeafCopy.Place(page: page.number, root: root))
+          }
+        }
         try checkCells(of: page, tree: &tree, lastRowid: &lastRowid)
         continue
       }

@@ -6,7 +6,7 @@ struct LeafCopies {
     let root: UInt32
   }
 
-  private static let limit = 1000
+  static let limit = 1000
 
   private var leaves: [Leaf] = []
 
@@ -56,49 +56,60 @@ package struct LeafCopy: Sendable, Hashable {
   package var stranger: Place?
 }
 
-extension TableDefinition {
-  /// How well rows fit a table's declared types.
-  enum Likeness {
-    case usual
+/// The values that the record fields of a table can have.
+package struct FieldRules {
+  private struct Field {
+    let isRowid: Bool
+    let isNotNull: Bool
+    let isTyped: Bool
+    let affinity: Affinity
 
-    case strange
-
-    case mixed
+    func allows(_ code: Int64, isStrict: Bool) -> Bool {
+      if isRowid { return code == 0 }
+      if code == 0 { return !isNotNull }
+      let isText = code >= 13 && code & 1 == 1
+      let isBlob = code >= 12 && code & 1 == 0
+      switch affinity {
+      case .text: return isText || isBlob && !isStrict
+      case _ where !isStrict: return true
+      case .integer: return !isText && !isBlob && code != 7
+      case .real: return !isText && !isBlob
+      // Columns such as DATETIME are numeric to SQLite, but mostly have text.
+      case .numeric: return !isBlob
+      case .blob: return !isTyped || isBlob
+      }
+    }
   }
 
-  /// Compares a leaf's rows with this table.
+  private let fields: [Field]
+
+  package init(_ table: TableDefinition) {
+    fields = table.storedColumns.map { place in
+      let column = table.columns[place]
+      return Field(
+        isRowid: place == table.rowidAlias, isNotNull: column.isNotNull, isTyped: !column.declaredType.isEmpty,
+        affinity: column.affinity)
+    }
+  }
+
+  /// Whether SQLite can have stored a record with these serial types.
+  package func allow(_ codes: [Int64]) -> Bool { allow(codes, count: codes.count, isStrict: false) }
+
+  private func allow(_ codes: [Int64], count: Int, isStrict: Bool) -> Bool {
+    count <= fields.count && (0..<count).allSatisfy { fields[$0].allows(codes[$0], isStrict: isStrict) }
+  }
+
+  /// Whether all rows of a leaf fit the table, or none does.
   ///
   /// - Parameter isStrict: whether to require declared types, not only those that SQLite lets columns hold.
-  func likeness(of page: BTreePage, isStrict: Bool) -> Likeness {
-    let stored = storedColumns
+  func areAll(_ isFitting: Bool, rowsOf page: BTreePage, isStrict: Bool) -> Bool {
     let span = page.bytes.span
-    var fields = RecordFields()
-    var strange = 0
-    var count = 0
+    var record = RecordFields()
     for index in 0..<page.cellCount {
-      guard let cell = page.cell(at: index), fields.read(span, in: cell.localPayload, upTo: stored.count + 1) else {
-        return .mixed
-      }
-      count += 1
-      let isStrange =
-        fields.count > stored.count
-        || (0..<fields.count).contains { !allows(fields.codes[$0], in: stored[$0], isStrict: isStrict) }
-      if isStrange { strange += 1 }
+      guard let cell = page.cell(at: index), record.read(span, in: cell.localPayload, upTo: fields.count + 1),
+        allow(record.codes, count: record.count, isStrict: isStrict) == isFitting
+      else { return false }
     }
-    return strange == 0 ? .usual : strange == count ? .strange : .mixed
-  }
-
-  private func allows(_ code: Int64, in column: Int, isStrict: Bool) -> Bool {
-    if column == rowidAlias { return code == 0 }
-    if code == 0 { return !columns[column].isNotNull }
-    let isText = code >= 13 && code & 1 == 1
-    let isBlob = code >= 12 && code & 1 == 0
-    switch columns[column].affinity {
-    case .text: return isText || isBlob && !isStrict
-    case _ where !isStrict: return true
-    case .integer: return !isText && !isBlob && code != 7
-    case .real, .numeric: return !isText && !isBlob
-    case .blob: return columns[column].declaredType.isEmpty || isBlob
-    }
+    return true
   }
 }

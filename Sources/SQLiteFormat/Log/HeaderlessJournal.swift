@@ -21,7 +21,9 @@ package struct HeaderlessJournal: Sendable {
   package init?(_ source: any ByteSource, pageSize: Int) throws(FormatError) {
     self.source = source
     self.pageSize = pageSize
-    for sector in Self.sectors where pageOffsets.isEmpty { try read(sector: sector) }
+    for sector in Self.sectors where pageOffsets.isEmpty { try read(from: sector, sector) }
+    // The header's sector may be missing.
+    for sector in Self.sectors where pageOffsets.isEmpty { try read(from: 0, sector) }
     guard !pageOffsets.isEmpty else { return nil }
     if let offset = pageOffsets[1] {
       first = DatabaseHeader(try source.read(at: offset, length: DatabaseHeader.length))
@@ -44,10 +46,10 @@ package struct HeaderlessJournal: Sendable {
   }
 
   /// Reads records while they share a nonce, then later segments.
-  private mutating func read(sector: Int64) throws(FormatError) {
+  private mutating func read(from start: Int64, _ sector: Int64) throws(FormatError) {
     let length = pageSize + 8
     var record: [UInt8] = []
-    var offset = sector
+    var offset = start
     var nonce: UInt32?
     while true {
       try source.fill(&record, at: offset, length: length)

@@ -120,8 +120,8 @@ extension RollbackJournal {
   mutating func scan(databasePageSize: Int?, takesUnsynced: Bool) throws(FormatError) {
     let bytes = try source.read(at: 0, length: Header.length)
     guard var first = Header(bytes) else {
-      // SQLite checks the first byte alone: zero means not hot.
-      state = bytes.first == 0 ? .finished : .invalid
+      // SQLite zeroes a finished header, and writes magic bytes and count after the first records.
+      state = bytes.prefix(12).allSatisfy { $0 == 0 } ? .finished : .invalid
       findings.note(state == .finished ? .journalFinished : .journalHeaderInvalid)
       return
     }
@@ -142,8 +142,13 @@ extension RollbackJournal {
     var isUnsynced = false
     while let header = segment {
       segmentCount += 1
+      let before = recordCount
       let end = try readSegment(header, at: offset, first: first, takes: takesUnsynced || !isUnsynced)
       segment = try nextHeader(behind: end, first)
+      // SQLite undoes as many records as a header counts, and reads no header behind a count of all.
+      if recordCount - before > header.storedRecordCount || segment != nil && header.storedRecordCount == .max {
+        findings.note(.journalSegmentHeaderLost)
+      }
       // An unsynced segment's header has neither magic nor count.
       let beginning = try source.read(at: aligned(end), length: Header.length)
       isUnsynced = isUnsynced || segment != nil && Header(beginning) == nil
@@ -201,7 +206,6 @@ extension RollbackJournal {
     guard nonces[0] == nonces[1] else { return nil }
     var header = first
     (header.nonce, header.storedRecordCount) = (nonces[0], 0)
-    findings.note(.journalSegmentHeaderLost)
     return header
   }
 

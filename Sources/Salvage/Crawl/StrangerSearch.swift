@@ -318,21 +318,15 @@ struct StrangerSearch {
   /// `Z_ENT`.
   private func canHold(_ page: UInt32, _ tree: Int) throws -> Bool {
     guard let definition = crawl.trees[tree].definition else { return true }
-    let stored = definition.storedColumns
+    let rules = FieldRules(definition)
     let hasEntities = crawl.trees[tree].shape.entityNumbers != nil
     var count = 0
     var possible = 0
     func look(_ record: Record) {
       count += 1
-      let classes = record.serialTypes.map { StorageClasses(serialType: $0.rawValue) }
-      let isPossible = zip(stored, classes).enumerated().allSatisfy { place, field in
-        let (column, storage) = field
-        if column == definition.rowidAlias { return storage == .null }
-        if hasEntities, place == 1, storage != .integer, storage != .null { return false }
-        if storage == .null { return !definition.columns[column].isNotNull }
-        return definition.columns[column].affinity != .text || storage == .text || storage == .blob
-      }
-      if isPossible, classes.count <= stored.count { possible += 1 }
+      let codes = record.serialTypes.map(\.rawValue)
+      let entity = hasEntities && codes.count > 1 ? StorageClasses(serialType: codes[1]) : .null
+      if entity == .integer || entity == .null, rules.allow(codes) { possible += 1 }
     }
     let rows = PageRows(crawl.reader)
     if crawl.trees[tree].hasRowids {
