@@ -222,7 +222,11 @@ extension FolderPlace {
   private static let supportSuffix = BackupManifest.File.Role.originalSupport.suffix
 
   package func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
-    StoreFileSet(main: folder(section).appending("\(id).sqlite")).path(of: .externalData)
+    original(id, in: section).path(of: .externalData)
+  }
+
+  func original(_ id: BackupIdentifier, in section: BackupSection) -> StoreFileSet {
+    StoreFileSet(main: folder(section).appending("\(id).sqlite"))
   }
 
   /// Returns the original of an object that stands for a support folder.

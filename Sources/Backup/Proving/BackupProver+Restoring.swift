@@ -76,7 +76,7 @@ extension BackupProver {
         return referenced.missing(from: manifest.externalData)
       }
       return try referenced.missing(
-        from: place.support(of: manifest.id, in: extraction.section), in: surroundings.fileSystem)
+        from: place.original(manifest.id, in: extraction.section), in: surroundings.fileSystem)
     } catch let error as FormatError {
       throw BackupError(error, store: store.path)
     } catch {
