@@ -284,6 +284,31 @@ struct StandingTests {
     }
   }
 
+  @Test("Rows of a table that look like the schema's are values, whatever damage hides the schema")
+  func schemaInRows() throws {
+    let statements = [
+      "'trigger', 'canaryname' || i, 'notes', 0, 'CREATE TRIGGER canaryname' || i "
+        + "|| ' AFTER INSERT ON notes BEGIN SELECT ''canary' || i || '''; END'",
+      "'table', 'notes', 'notes', 2, 'CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT, canary' || i || ' TEXT)'",
+    ]
+    for statement in statements {
+      let scene = try Self.scene([
+        "CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT)", Self.rows(into: "notes", "i, 'note ' || i"),
+        "CREATE TABLE audit(kind TEXT, name TEXT, tbl TEXT, root INTEGER, sql TEXT)",
+        Self.rows(into: "audit", statement),
+      ])
+      let bytes = try scene.files()["main"] ?? []
+      for damaged in [0..<0, 100..<101, 0..<4096] {
+        var copy = bytes
+        for place in damaged { copy[place] = damaged.count == 1 ? ~copy[place] : 0 }
+        let folder = try TemporaryFolder()
+        let (scrubbed, _) = try ScrubScene(folder, try folder.write(copy, to: "Store.sqlite")).scrubbed()
+        let written = Data(try scrubbed.files()["main"] ?? [])
+        #expect(written.range(of: Data("canary".utf8)) == nil, "\(statement), \(damaged)")
+      }
+    }
+  }
+
   @Test("Characters that are not seen, and bytes of the header that nobody uses, carry nothing through")
   func hidden() throws {
     func spelled(_ one: String, _ other: String) -> String {

@@ -75,7 +75,7 @@ struct ColumnRules {
 
   private static func words(of survey: StoreSurvey) -> [String] {
     var words = survey.entries.filter(\.isTelling).map(\.name)
-    for tree in survey.trees {
+    for tree in survey.trees where !tree.isGuess {
       words.append(tree.name)
       words += tree.definition?.columns.map(\.name) ?? []
     }
