@@ -309,6 +309,17 @@ struct StandingTests {
     }
   }
 
+  @Test("The text that a database begins with can be a value")
+  func magic() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x)", Self.rows(into: "t", "i, 'SQLite format 3'"),
+      Self.rows(into: "t", "i + 500, x'53514C69746520666F726D6174203300'"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    #expect(try Self.column(scrubbed, "SELECT count(*) FROM t WHERE CAST(x AS TEXT) LIKE 'SQLite%'") == [0])
+  }
+
   @Test("Characters that are not seen, and bytes of the header that nobody uses, carry nothing through")
   func hidden() throws {
     func spelled(_ one: String, _ other: String) -> String {
