@@ -139,8 +139,15 @@ final class Pseudonyms {
     } isRealFree: { number in
       Self.isClean(Int64(bitPattern: number.bitPattern), 8, watched) && !watched.contains(number: Self.bits(of: number))
     }
+    self.watched.exemptCommonDigits()
+    let (others, mostDigits) = (self.watched, encoding == .utf8 ? 7 : 14)
     orderedTexts.assign(
-      function, isClean: { watched.firstHit($0, from: $1.lowerBound, before: $1.upperBound) == nil },
+      function,
+      isClean: { bytes, range, length in
+        length <= mostDigits
+          ? watched.firstHit(bytes, from: range.lowerBound, before: range.upperBound) == nil
+          : others.firstHit(bytes, from: range.lowerBound, before: range.upperBound) == nil
+      },
       finish: { value, from, isBlob, seed in
         guard from < value.count else { return }
         if isBlob {
