@@ -169,17 +169,14 @@ final class Pseudonyms {
     case 7: return replaceReal(&bytes, range, rule)
     case 12...:
       guard !range.isEmpty else { return .nothing }
-      switch rule.kind {
-      case .keep: return .kept
-      case .own where isOwn(bytes.span, range, isText: code & 1 == 1): return .kept
-      case .word where code & 1 == 1 && isWord(bytes.span, range): return .kept
-      case .metadata:
+      if stays(bytes.span, range, isText: code & 1 == 1, rule) { return .kept }
+      if rule.kind == .metadata {
         let places = MetadataScrub.replace(&bytes, range, self)
         return places.isEmpty ? .kept : .partly(places)
-      case .drop where !rule.isOrdered:
+      }
+      if rule.kind == .drop, !rule.isOrdered {
         Self.drop(&bytes, range, isText: code & 1 == 1, encoding)
         return .dropped
-      case .replace, .own, .word, .key, .date, .drop: break
       }
       if code & 1 == 1 { return replaceWholeText(&bytes, range) }
       if BlobForm.isReference(bytes.span, range) {
