@@ -127,6 +127,11 @@ package struct SalvageRun {
     let reader = found.reader
     var crawl = found.takeCrawl()
     try search.place(&crawl)
+    var guesses = found.schema.guesses
+    for (index, tree) in crawl.trees.enumerated()
+    where !tree.leaves.isEmpty || tree.root > 0 && crawl.map.owner(tree.root) == index {
+      guesses.remove(tree.key)
+    }
     let isDamaged =
       crawl.damage > 0 || crawl.map.hasCrossedLinks || crawl.map.contested.count > 0 || !reader.moved.isEmpty
     var apart: Set<CellPlace> = []
@@ -143,7 +148,7 @@ package struct SalvageRun {
       crawl = outcome.crawl
     }
     return StoreSurvey(
-      crawl: crawl, layout: found.expected?.layout, entries: found.definitions.entries,
+      crawl: crawl, layout: found.expected?.layout, entries: found.definitions.entries, guesses: guesses,
       metadata: found.identity.metadata, modelPage: found.identity.modelPage, modelBytes: found.identity.modelBytes,
       isDamaged: isDamaged, apart: apart)
   }

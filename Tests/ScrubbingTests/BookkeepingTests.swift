@@ -115,6 +115,24 @@ struct BookkeepingTests {
     }
   }
 
+  @Test("Of the table of the model only the model stays")
+  func otherRows() throws {
+    let sound = try Sound()
+    let queue = try DatabaseQueue(path: sound.scene.store.string)
+    try queue.write { db in
+      for type in ["TEXT", "BLOB"] {
+        try db.execute(sql: "INSERT INTO Z_MODELCACHE VALUES (CAST('Quirinus Vandermeer' AS \(type)))")
+      }
+    }
+    try queue.close()
+    let (result, _) = try sound.scene.scrubbed()
+    let written = Data(try #require(try result.files()["main"]))
+    #expect(written.range(of: Data("Quirinus".utf8)) == nil)
+    let rows: [Data] = try StandingTests.column(
+      result, "SELECT CAST(Z_CONTENT AS BLOB) FROM Z_MODELCACHE ORDER BY rowid")
+    #expect(rows.count == 3 && rows.first == Data(sound.model))
+  }
+
   @Test("Of metadata that no pointer leads to nothing stays")
   func metadata() throws {
     let sound = try Sound()

@@ -284,6 +284,69 @@ struct StandingTests {
     }
   }
 
+  @Test("Rows of a table that look like the schema's are values, whatever damage hides the schema")
+  func schemaInRows() throws {
+    let statements = [
+      "'trigger', 'canaryname' || i, 'notes', 0, 'CREATE TRIGGER canaryname' || i "
+        + "|| ' AFTER INSERT ON notes BEGIN SELECT ''canary' || i || '''; END'",
+      "'table', 'notes', 'notes', 2, 'CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT, canary' || i || ' TEXT)'",
+    ]
+    for statement in statements {
+      let scene = try Self.scene([
+        "CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT)", Self.rows(into: "notes", "i, 'note ' || i"),
+        "CREATE TABLE audit(kind TEXT, name TEXT, tbl TEXT, root INTEGER, sql TEXT)",
+        Self.rows(into: "audit", statement),
+      ])
+      let bytes = try scene.files()["main"] ?? []
+      for damaged in [0..<0, 100..<101, 0..<4096] {
+        var copy = bytes
+        for place in damaged { copy[place] = damaged.count == 1 ? ~copy[place] : 0 }
+        let folder = try TemporaryFolder()
+        let (scrubbed, _) = try ScrubScene(folder, try folder.write(copy, to: "Store.sqlite")).scrubbed()
+        let written = Data(try scrubbed.files()["main"] ?? [])
+        #expect(written.range(of: Data("canary".utf8)) == nil, "\(statement), \(damaged)")
+      }
+    }
+  }
+
+  @Test("The text that a database begins with can be a value")
+  func magic() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x)", Self.rows(into: "t", "i, 'SQLite format 3'"),
+      Self.rows(into: "t", "i + 500, x'53514C69746520666F726D6174203300'"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    #expect(try Self.column(scrubbed, "SELECT count(*) FROM t WHERE CAST(x AS TEXT) LIKE 'SQLite%'") == [0])
+  }
+
+  @Test("Digits of many rows pass in one scrub, though two values side by side often spell another")
+  func digits() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, phone TEXT UNIQUE, zip TEXT, number INTEGER)",
+      "CREATE INDEX byZip ON t (zip)", "CREATE INDEX byNumber ON t (number)",
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40000) INSERT INTO t SELECT i, "
+        + "printf('%010d', i * 2654435761 % 10000000000), printf('%05d', (i * i * 31 + i * 7) % 100000), "
+        + "i * 3935559000370 % 10000000000 FROM n",
+    ])
+    let phases = Mutex<[StoreScrubber.Phase]>([])
+    let target = try TemporaryFolder()
+    _ = try StoreScrubber(key: try #require(ScrubScene.key)).scrub(
+      StoreFileSet(main: scene.store), into: target.path
+    ) { phase, _, _ in
+      phases.withLock { if $0.last != phase { $0.append(phase) } }
+      return true
+    }
+    let checks = phases.withLock { list in list.count { $0 == .check } }
+    #expect(checks == 1)
+    let scrubbed = ScrubScene(target, target.appending("Store.sqlite"))
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let phones: [[String]] = try [scene, scrubbed].map { try Self.column($0, "SELECT phone FROM t") }
+    #expect(Set(phones[0]).isDisjoint(with: phones[1]))
+    let orders: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT id FROM t ORDER BY phone") }
+    #expect(orders[0] == orders[1])
+  }
+
   @Test("Characters that are not seen, and bytes of the header that nobody uses, carry nothing through")
   func hidden() throws {
     func spelled(_ one: String, _ other: String) -> String {

@@ -10,6 +10,12 @@ struct SchemaSearch {
 
   var isEmpty = false
 
+  /// The entries of pages outside the schema's tree, by kind and name.
+  private(set) var guesses: Set<String> = []
+
+  /// Whether a page names an object twice, as no page of a schema does.
+  private var repeats = false
+
   /// The roots missing in the file, by ``key(_:_:)``.
   var rootsBehindEnd: [String: UInt32] = [:]
 
@@ -42,7 +48,7 @@ struct SchemaSearch {
       where map.look(page) == .tableLeaf && map.fieldCount(page) == 5 && crawl.map.fate(page) == .unclaimed {
         var (other, names) = (SchemaSearch(), seen)
         _ = try other.read(page, reader, &crawl.map, into: &names)
-        others.append(other.entries)
+        if !other.repeats { others.append(other.entries) }
       }
       try search.add(others, reader, map, &seen)
     }
@@ -65,7 +71,8 @@ struct SchemaSearch {
       encoding: reader.layout.encoding)
     var isWhole = !scan.isDamaged
     let chains = OverflowChains(reader)
-    for cell in scan.cells {
+    var own: Set<String> = []
+    for (index, cell) in scan.cells.enumerated() {
       guard entries.count < 65536, cell.length < 4 << 20 else { return false }
       var payload = Array(buffer[cell.payload..<(cell.payload + cell.local)])
       if cell.overflow != 0 {
@@ -82,7 +89,10 @@ struct SchemaSearch {
         isWhole = false
         continue
       }
-      if seen.insert("\(entry.kind.rawValue) \(entry.name)").inserted { entries.append(entry) }
+      let key = "\(entry.kind.rawValue) \(entry.name)"
+      // A carved cell may be an older version of a row.
+      if index < scan.cells.count - scan.carved, !own.insert(key).inserted { repeats = true }
+      if seen.insert(key).inserted { entries.append(entry) }
     }
     return isWhole
   }
@@ -98,6 +108,7 @@ struct SchemaSearch {
     func add(_ page: [SchemaEntry]) {
       for entry in page where entries.count < 65536 && seen.insert("\(entry.kind.rawValue) \(entry.name)").inserted {
         entries.append(entry)
+        guesses.insert("\(entry.kind.rawValue) \(entry.name)")
       }
     }
     for page in pages where !page.isEmpty {

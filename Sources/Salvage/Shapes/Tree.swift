@@ -78,6 +78,9 @@ struct Tree {
 
   var hasRowids: Bool { kind == .table }
 
+  /// The kind and name of its entry in the schema.
+  var key: String { "\(kind == .index ? "index" : "table") \(name)" }
+
   /// A missing page of the tree.
   struct Gap {
     var page: UInt32

@@ -25,6 +25,9 @@ package struct StoreSurvey {
 
     /// Whether only a deleted schema row defines it.
     package let isDropped: Bool
+
+    /// Whether only a row outside the schema's tree names it, and it has no page.
+    package let isGuess: Bool
   }
 
   package enum Standing {
@@ -60,7 +63,7 @@ package struct StoreSurvey {
 
   package let layout: StoreLayout?
 
-  /// The schema, supplemented from the model.
+  /// The schema, supplemented from the model; of rows outside its tree, those that make a tree with pages.
   package let entries: [SchemaEntry]
 
   package let metadata: StoreMetadata?
@@ -81,8 +84,8 @@ package struct StoreSurvey {
   private let leading: [UInt32: Int]
 
   init(
-    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, modelPage: UInt32?,
-    modelBytes: [UInt8]?, isDamaged: Bool, apart: Set<CellPlace>
+    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], guesses: Set<String>, metadata: StoreMetadata?,
+    modelPage: UInt32?, modelBytes: [UInt8]?, isDamaged: Bool, apart: Set<CellPlace>
   ) {
     self.crawl = crawl
     self.isDamaged = isDamaged
@@ -95,12 +98,13 @@ package struct StoreSurvey {
     }
     self.leading = leading
     self.layout = layout
-    self.entries = entries
+    self.entries = entries.filter { !guesses.contains("\($0.kind.rawValue) \($0.name)") }
     self.metadata = metadata
     trees = crawl.trees.map {
       TreeFacts(
         name: $0.name, isIndex: $0.kind == .index, definition: $0.definition, table: $0.table,
-        indexedColumns: $0.indexedColumns, keyColumns: $0.keyColumns, isDropped: $0.isDropped)
+        indexedColumns: $0.indexedColumns, keyColumns: $0.keyColumns, isDropped: $0.isDropped,
+        isGuess: guesses.contains($0.key))
     }
   }
 

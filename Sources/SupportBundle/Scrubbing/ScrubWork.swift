@@ -158,7 +158,7 @@ struct ScrubWork {
     try Self.run(run) {
       ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
     }
-    for word in columns.words { pseudonyms.keep(word: word) }
+    for word in columns.words + ["SQLite format 3"] { pseudonyms.keep(word: word) }
   }
 
   private func write(_ run: ScrubRun) throws(ScrubbingError) {

@@ -171,7 +171,7 @@ struct ResultPass {
       for index in gotAfter..<max(gotAfter, size) { after[index] = 0 }
       compare(image, before, &after, name)
       end = image.offset + Int64(size)
-      searchWaiting(name, image, after)
+      searchWaiting(name, image, page.parted(after))
       if number % 256 == 0, !progress.add(256 * Int64(size)) { return false }
     }
     if stretch.hasRest,
@@ -279,7 +279,7 @@ struct ResultPass {
       findings.add(
         CheckFindings.Place(
           kind: .elsewhere, file: name, page: number, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0))
+          offset: found.map { $0.offset + (number == nil ? Int64(max(0, hit.lowerBound - $0.start)) : 0) } ?? 0))
     }
     waiting = Array(waiting.suffix(Self.overlap))
     carried = waiting.count

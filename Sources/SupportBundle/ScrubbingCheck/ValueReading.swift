@@ -57,7 +57,8 @@ struct ValueReading: Sendable {
 
   /// Returns a search without values in kept content.
   func search(size: Int64) -> ValueSearch {
-    var (wanted, texts) = (fingerprints, kept)
+    // The database header begins with a text that is no value.
+    var (wanted, texts) = (fingerprints, kept + "SQLite format 3\0".utf8)
     for name in store.names {
       texts += Array(name.utf8)
       texts.append(0)

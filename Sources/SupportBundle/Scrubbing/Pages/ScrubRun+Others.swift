@@ -143,10 +143,6 @@ extension ScrubRun {
     var repeated = 0
     while rounds < Self.changeLimit, let hit = pseudonyms.firstHit(page.span, from: offset, before: page.count) {
       let low = hit.range.lowerBound
-      if pseudonyms.watched.isCommon(hit) {
-        offset = low + 1
-        continue
-      }
       rounds += 1
       repeated = low == last ? repeated + 1 : 0
       last = low
@@ -226,7 +222,7 @@ extension ScrubRun {
       if isChanged { changedPlaces += 1 }
       return isChanged
     }
-    // The check reports it.
+    // The check reports it, unless two fields spell it.
     guard !isOrdered else { return false }
     // The check finds the rest.
     if chanceCount < Self.chanceLimit {

@@ -53,7 +53,8 @@ extension ScrubRun {
     guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return other }
     if isOwn, !survey.isDamaged, standing == .reached { return 0 }
     // After damage, other tables' rows can look like this, except on page 1.
-    return isOwn && (isRoot || !survey.isDamaged) && isStatement() || isEntry() ? 0 : other
+    if isOwn, isRoot || !survey.isDamaged, isStatement() { return 0 }
+    return other == nil && isEntry() ? 0 : other
   }
 
   /// Whether the statement proves `payload` a schema row.
@@ -112,7 +113,7 @@ extension ScrubRun {
     case .own where rule.domain >= 0 && number.magnitude > 2 * UInt64(survey.pageCount) * UInt64(pageSize):
       return FieldRule(kind: .key, isOrdered: true, domain: rule.domain)
     case .own, .keep: return standing == .left ? FieldRule(kind: .replace) : nil
-    case .replace, .word, .key, .date, .drop, .metadata: return rule
+    case .replace, .word, .model, .key, .date, .drop, .metadata: return rule
     }
   }
 

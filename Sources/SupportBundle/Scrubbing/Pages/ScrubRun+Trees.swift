@@ -43,7 +43,7 @@ extension ScrubRun {
             pseudonyms.domains.noteRow(rules.rowids[tree].domain)
           }
         }
-        if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind, standing) {
+        if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind, standing, isRoot: start > 0) {
           covered.append(cell.start..<cell.end)
         }
       }
@@ -198,7 +198,7 @@ extension ScrubRun {
   /// Processes a cell's record; false if malformed.
   private func cellContent(
     _ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], _ cell: Cell, tree: Int?, kind: PageKind,
-    _ standing: RowStanding
+    _ standing: RowStanding, isRoot: Bool
   ) throws(FileError) -> Bool {
     let localEnd = cell.payload + cell.local
     guard fields.read(bytes.span, at: cell.payload, before: localEnd, length: cell.length) else { return false }
@@ -220,7 +220,7 @@ extension ScrubRun {
     // Offsets are now relative to the record.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    let rowTree = rowTree(tree, standing, isRoot: contentPage(of: image) == 1)
+    let rowTree = rowTree(tree, standing, isRoot: isRoot)
     treatFields(before: end, localEnd: cell.local, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)

@@ -203,7 +203,7 @@ extension ColumnRules {
         if definition.storedColumns[field] == definition.rowidAlias { continue }
         let label = name(names[place][field])
         switch rule.kind {
-        case .own, .word, .metadata: continue
+        case .own, .word, .model, .metadata: continue
         case .keep:
           count += 1
           staying.append(.init(name: label, reason: .kept))

@@ -75,7 +75,7 @@ struct ColumnRules {
 
   private static func words(of survey: StoreSurvey) -> [String] {
     var words = survey.entries.filter(\.isTelling).map(\.name)
-    for tree in survey.trees {
+    for tree in survey.trees where !tree.isGuess {
       words.append(tree.name)
       words += tree.definition?.columns.map(\.name) ?? []
     }
@@ -168,7 +168,8 @@ struct ColumnRules {
     let name = column.name.uppercased()
     let isInteger = column.affinity == .integer
     switch table {
-    case "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1": return .own
+    case "Z_PRIMARYKEY", "SQLITE_SEQUENCE", "SQLITE_STAT1": return .own
+    case "Z_MODELCACHE": return .model
     case "Z_METADATA": return name == "Z_PLIST" ? .metadata : name == "Z_UUID" ? .replace : .own
     case "SQLITE_STAT4", "SQLITE_STAT3": return name == "SAMPLE" ? .replace : .own
     case "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING":
@@ -205,6 +206,9 @@ struct FieldRule: Sendable, Hashable {
     /// Apparent bookkeeping elsewhere: schema words and short numbers stay.
     case word
 
+    /// The app's model stays, other values are replaced.
+    case model
+
     /// References: short integers stay; others only if software assigned them.
     case key
 
@@ -233,6 +237,7 @@ struct FieldRule: Sendable, Hashable {
     var rule = self
     switch kind {
     case .own: rule.kind = .word
+    case .model: rule.kind = .replace
     case .keep where standing == .left, .metadata where standing == .left: rule.kind = .replace
     case .key where standing == .left && domain < 0: rule.kind = .word
     case .keep, .key, .replace, .word, .date, .drop, .metadata: break

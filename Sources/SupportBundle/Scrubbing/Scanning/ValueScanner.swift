@@ -158,7 +158,6 @@ public struct ValueScanner: Sendable {
     var block = ScanBlock()
     while let hit = watched.firstHit(span, from: offset, before: span.count, using: &block) {
       offset = hit.range.lowerBound + 1
-      if watched.isCommon(hit) { continue }
       // Found in the previous part.
       guard hit.range.upperBound > window.seen else { continue }
       let place = base + window.offset + Int64(hit.range.lowerBound)

@@ -29,6 +29,9 @@ struct WatchedValues: Sendable {
 
   private var digitCounts = [Int](repeating: 0, count: 8)
 
+  /// The lengths of digits that match too often to be significant, such as postcodes within telephone numbers.
+  private var commonLengths = [Bool](repeating: false, count: 8)
+
   /// The values that may appear.
   private(set) var exempt = FingerprintSet()
 
@@ -189,13 +192,19 @@ struct WatchedValues: Sendable {
 
   // MARK: Keys
 
-  /// Whether short digits match too often to be significant, such as postcodes within telephone numbers.
-  func isCommon(_ hit: Hit) -> Bool {
-    let length = Int(hit.key >> 56)
-    guard (4...7).contains(length), Self.isDigits(hit.key, length) else { return false }
-    var possible = 1
-    for _ in 0..<length { possible *= 10 }
-    return digitCounts[length] > possible / Self.sparseness
+  /// Exempts numerous short digits.
+  mutating func exemptCommonDigits() {
+    var possible = 1000
+    for length in 4...7 {
+      possible *= 10
+      if digitCounts[length] > possible / Self.sparseness { commonLengths[length] = true }
+    }
+  }
+
+  private func contains(short key: UInt64) -> Bool {
+    guard shortValues.contains(key), !exempt.contains(key) else { return false }
+    let length = Int(key >> 56)
+    return !commonLengths[length] || !Self.isDigits(key, length)
   }
 
   /// The least ratio of possible to watched digits.
@@ -314,7 +323,7 @@ extension WatchedValues {
       return nil
     }
     let key = Self.shortKey(Self.word(text.span, 0, count), count)
-    return shortValues.contains(key) && !exempt.contains(key) ? Hit(range: index..<(index &+ 8), key: key) : nil
+    return contains(short: key) ? Hit(range: index..<(index &+ 8), key: key) : nil
   }
 
   /// Swaps the bytes of four units.
@@ -326,7 +335,7 @@ extension WatchedValues {
   private func shortHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
     for length in 4...7 where offset &+ length <= end {
       let key = Self.shortKey(word, length)
-      if members.mayContain(key), shortValues.contains(key), !exempt.contains(key) {
+      if members.mayContain(key), contains(short: key) {
         return Hit(range: offset..<(offset &+ length), key: key)
       }
     }

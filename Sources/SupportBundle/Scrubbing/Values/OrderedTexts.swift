@@ -100,10 +100,10 @@ struct OrderedTexts {
   /// Replaces every value by its pseudonym.
   ///
   /// - Parameters:
-  ///   - isClean: whether a pseudonym's prefix contains no value of the store.
+  ///   - isClean: whether a pseudonym's prefix contains no value of the store; in longer ones common digits are none.
   ///   - finish: replaces the rest of a value freely.
   mutating func assign(
-    _ function: KeyedFunction, isClean: (_ value: Span<UInt8>, _ range: Range<Int>) -> Bool,
+    _ function: KeyedFunction, isClean: (_ value: Span<UInt8>, _ range: Range<Int>, _ length: Int) -> Bool,
     finish: (_ value: inout [UInt8], _ from: Int, _ isBlob: Bool, _ seed: UInt64) -> Void
   ) {
     guard !entries.isEmpty else { return }
@@ -133,7 +133,7 @@ struct OrderedTexts {
               value.append(contentsOf: arena[(place.lowerBound + value.count)..<place.upperBound])
             }
             finish(&value, node.depth, entry.isBlob, attempt == 0 ? seed : function(seed, attempt))
-            if isDone, !isClean(value.span, 0..<value.count) { isDone = false }
+            if isDone, !isClean(value.span, 0..<value.count, place.count) { isDone = false }
             for offset in node.depth..<max(node.depth, place.count) {
               result[place.lowerBound + offset] = value[offset]
             }
@@ -176,7 +176,7 @@ struct OrderedTexts {
           let entry = entries[Int(order[group.range.lowerBound])]
           let end = Int(entry.offset) + node.depth + group.symbol.length
           let start = max(Int(entry.offset), end - WatchedValues.longestForm)
-          if !isClean(result.span, start..<end) { isDone = false }
+          if !isClean(result.span, start..<end, Int(entry.length)) { isDone = false }
         }
       }
       for group in groups {

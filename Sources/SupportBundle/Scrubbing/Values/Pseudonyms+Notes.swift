@@ -97,8 +97,7 @@ extension Pseudonyms {
       MetadataScrub.note(bytes, range, self)
       return
     }
-    let isOwn = rule.kind == .own && isOwn(bytes, range, isText: isText)
-    if rule.kind == .keep || isOwn || rule.kind == .word && isText && isWord(bytes, range) {
+    if stays(bytes, range, isText: isText, rule) {
       keep(bytes, range)
       return
     }
@@ -174,18 +173,26 @@ extension Pseudonyms {
     return count >= 4
   }
 
-  /// Whether a bookkeeping value stays; in a damaged store only schema names and the model, as the rest may be another
-  /// table's.
-  func isOwn(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool) -> Bool {
-    guard isDamaged else { return true }
-    guard !isText else { return isWord(bytes, range) }
-    guard let model, range.count <= model.count else { return false }
+  /// Whether text or a blob stays; in a damaged store other bookkeeping may be another table's.
+  func stays(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool, _ rule: FieldRule) -> Bool {
+    switch rule.kind {
+    case .keep: true
+    case .own where !isDamaged: true
+    case .own, .word: isText && isWord(bytes, range)
+    case .model: !isText && isModel(bytes, range)
+    case .replace, .key, .date, .drop, .metadata: false
+    }
+  }
+
+  /// Whether a blob is the model, or in a damaged store begins as it.
+  private func isModel(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard let model, range.count == model.count || isDamaged && range.count < model.count else { return false }
     for (place, index) in range.enumerated() where bytes[index] != model[place] { return false }
     return true
   }
 
   /// Whether text is a name of the schema or model.
-  func isWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+  private func isWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     guard range.count <= 1024, !words.isEmpty else { return false }
     var text: [UInt8] = []
     TextCoding.appendUTF8(bytes, range, encoding, to: &text)

@@ -44,7 +44,7 @@ extension Pseudonyms {
   ) -> Outcome {
     switch rule.kind {
     case .keep, .own, .word, .key, .metadata: return .kept
-    case .replace, .date, .drop: break
+    case .replace, .model, .date, .drop: break
     }
     if rule.kind == .drop, !rule.isOrdered {
       let filling = NumberRegion.shortRegion(of: number).lowerBound
@@ -63,7 +63,7 @@ extension Pseudonyms {
     switch rule.kind {
     case .keep, .own: return nil
     case .key where rule.domain >= 0 && domains.keeps(long: rule.domain): return nil
-    case .replace, .word, .key, .date, .drop, .metadata:
+    case .replace, .word, .model, .key, .date, .drop, .metadata:
       return orderedNumbers.pseudonym(number) ?? pseudonym(of: number, NumberRegion.width(number))
     }
   }

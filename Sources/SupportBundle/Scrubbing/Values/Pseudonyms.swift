@@ -139,8 +139,15 @@ final class Pseudonyms {
     } isRealFree: { number in
       Self.isClean(Int64(bitPattern: number.bitPattern), 8, watched) && !watched.contains(number: Self.bits(of: number))
     }
+    self.watched.exemptCommonDigits()
+    let (others, mostDigits) = (self.watched, encoding == .utf8 ? 7 : 14)
     orderedTexts.assign(
-      function, isClean: { watched.firstHit($0, from: $1.lowerBound, before: $1.upperBound) == nil },
+      function,
+      isClean: { bytes, range, length in
+        length <= mostDigits
+          ? watched.firstHit(bytes, from: range.lowerBound, before: range.upperBound) == nil
+          : others.firstHit(bytes, from: range.lowerBound, before: range.upperBound) == nil
+      },
       finish: { value, from, isBlob, seed in
         guard from < value.count else { return }
         if isBlob {
@@ -162,17 +169,14 @@ final class Pseudonyms {
     case 7: return replaceReal(&bytes, range, rule)
     case 12...:
       guard !range.isEmpty else { return .nothing }
-      switch rule.kind {
-      case .keep: return .kept
-      case .own where isOwn(bytes.span, range, isText: code & 1 == 1): return .kept
-      case .word where code & 1 == 1 && isWord(bytes.span, range): return .kept
-      case .metadata:
+      if stays(bytes.span, range, isText: code & 1 == 1, rule) { return .kept }
+      if rule.kind == .metadata {
         let places = MetadataScrub.replace(&bytes, range, self)
         return places.isEmpty ? .kept : .partly(places)
-      case .drop where !rule.isOrdered:
+      }
+      if rule.kind == .drop, !rule.isOrdered {
         Self.drop(&bytes, range, isText: code & 1 == 1, encoding)
         return .dropped
-      case .replace, .own, .word, .key, .date, .drop: break
       }
       if code & 1 == 1 { return replaceWholeText(&bytes, range) }
       if BlobForm.isReference(bytes.span, range) {

@@ -102,7 +102,7 @@ struct PageComparison: Sendable {
     guard record.count == 5 || tree?.isSchema == true else { return false }
     // The schema root's rows stay even if damaged.
     if tree?.isSchema == true, page.isFirst, record.count == 5 { return true }
-    func text(_ place: Int, _ limit: Int) -> String? {
+    func text(_ place: Int, _ limit: Int, of record: CheckedPage.Record) -> String? {
       guard let field = record.fields.lazy.map({ page.fields[$0] }).first(where: { $0.place == place }),
         field.type >= 13, field.type & 1 == 1
       else { return nil }
@@ -111,11 +111,17 @@ struct PageComparison: Sendable {
       let characters = (field.range.lowerBound..<end).map { bytes[$0] }.filter { $0 != 0 }
       return String(decoding: characters.prefix(limit), as: UTF8.self)
     }
-    guard let kind = text(0, 16), ["table", "index", "view", "trigger"].contains(kind) else { return false }
-    if let sql = text(4, 16), sql.uppercased().hasPrefix("CREATE") {
-      return tree?.isSchema == true || text(1, 2048).map(isName) == true
+    guard let kind = text(0, 16, of: record), ["table", "index", "view", "trigger"].contains(kind) else { return false }
+    if tree?.isSchema == true { return true }
+    guard let sql = text(4, 16, of: record), sql.uppercased().hasPrefix("CREATE") else {
+      return text(1, 17, of: record) == "sqlite_autoindex_"
     }
-    return tree?.isSchema == true || text(1, 17) == "sqlite_autoindex_"
+    // A page of the schema names an object once.
+    guard let name = text(1, 2048, of: record), isName(name) else { return false }
+    for other in page.records where other.rowid != record.rowid {
+      if text(0, 16, of: other) == kind, text(1, 2048, of: other) == name { return false }
+    }
+    return true
   }
 
   private func compareRowid(

@@ -89,6 +89,28 @@ struct CheckedPage: Sendable {
     for cell in cells { record(bytes, cell.payload, cell.record) }
   }
 
+  /// Returns bytes of the page with a zero between fields whose characters touch, as no value is in two fields.
+  ///
+  /// Fields that overlap are damaged, so their bytes stay as they are.
+  func parted(_ bytes: [UInt8]) -> [UInt8] {
+    func isCharacter(_ byte: UInt8) -> Bool { byte == 0 || Information.text[Int(byte)] > 0 }
+    var borders: [Int] = []
+    for (field, next) in zip(fields, fields.dropFirst()) where field.range.upperBound == next.range.lowerBound {
+      let border = next.range.lowerBound
+      if isCharacter(bytes[border - 1]), isCharacter(bytes[border]) { borders.append(border) }
+    }
+    let length = fields.reduce(0) { $0 + $1.range.count }
+    guard !borders.isEmpty, length == marks.count(where: { $0 == Self.field }) else { return bytes }
+    var parted: [UInt8] = []
+    var start = 0
+    for border in borders.sorted() {
+      parted += bytes[start..<border]
+      parted.append(0)
+      start = border
+    }
+    return parted + bytes[start...]
+  }
+
   private mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
     let end = min(range.upperBound, marks.count)
     var index = max(0, range.lowerBound)

@@ -26,9 +26,7 @@ struct CheckedTable {
   let isMetadata: Bool
 
   /// The tables that stay by specification.
-  private static let kept: Set<String> = [
-    "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1",
-  ]
+  private static let kept: Set<String> = ["Z_PRIMARYKEY", "SQLITE_SEQUENCE", "SQLITE_STAT1"]
 
   init(name: String, sql: String) {
     self.name = name
