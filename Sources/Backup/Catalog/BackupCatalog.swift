@@ -38,7 +38,7 @@ package struct BackupCatalog: Sendable {
         strays.append(object)
       }
     }
-    let onTheirWay = try Self.onTheirWay(&groups, place, section)
+    if section == .kept { try Self.leaveOutOnTheirWay(&groups, place) }
     var named: [(id: BackupIdentifier, objects: [BackupObject])] = []
     for (id, objects) in groups.ordered(by: { $0.key < $1.key }) {
       let (own, others) = Self.sorted(objects, of: id)
@@ -46,7 +46,7 @@ package struct BackupCatalog: Sendable {
       if !own.isEmpty { named.append((id, own)) }
     }
     let read = try place.atOnce(named) { (id, objects) in
-      try Self.readUnlessGone(id, objects, place, section, usesCopies: !onTheirWay.contains(id))
+      try Self.readUnlessGone(id, objects, place, section)
     }
     var found: [BackupIdentifier: StoredBackup] = [:]
     for backup in read.compactMap(\.self) { found[backup.id] = backup }
@@ -152,20 +152,19 @@ package struct BackupCatalog: Sendable {
   static let releaseSuffix = ".released.json"
 
   private static func readUnlessGone(
-    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
-    usesCopies: Bool
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws -> StoredBackup? {
     do {
-      return try read(id, objects, place, section, usesCopies: usesCopies)
+      return try read(id, objects, place, section)
     } catch {
       let error = BackupError(any: error)
       guard error.fileError?.kind == .notFound else { throw error }
-      // Lists a partly removed backup with its remaining objects.
+      // Without its head, which goes first, another process is removing it.
       let names = Set(try place.list(section).map(\.name))
       let left = objects.filter { names.contains($0.name) }
-      if left.isEmpty || left.count == objects.count { return nil }
+      if left.count == objects.count || !hasHead(left, of: id) { return nil }
       do {
-        return try read(id, left, place, section, usesCopies: false)
+        return try read(id, left, place, section)
       } catch {
         let error = BackupError(any: error)
         guard error.fileError?.kind == .notFound else { throw error }
@@ -175,8 +174,7 @@ package struct BackupCatalog: Sendable {
   }
 
   private static func read(
-    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
-    usesCopies: Bool
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws -> StoredBackup {
     var backup = StoredBackup(id: id, manifest: nil, proof: nil, objects: objects, problems: [])
     let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
@@ -190,7 +188,7 @@ package struct BackupCatalog: Sendable {
       backup.onlyHere = onlyHereNote(id, objects, place, section)
       return backup
     }
-    try readManifest(into: &backup, sizes, place, section, usesCopies: usesCopies)
+    try readManifest(into: &backup, sizes, place, section)
     if let named = backup.proof?.manifest, let own = backup.manifestDigest, named != own {
       backup.proof = nil
       backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
