@@ -8,6 +8,9 @@ extension BackupCatalog {
     let name = "\(backup.id)\(BackupManifest.suffix)"
     var problem = StoredBackup.Problem(
       code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed")
+    if backup.isUnlabelled {
+      problem.words = "its label \(name) is missing, and no key that opens its files was given"
+    }
     if sizes[name] != nil {
       do {
         guard let bytes = try content(name, sizes, limit: BackupManifest.limit, place, section) else {

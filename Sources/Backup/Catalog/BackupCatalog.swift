@@ -63,9 +63,10 @@ package struct BackupCatalog: Sendable {
     }
     // Parents come first, as children inherit their problems.
     for id in found.keys.sorted() {
-      if let problem = found[id].flatMap({ Self.parentProblem(of: $0, in: found) }) {
-        found[id]?.problems.append(problem)
-      }
+      guard let backup = found[id] else { continue }
+      let parent = backup.manifest?.parent.flatMap { found[$0] }
+      found[id]?.isUndecided = backup.isUnlabelled || backup.isWhole && parent?.isUndecided == true
+      if let problem = Self.parentProblem(of: backup, in: found) { found[id]?.problems.append(problem) }
     }
     byIdentifier = found
     backups = found.values.filter { own.contains($0.id) }.ordered { $0.id > $1.id }
@@ -190,8 +191,13 @@ package struct BackupCatalog: Sendable {
     }
     try readManifest(into: &backup, sizes, place, section)
     if let named = backup.proof?.manifest, let own = backup.manifestDigest, named != own {
-      backup.proof = nil
-      backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
+      // The proof of an encrypted backup names its label.
+      if named == (try place.label(of: id)?.manifest.digest) {
+        backup.proof?.manifest = own
+      } else {
+        backup.proof = nil
+        backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
+      }
     }
     for file in backup.manifest?.files ?? [] {
       if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
@@ -249,7 +255,8 @@ package struct BackupCatalog: Sendable {
       return .init(code: .parentMissing, words: "backup \(parent), whose pages it leaves out, is missing")
     }
     guard found.isWhole, let other = found.manifest else {
-      return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
+      let state = found.isUndecided ? "cannot be judged without a key" : "is not whole"
+      return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, \(state)")
     }
     // Without a key the page size is unknown.
     let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize

@@ -121,7 +121,8 @@ package struct BackupProver: Sendable {
         manifest: found.manifest ?? backup.manifestDigest)
     }
     guard let manifest = backup.manifest, backup.isWhole else {
-      return proof(.failed, .files, BackupFileCheck.Found(problems: backup.problems.map { .init($0) }))
+      let result = backup.isUndecided ? BackupProof.Result.inconclusive : .failed
+      return proof(result, .files, BackupFileCheck.Found(problems: backup.problems.map { .init($0) }))
     }
     let end = options.deadline
     let watched: BackupProgress = { phase, done, total in
