@@ -57,7 +57,7 @@ public struct LazaretCommand: ParsableCommand {
       let fileSystem = FileSystem()
       PrivateFolder.removeRemains(fileSystem) { result in
         // The next run with the same result finishes the rest.
-        try? RestoreFolder.finishInterrupted(result, in: fileSystem)
+        try? EarlierRuns.finish(at: result)
         try? Salvager.clearInterrupted(result, in: fileSystem)
       }
       try command.run()

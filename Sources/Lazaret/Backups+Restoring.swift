@@ -83,6 +83,8 @@ extension Backups {
     // Report a store in use first.
     let attempt = try StoreLock(on: store, in: fileSystem)
     attempt.release()
+    let mark = PrivateFolder.mark(of: store.main)
+    defer { withExtendedLifetime(mark) {} }
     let folder = RestoreFolder(for: store, in: fileSystem)
     let present = takesBackup ? try backUp(store, before: .beforeRestore) : nil
     var staged: RestoreReport?

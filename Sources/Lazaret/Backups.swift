@@ -105,7 +105,7 @@ package struct Backups: Sendable {
     if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
       // The file name identifies the place only to those who know it.
       let digest = FileDigest(of: Array(place.location.utf8)).hexadecimal.prefix(32)
-      request.encryption?.deltaKeyFile = home.appending("BackupKeys").appending("storage-\(digest).key")
+      request.encryption?.deltaKeyFile = keysFolder.appending("storage-\(digest).key")
     }
     return request
   }
@@ -117,8 +117,10 @@ package struct Backups: Sendable {
   /// The key file, in the home but outside `Backups/`, that lets the next encrypted backup be a delta.
   private func deltaKeyFile(of place: FolderPlace) -> FilePath? {
     place.path.lastComponent.flatMap { FilePath.Component("\($0.string).key") }
-      .map { home.appending("BackupKeys").appending($0) }
+      .map { keysFolder.appending($0) }
   }
+
+  private var keysFolder: FilePath { surroundings.fileSystem.homeFolder("BackupKeys", of: home) }
 
   /// Returns the scope of backups that concern a store: its own generation, or those before its quarantine.
   package func evidence(of store: FilePath) throws -> EvidenceScope {

@@ -48,6 +48,8 @@ struct SalvageWork {
   ///   the reason.
   func run() throws -> QuarantineSalvage {
     let stored = try folder.store(named: id)
+    let mark = PrivateFolder.mark(of: folder.path.appending(id))
+    defer { withExtendedLifetime(mark) {} }
     let working = try folder.beginSalvage(of: id)
     do {
       return try run(stored, in: working)

@@ -1,5 +1,6 @@
 import Backup
 import Foundation
+import GRDB
 import Platform
 import SystemPackage
 import TestSupport
@@ -203,6 +204,41 @@ struct EncryptionTests {
     // And nothing of it is written outside.
     #expect(try prove(scene, backup.id, owner).result == .proven)
     #expect(try FileSystem().status(of: scene.placePath.appending("\(backup.id).json")) == nil)
+  }
+
+  @Test func aLostLabelCondemnsNoBackup() throws {
+    let scene = try BackupScene(rows: 20_000)
+    var ids: [BackupIdentifier] = []
+    for minute in 0..<3 {
+      ids.append(try back(up: minute, scene).id)
+      try scene.run("UPDATE cars SET flags = \(minute + 1) WHERE id = 7")
+    }
+    let label = "\(ids[1]).json"
+    try FileSystem().unlink(scene.placePath.appending(label))
+    #expect(try ids.map { try prove(scene, $0).result } == [.proven, .inconclusive, .inconclusive])
+    #expect(try prove(scene, ids[1]).problems.map { $0.words.contains(label) } == [true])
+    let pruner = BackupPruner(of: place(scene), surroundings: .still(at: "2026-11-21T12:00:00Z"))
+    #expect(try pruner.prune(RetentionPolicy(last: .number(1))).plan.dropped.isEmpty)
+    #expect(try BackupRestorer(of: place(scene, owner), surroundings: .still()).choice().backup.id == ids[2])
+    let proof = try prove(scene, ids[1], owner)
+    #expect(proof.result == .proven && proof.warnings?.contains { $0.words.hasPrefix("\(label) is missing") } == true)
+    #expect(try extract(ids[2], scene, to: "Restored.sqlite").isWhole)
+    let flags = try DatabaseQueue(path: scene.folder.appending("Restored.sqlite").string).read { database in
+      try Int.fetchOne(database, sql: "SELECT flags FROM cars WHERE id = 7")
+    }
+    #expect(flags == 2)
+  }
+
+  @Test func theProofHoldsWithoutTheEncryptedManifest() throws {
+    let scene = try BackupScene(rows: 4000)
+    let id = try back(up: 0, scene).id
+    try FileSystem().unlink(scene.placePath.appending("\(id).manifest.age"))
+    for isProvenAgain in [false, true] {
+      if isProvenAgain { #expect(try prove(scene, id, owner).result == .proven) }
+      let seen = try BackupCatalog(of: place(scene, owner)).backup(id)
+      #expect(seen.isProvenGood && seen.warnings.map(\.code) == [.manifestMissing])
+      #expect(try BackupCatalog(of: place(scene)).backup(id).isProvenGood)
+    }
   }
 
   @Test func pruningNeedsNoKey() throws {

@@ -46,6 +46,24 @@ struct EncryptedBackupCommandTests {
     #expect(restored.status == 0, "\(restored.errors)")
   }
 
+  @Test(arguments: ["Backups", "BackupKeys"]) func aStoreMayHaveTheNameOfAFolderOfTheHome(name: String) throws {
+    let desk = try Desk()
+    #expect(try desk.lazaret("key", "new", "-o", "owner.key").status == 0)
+    for store in [name, "App.sqlite"] {
+      let path = desk.folder.appending(store).string
+      _ = try ChildProcess.run("sqlite3", [path, "CREATE TABLE t (x); INSERT INTO t VALUES ('\(store)')"])
+      let created = try desk.lazaret("backup", "create", path, "--encrypt-to", "owner.key")
+      #expect(created.status == 0, "\(created.errors)")
+      _ = try ChildProcess.run("sqlite3", [path, "UPDATE t SET x = x || '!'"])
+      #expect(try desk.lazaret("backup", "create", path, "--encrypt-to", "owner.key").status == 0)
+      let restored = try desk.lazaret(
+        "backup", "restore", "--of", path, "--identity", "owner.key", "--to", "R-\(store)")
+      #expect(restored.status == 0, "\(restored.errors)")
+      let found = try ChildProcess.run("sqlite3", ["R-\(store)", "SELECT x FROM t"], in: desk.folder.path)
+      #expect(found.output == "\(store)!\n")
+    }
+  }
+
   @Test(arguments: ["id", "latest", "file"]) func aSalvageTakesRowsFromItWithTheKey(source: String) throws {
     let desk = try Desk()
     let store = try desk.makeOldStore("Kundenakten.sqlite")

@@ -203,6 +203,17 @@ struct RecoveryKitTests {
     #expect(try kits.kits().map(\.date.secondsSince1970).map { ($0 - 1_800_000_000) / 86400 } == [5, 4, 3])
   }
 
+  @Test("A store may have the name of the folder of kits")
+  func namesake() throws {
+    let place = try TemporaryFolder()
+    let kit = try RecoveryKit(of: try Self.makeStore(in: place, rows: 20))
+    let store = try place.write("a store", to: "Recovery")
+    let path = try KitFolder(for: store, home: nil).add(kit)
+    #expect(try RecoveryKit(contentsOf: path) == kit)
+    try FileSystem().unlink(store)
+    #expect(try KitFolder(for: store, home: nil).kits().map(\.path) == [path])
+  }
+
   @Test("Stores of one name have a folder of kits each")
   func sameName() throws {
     let place = try TemporaryFolder()

@@ -61,15 +61,25 @@ struct InterruptedSalvagingTests {
     for step in chosenSteps(of: try Self.steps()) {
       let scene = try SalvagingScene()
       let place = scene.scene.folder.path.string
+      let temporary = scene.scene.folder.appending("Temporary")
+      try FileSystem().makeDirectory(temporary)
       await #expect(processExitsWith: .signal(SIGKILL), "step \(step)") {
         [place = place as String, step = step as Int] in
         let trouble = Trouble(.kill, atStep: step)
         let folder = FilePath(place)
+        unsafe setenv("TMPDIR", folder.appending("Temporary").string, 1)
         let model = try ModelBundle.load(path: folder.appending("App.xcdatamodeld"), order: ["V1", "V2", "V3"])
         let coordinator = StoreCoordinator(
           model: .coreData(model), home: folder.appending("Home"), appVersion: "7.1",
           surroundings: .still(fileSystem: trouble.fileSystem))
         _ = try coordinator.open(folder.appending("Stores/App.sqlite"))
+      }
+      // Any command removes the copies.
+      PrivateFolder.removeRemains(in: temporary, FileSystem()) { try? EarlierRuns.finish(at: $0) }
+      #expect(try !scene.scene.names().contains(".App.sqlite.unfinished"), "step \(step)")
+      if try FileSystem().status(of: scene.scene.incompatible) != nil {
+        let names = try FileSystem().entries(of: scene.scene.incompatible).map(\.string)
+        #expect(!names.contains { $0.hasSuffix(".salvaging") }, "step \(step)")
       }
       try Self.expectOpens(scene, isTold: false, "step \(step)")
     }

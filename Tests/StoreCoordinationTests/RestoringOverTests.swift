@@ -157,14 +157,19 @@ struct RestoringOverTests {
       let told = Comment(rawValue: "step \(step) of \(rehearsal.steps)")
       let (scene, old, new) = try Self.scene()
       let place = scene.folder.path.string
+      let temporary = scene.folder.appending("Temporary")
+      try scene.system.makeDirectory(temporary)
       await #expect(processExitsWith: .signal(SIGKILL), told) {
         [place = place as String, step = step as Int] in
         let folder = FilePath(place)
+        unsafe setenv("TMPDIR", folder.appending("Temporary").string, 1)
         let system = Trouble(.kill, atStep: step).fileSystem
         _ = try Backups(home: folder.appending("Home"), surroundings: .still(fileSystem: system))
           .restore(over: folder.appending("Stores/App.sqlite"))
       }
-      // The next process puts right what was begun.
+      // Any command puts right what was begun, and leaves no copy.
+      PrivateFolder.removeRemains(in: temporary, scene.system) { try? EarlierRuns.finish(at: $0) }
+      #expect(try !scene.names().contains(".App.sqlite.restoring"), told)
       _ = try QuarantineFolder(beside: StoreFileSet(main: scene.store()), surroundings: .still()).finishInterrupted()
       _ = try Backups(home: scene.home, surroundings: .still()).finishInterrupted(StoreFileSet(main: scene.store()))
       let parts = try scene.parts(scene.store())

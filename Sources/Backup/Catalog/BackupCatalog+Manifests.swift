@@ -2,15 +2,15 @@ import Platform
 
 extension BackupCatalog {
   /// Reads a backup's manifest, else its copy, else the block headers.
-  ///
-  /// - Parameter usesCopies: whether objects without a manifest count as a backup.
   static func readManifest(
-    into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
-    usesCopies: Bool
+    into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection
   ) throws {
     let name = "\(backup.id)\(BackupManifest.suffix)"
     var problem = StoredBackup.Problem(
       code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed")
+    if backup.isUnlabelled {
+      problem.words = "its label \(name) is missing, and no key that opens its files was given"
+    }
     if sizes[name] != nil {
       do {
         guard let bytes = try content(name, sizes, limit: BackupManifest.limit, place, section) else {
@@ -42,10 +42,7 @@ extension BackupCatalog {
         }
       }
     }
-    guard usesCopies, try readCopy(into: &backup, sizes, place, section, insteadOf: problem) else {
-      backup.problems.append(problem)
-      return
-    }
+    if try !readCopy(into: &backup, sizes, place, section, insteadOf: problem) { backup.problems.append(problem) }
   }
 
   private static func note(
@@ -111,32 +108,32 @@ extension BackupCatalog {
     try? BackupManifest(json: bytes, of: id)
   }
 
-  /// Finds backups being written or moved, which must not be read without their manifest.
+  /// Leaves out kept backups that are being written or dropped, or were when a process was killed.
   ///
   /// Backups with a new manifest are listed again.
-  static func onTheirWay(
-    _ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace, _ section: BackupSection
-  ) throws -> Set<BackupIdentifier> {
-    let headless = groups.filter { id, objects in
-      !objects.contains { $0.name == "\(id)\(BackupManifest.suffix)" } && objects.contains { isPacked($0.name) }
-    }.map(\.key)
-    guard !headless.isEmpty else { return [] }
-    let other: BackupSection = section == .kept ? .trash : .kept
-    let elsewhere = Set(try place.unfinished() + place.list(other).map(\.name))
-    let now = Dictionary(grouping: try place.list(section)) { identifier(of: $0.name) }
-    var onTheirWay: Set<BackupIdentifier> = []
+  static func leaveOutOnTheirWay(
+    _ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace
+  ) throws {
+    let headless = groups.filter { id, objects in !hasHead(objects, of: id) }.map(\.key)
+    guard !headless.isEmpty else { return }
+    let elsewhere = Set(try place.unfinished() + place.list(.trash).map(\.name))
+    let now = Dictionary(grouping: try place.list(.kept)) { identifier(of: $0.name) }
     for id in headless {
-      let name = "\(id)\(BackupManifest.suffix)"
-      if let objects = now[id], objects.contains(where: { $0.name == name }) {
+      if let objects = now[id], hasHead(objects, of: id) {
         groups[id] = objects
-      } else if elsewhere.contains(name) {
-        onTheirWay.insert(id)
+      } else if elsewhere.contains("\(id)\(BackupManifest.suffix)") {
+        groups[id] = nil
       }
     }
-    return onTheirWay
   }
 
-  private static func isPacked(_ name: String) -> Bool {
-    BackupCompression.allCases.contains { name.hasSuffix($0.fileEnding) }
+  /// The possible names of the object that lists a backup, and is removed first: its manifest, or an original's file.
+  static func heads(of id: BackupIdentifier) -> [String] {
+    [BackupManifest.suffix, BackupManifest.File.Role.originalMain.suffix].map { "\(id)\($0)" }
+  }
+
+  static func hasHead(_ objects: [BackupObject], of id: BackupIdentifier) -> Bool {
+    let heads = heads(of: id)
+    return objects.contains { heads.contains($0.name) }
   }
 }

@@ -38,7 +38,7 @@ package struct BackupCatalog: Sendable {
         strays.append(object)
       }
     }
-    let onTheirWay = try Self.onTheirWay(&groups, place, section)
+    if section == .kept { try Self.leaveOutOnTheirWay(&groups, place) }
     var named: [(id: BackupIdentifier, objects: [BackupObject])] = []
     for (id, objects) in groups.ordered(by: { $0.key < $1.key }) {
       let (own, others) = Self.sorted(objects, of: id)
@@ -46,7 +46,7 @@ package struct BackupCatalog: Sendable {
       if !own.isEmpty { named.append((id, own)) }
     }
     let read = try place.atOnce(named) { (id, objects) in
-      try Self.readUnlessGone(id, objects, place, section, usesCopies: !onTheirWay.contains(id))
+      try Self.readUnlessGone(id, objects, place, section)
     }
     var found: [BackupIdentifier: StoredBackup] = [:]
     for backup in read.compactMap(\.self) { found[backup.id] = backup }
@@ -63,9 +63,10 @@ package struct BackupCatalog: Sendable {
     }
     // Parents come first, as children inherit their problems.
     for id in found.keys.sorted() {
-      if let problem = found[id].flatMap({ Self.parentProblem(of: $0, in: found) }) {
-        found[id]?.problems.append(problem)
-      }
+      guard let backup = found[id] else { continue }
+      let parent = backup.manifest?.parent.flatMap { found[$0] }
+      found[id]?.isUndecided = backup.isUnlabelled || backup.isWhole && parent?.isUndecided == true
+      if let problem = Self.parentProblem(of: backup, in: found) { found[id]?.problems.append(problem) }
     }
     byIdentifier = found
     backups = found.values.filter { own.contains($0.id) }.ordered { $0.id > $1.id }
@@ -152,20 +153,19 @@ package struct BackupCatalog: Sendable {
   static let releaseSuffix = ".released.json"
 
   private static func readUnlessGone(
-    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
-    usesCopies: Bool
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws -> StoredBackup? {
     do {
-      return try read(id, objects, place, section, usesCopies: usesCopies)
+      return try read(id, objects, place, section)
     } catch {
       let error = BackupError(any: error)
       guard error.fileError?.kind == .notFound else { throw error }
-      // Lists a partly removed backup with its remaining objects.
+      // Without its head, which goes first, another process is removing it.
       let names = Set(try place.list(section).map(\.name))
       let left = objects.filter { names.contains($0.name) }
-      if left.isEmpty || left.count == objects.count { return nil }
+      if left.count == objects.count || !hasHead(left, of: id) { return nil }
       do {
-        return try read(id, left, place, section, usesCopies: false)
+        return try read(id, left, place, section)
       } catch {
         let error = BackupError(any: error)
         guard error.fileError?.kind == .notFound else { throw error }
@@ -175,8 +175,7 @@ package struct BackupCatalog: Sendable {
   }
 
   private static func read(
-    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
-    usesCopies: Bool
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws -> StoredBackup {
     var backup = StoredBackup(id: id, manifest: nil, proof: nil, objects: objects, problems: [])
     let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
@@ -190,10 +189,15 @@ package struct BackupCatalog: Sendable {
       backup.onlyHere = onlyHereNote(id, objects, place, section)
       return backup
     }
-    try readManifest(into: &backup, sizes, place, section, usesCopies: usesCopies)
+    try readManifest(into: &backup, sizes, place, section)
     if let named = backup.proof?.manifest, let own = backup.manifestDigest, named != own {
-      backup.proof = nil
-      backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
+      // The proof of an encrypted backup names its label.
+      if named == (try place.label(of: id)?.manifest.digest) {
+        backup.proof?.manifest = own
+      } else {
+        backup.proof = nil
+        backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
+      }
     }
     for file in backup.manifest?.files ?? [] {
       if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
@@ -251,7 +255,8 @@ package struct BackupCatalog: Sendable {
       return .init(code: .parentMissing, words: "backup \(parent), whose pages it leaves out, is missing")
     }
     guard found.isWhole, let other = found.manifest else {
-      return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
+      let state = found.isUndecided ? "cannot be judged without a key" : "is not whole"
+      return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, \(state)")
     }
     // Without a key the page size is unknown.
     let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize

@@ -87,6 +87,14 @@ package struct StoredBackup: Sendable, Hashable {
   /// Problems of page hashes, recovery kit and proof, and missing values.
   package var warnings: [Problem] = []
 
+  /// Whether only a key shows its state, as its label, or that of one it builds on, is missing or unreadable.
+  package var isUndecided = false
+
+  /// Whether no label is readable, and no key opens its files, which then have their stored names.
+  var isUnlabelled: Bool {
+    manifest == nil && objects.contains { $0.name.hasSuffix(BackupManifest.Encryption.fileEnding) }
+  }
+
   /// Whether a user released it from being kept for a drop in records.
   package var isReleased: Bool { objects.contains { $0.name == "\(id)\(BackupCatalog.releaseSuffix)" } }
 

@@ -179,8 +179,7 @@ struct SealedPlace: BackupPlace {
   func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws -> [UInt8] {
-    if name.hasSuffix(BackupProof.suffix) { return try proof(name, section, at: offset, length: length) }
-    return try read(name, in: section, at: offset, length: length, isProven: true)
+    try read(name, in: section, at: offset, length: length, isProven: true)
   }
 
   func readUnproven(
@@ -279,23 +278,6 @@ struct SealedPlace: BackupPlace {
   }
 
   // MARK: Proofs
-
-  /// Reads a proof, with the digest of the encrypted manifest.
-  private func proof(
-    _ name: String, _ section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8] {
-    let bytes = try base.read(name, in: section, at: offset, length: length)
-    guard offset == 0, let id = BackupCatalog.identifier(of: name), var proof = BackupProof(json: bytes, of: id),
-      let label = try label(id, section), proof.manifest == label.manifest.digest, try opened(id, section)
-    else { return bytes }
-    let text = try read("\(id)\(BackupManifest.suffix)", in: section, at: 0, length: BackupManifest.limit)
-    proof.manifest = DigestedText.digest(of: text)
-    return try proof.json()
-  }
-
-  private func opened(_ id: BackupIdentifier, _ section: BackupSection) throws -> Bool {
-    try file("\(id)\(Self.manifestSuffix)", section)?.content != nil
-  }
 
   /// Writes a proof without store content, with the digest of the outer manifest.
   private func replaceProof(

@@ -69,8 +69,8 @@ extension BackupPlace {
 
   /// Replaces file names in a message by the stored names.
   package func named(_ words: String, of id: BackupIdentifier, in section: BackupSection) throws -> String {
-    let suffixes = BackupManifest.File.Role.suffixes + [BackupManifest.suffix]
-    let names = suffixes.map { "\(id)\($0)" }.filter { words.contains($0) && SealedPlace.sealedName(of: $0) != nil }
+    let names = BackupManifest.File.Role.suffixes.map { "\(id)\($0)" }
+      .filter { words.contains($0) && SealedPlace.sealedName(of: $0) != nil }
     guard !names.isEmpty, try isSealed(id, in: section) else { return words }
     return names.reduce(words) { words, name in
       guard let sealed = SealedPlace.sealedName(of: name), !words.contains(sealed) else { return words }

@@ -20,7 +20,7 @@ package struct BackupPlaces: Sendable {
   }
 
   /// The folder that contains each store's.
-  var root: FilePath { home.appending("Backups") }
+  var root: FilePath { fileSystem.homeFolder("Backups", of: home) }
 
   static let arriving = ".arriving"
 

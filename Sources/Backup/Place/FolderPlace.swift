@@ -187,7 +187,7 @@ extension FolderPlace {
       guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
         !entries.contains(where: { $0.string == "\(id)\(BackupManifest.suffix)" })
       else { continue }
-      for suffix in BackupManifest.File.Role.suffixes { try delete("\(id)\(suffix)", in: .kept) }
+      for suffix in BackupManifest.File.Role.suffixes + [BackupProof.suffix] { try delete("\(id)\(suffix)", in: .kept) }
     }
   }
 

@@ -37,7 +37,9 @@ struct OpaqueFolder {
   }
 
   /// The facts for the machine that takes backups, outside `Backups/`.
-  static func keysFolder(of home: FilePath) -> FilePath { home.appending("BackupKeys") }
+  static func keysFolder(of home: FilePath, _ fileSystem: FileSystem) -> FilePath {
+    fileSystem.homeFolder("BackupKeys", of: home)
+  }
 
   private static let localSuffix = ".store.json"
 
@@ -47,7 +49,7 @@ struct OpaqueFolder {
   var deltaKeyPath: FilePath { keyPath(".key") }
 
   private func keyPath(_ suffix: String) -> FilePath {
-    let folder = Self.keysFolder(of: home)
+    let folder = Self.keysFolder(of: home, fileSystem)
     return FilePath.Component(name + suffix).map { folder.appending($0) } ?? folder
   }
 
@@ -61,7 +63,7 @@ struct OpaqueFolder {
   static func localNotes(
     of home: FilePath, _ fileSystem: FileSystem
   ) throws(FileError) -> [(name: String, note: StorePlaceNote)] {
-    let folder = keysFolder(of: home)
+    let folder = keysFolder(of: home, fileSystem)
     guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
     var notes: [(name: String, note: StorePlaceNote)] = []
     for entry in try fileSystem.entries(of: folder) where entry.string.hasSuffix(localSuffix) {
@@ -105,7 +107,7 @@ struct OpaqueFolder {
   // MARK: Writing
 
   func writeLocal(_ note: StorePlaceNote) throws(FileError) {
-    let folder = Self.keysFolder(of: home)
+    let folder = Self.keysFolder(of: home, fileSystem)
     let isNew = try fileSystem.status(of: folder) == nil
     try fileSystem.makeDirectory(folder)
     try note.write(to: localNotePath, inNewFolder: isNew, fileSystem)

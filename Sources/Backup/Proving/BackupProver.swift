@@ -80,7 +80,7 @@ package struct BackupProver: Sendable {
   /// Throws `no-such-backup` if the backup was removed meanwhile, which makes the result void.
   private func tellIfGone(_ backup: StoredBackup, in place: any BackupPlace) throws {
     // The object that lists a backup is removed first.
-    let heads = ["\(backup.id)\(BackupManifest.suffix)", "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"]
+    let heads = BackupCatalog.heads(of: backup.id)
     let head = backup.objects.first { heads.contains($0.name) } ?? backup.objects.first
     guard let head, try !place.contains(head.name, in: .kept) else { return }
     throw BackupError(
@@ -121,7 +121,8 @@ package struct BackupProver: Sendable {
         manifest: found.manifest ?? backup.manifestDigest)
     }
     guard let manifest = backup.manifest, backup.isWhole else {
-      return proof(.failed, .files, BackupFileCheck.Found(problems: backup.problems.map { .init($0) }))
+      let result = backup.isUndecided ? BackupProof.Result.inconclusive : .failed
+      return proof(result, .files, BackupFileCheck.Found(problems: backup.problems.map { .init($0) }))
     }
     let end = options.deadline
     let watched: BackupProgress = { phase, done, total in

@@ -55,8 +55,7 @@ package struct BackupTrash: Sendable {
 
   /// The listing object comes first.
   private static func manifestFirst(_ objects: [BackupObject], of id: BackupIdentifier) -> [String] {
-    // An original is listed by its main file.
-    let heads = ["\(id)\(BackupManifest.suffix)", "\(id)\(BackupManifest.File.Role.originalMain.suffix)"]
+    let heads = BackupCatalog.heads(of: id)
     let names = objects.map(\.name)
     return names.filter { heads.contains($0) } + names.filter { !heads.contains($0) }
   }

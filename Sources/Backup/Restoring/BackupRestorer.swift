@@ -187,7 +187,7 @@ package struct BackupRestorer: Sendable {
       id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: progress)
     let manifest = try extraction.manifest
     let store = StoreFileSet(main: path)
-    try checkSpace(manifest, extraction.chain, for: store)
+    try checkSpace(manifest, extraction.chain, for: store, writesValues: false)
     let (losses, files) = try extraction.writeUnnamed(at: store)
     let values = try extraction.checkExternalData()
     let isEvidence = manifest.kind == .evidence
@@ -339,10 +339,10 @@ package struct BackupRestorer: Sendable {
   }
 
   private func checkSpace(
-    _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet
+    _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet, writesValues: Bool = true
   ) throws {
     let highest = chain.map { $0.manifest?.database?.bytes ?? 0 }.max() ?? 0
-    let values = manifest.externalData?.totalBytes ?? manifest.file(.originalSupport)?.bytes ?? 0
+    let values = writesValues ? manifest.externalData?.totalBytes ?? manifest.file(.originalSupport)?.bytes ?? 0 : 0
     let needed = max(manifest.contentBytes, highest) + (manifest.file(.originalLog)?.bytes ?? 0) + values
     let free = try fileSystem.freeSpace(at: target.folder)
     guard free < needed else { return }

@@ -147,16 +147,6 @@ package struct RestoreFolder: Sendable {
     return outcome
   }
 
-  /// Finishes a killed restore beside a new path, such as that of a requested result.
-  ///
-  /// - Throws: `locked` if another process works in the folder, or file errors.
-  package static func finishInterrupted(_ result: FilePath, in fileSystem: FileSystem) throws {
-    let folder = RestoreFolder(for: StoreFileSet(main: result), in: fileSystem)
-    let lock = try FolderLock(result.folder, patience: 0, in: fileSystem)
-    _ = try folder.finishInterrupted()
-    lock.release()
-  }
-
   private func finishLocked() throws -> Outcome {
     let id = try readyNote()?.id
     do {

@@ -107,7 +107,7 @@ package enum RetentionReason: Sendable, Hashable {
     case .holdsValues(let count, let later):
       "the last one with \(counted(count, "large value")) that records in \(later) refer to, and that \(later) lacks"
     case .showsFall(let earlier): "it shows what was lost after \(earlier), which is kept because of that"
-    case .unknown: "its manifest cannot be read, so that rules do not touch it"
+    case .unknown: "what it holds cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
     case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
     case .clockMayHaveJumped(let days): "the next one is dated \(days) days later: the clock may have jumped"

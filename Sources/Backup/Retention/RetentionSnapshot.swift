@@ -93,7 +93,8 @@ package struct RetentionSnapshot: Sendable, Hashable {
 extension RetentionSnapshot {
   /// A broken backup counts as failed: it replaces no good one, and is kept only by the rules.
   package init(_ backup: StoredBackup) {
-    let isUnreadable = backup.problems.contains { [.manifestUnreadable, .manifestChanged].contains($0.code) }
+    let isUnreadable =
+      backup.isUndecided || backup.problems.contains { [.manifestUnreadable, .manifestChanged].contains($0.code) }
     let proof: Proof =
       if !backup.isWhole {
         .failed

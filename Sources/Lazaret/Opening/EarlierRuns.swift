@@ -2,9 +2,9 @@ import Backup
 import Logging
 import Migration
 import Platform
-import SystemPackage
+package import SystemPackage
 
-struct EarlierRuns {
+package struct EarlierRuns {
   let path: FilePath
   let home: FilePath?
 
@@ -15,6 +15,12 @@ struct EarlierRuns {
   let logger: Logger
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// Finishes or undoes a killed process's moves and restores at a path, as the next opening does.
+  package static func finish(at path: FilePath) throws {
+    let logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
+    _ = try EarlierRuns(path: path, home: nil, migrator: nil, surroundings: .machine, logger: logger).finish()
+  }
 
   /// Finishes or undoes interrupted moves, restores and migrations.
   ///

@@ -153,7 +153,7 @@ extension Migrator {
   ///
   /// The superuser makes it for the owner of the store's folder.
   private func makeBackups(_ original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
-    let root = home.appending("Backups")
+    let root = fileSystem.homeFolder("Backups", of: home)
     var missing: [FilePath] = []
     for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
     let backups = try backupsFolder(of: original, in: home)
@@ -171,7 +171,7 @@ extension Migrator {
   /// The requested folder, else the first of the store's name not noted for another store.
   private func backupsFolder(of original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
     if let backupsFolder { return try backupsFolder(original, home) }
-    let (stem, root) = (original.main.stem ?? "Store", home.appending("Backups"))
+    let (stem, root) = (original.main.stem ?? "Store", fileSystem.homeFolder("Backups", of: home))
     let path = try original.main.relative(to: fileSystem.resolved(home))
     var number = 1
     while true {

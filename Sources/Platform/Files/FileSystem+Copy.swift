@@ -205,6 +205,18 @@ extension FileError {
   }
 }
 
+extension FileSystem {
+  /// Returns a folder of a home: `NAME`, or `NAME of stores` where a store has that name.
+  ///
+  /// The second stays in use after the store is gone.
+  package func homeFolder(_ name: FilePath.Component, of home: FilePath) -> FilePath {
+    let (usual, other) = (home.appending(name), home.appending("\(name.string) of stores"))
+    let kind = (try? status(of: usual))?.kind
+    if kind == .directory { return usual }
+    return kind != nil || (try? status(of: other))?.kind == .directory ? other : usual
+  }
+}
+
 extension FilePath {
   /// The folder of the file; the current one for a bare name.
   public var folder: FilePath {

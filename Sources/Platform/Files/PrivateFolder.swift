@@ -120,7 +120,7 @@ package final class PrivateFolder: Sendable {
   }
 
   /// Records what to remove elsewhere if the process is killed: hidden `.unfinished` files, and `.salvaging` or
-  /// `.restoring` folders that are not ready to install.
+  /// `.restoring` folders, unless their installation has begun.
   ///
   /// - Parameters:
   ///   - name: the prefix of their names after the dot.
@@ -136,26 +136,40 @@ package final class PrivateFolder: Sendable {
     try fileSystem.writeAtomically(bytes, to: holder.appending(Self.note), replacing: true)
   }
 
-  private static func removeNoted(in holder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void) {
+  /// - Throws: `locked` if a live process works in a noted folder; the note then stays.
+  private static func removeNoted(
+    in holder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void
+  ) throws(FileError) {
     guard let bytes = try? fileSystem.contents(of: holder.appending(note), limit: 1 << 16),
       let all = try? JSONDecoder().decode([Unfinished].self, from: Data(bytes))
     else { return }
     for unfinished in all where !unfinished.name.isEmpty {
-      guard let place = unfinished.folder.path else { continue }
-      for name in (try? fileSystem.entries(of: place)) ?? [] {
+      guard let place = unfinished.folder.path, (try? fileSystem.status(of: place))?.kind == .directory
+      else { continue }
+      let lock = try FolderLock(place, patience: 0, in: fileSystem)
+      let names = (try? fileSystem.entries(of: place)) ?? []
+      var ready: [FilePath] = []
+      for name in names {
         let path = place.appending(name)
         if name.string == unfinished.name, isPrivate(name) { try? removeUnlocked(path, fileSystem) }
-        guard name.string.hasPrefix(".\(unfinished.name)") else { continue }
-        if name.string.hasSuffix(".unfinished") { try? fileSystem.unlink(path) }
-        if let suffix = [".salvaging", ".restoring"].first(where: { name.string.hasSuffix($0) }) {
-          let content = (try? fileSystem.entries(of: path)) ?? []
-          if content.contains(where: { notesOfReadiness.contains($0.string) }) {
-            finishing(place.appending(String(name.string.dropFirst().dropLast(suffix.count))))
-          } else {
-            try? removeUnlocked(path, fileSystem)
-          }
+        guard name.string.hasPrefix(".\(unfinished.name)"),
+          let suffix = [".unfinished", ".salvaging", ".restoring"].first(where: { name.string.hasSuffix($0) })
+        else { continue }
+        let result = String(name.string.dropFirst().dropLast(suffix.count))
+        let isFile = suffix == ".unfinished"
+        // A file's note lies beside it, that of a folder in it.
+        let notes = isFile ? names : (try? fileSystem.entries(of: path)) ?? []
+        let wanted: Set<String> = isFile ? [".\(result).replaced"] : notesOfReadiness
+        if notes.contains(where: { wanted.contains($0.string) }) {
+          ready.append(place.appending(result))
+        } else if isFile {
+          try? fileSystem.unlink(path)
+        } else {
+          try? removeUnlocked(path, fileSystem)
         }
       }
+      lock.release()
+      for result in ready { finishing(result) }
     }
   }
 
@@ -187,7 +201,7 @@ package final class PrivateFolder: Sendable {
     guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind == .directory,
       status.owner == geteuid(), let lock = try lock(folder, fileSystem)
     else { return }
-    removeNoted(in: folder, fileSystem, finishing: finishing)
+    try removeNoted(in: folder, fileSystem, finishing: finishing)
     try fileSystem.removeTree(folder)
     lock.release()
   }

@@ -9,6 +9,7 @@ package struct StagedStore: ~Copyable {
   package let path: FilePath
 
   private let fileSystem: FileSystem
+  private let mark: PrivateFolder?
 
   /// Writes and synchronizes the bytes beside the target.
   ///
@@ -22,6 +23,7 @@ package struct StagedStore: ~Copyable {
     self.target = target
     self.fileSystem = fileSystem
     path = Self.path(for: target)
+    mark = PrivateFolder.mark(of: target.main)
     try Self.removeLeftover(for: target, in: fileSystem)
     do throws(FileError) {
       let file = try fileSystem.create(path, permissions: permissions.union(.ownerReadWrite))
@@ -48,6 +50,7 @@ package struct StagedStore: ~Copyable {
     self.target = target
     self.fileSystem = fileSystem
     path = Self.path(for: target)
+    mark = PrivateFolder.mark(of: target.main)
     try Self.removeLeftover(for: target, in: fileSystem)
     do {
       try digest(try fileSystem.copy(source, to: path))

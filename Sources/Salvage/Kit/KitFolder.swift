@@ -26,7 +26,7 @@ public struct KitFolder: Sendable {
   ///
   /// - Parameter home: the home; nil for the store's own folder.
   public init(for store: FilePath, home: FilePath?, in fileSystem: FileSystem = FileSystem()) {
-    let root = (home ?? store.folder).appending("Recovery")
+    let root = fileSystem.homeFolder("Recovery", of: home ?? store.folder)
     let stem = FilePath.Component(store.stem ?? "Store") ?? "Store"
     self.fileSystem = fileSystem
     do throws(FileError) {

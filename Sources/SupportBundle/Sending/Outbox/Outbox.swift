@@ -30,7 +30,7 @@ public struct Outbox: Sendable {
   }
 
   /// The folder.
-  public var path: FilePath { home.appending(Self.name) }
+  public var path: FilePath { fileSystem.homeFolder(Self.name, of: home) }
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
