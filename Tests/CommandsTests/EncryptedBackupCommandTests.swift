@@ -59,7 +59,7 @@ struct EncryptedBackupCommandTests {
       let restored = try desk.lazaret(
         "backup", "restore", "--of", path, "--identity", "owner.key", "--to", "R-\(store)")
       #expect(restored.status == 0, "\(restored.errors)")
-      let found = try ChildProcess.run("sqlite3", ["R-\(store)", "SELECT x FROM t"], in: desk.folder.path)
+      let found = try ChildProcess.run("sqlite3", [desk.folder.appending("R-\(store)").string, "SELECT x FROM t"])
       #expect(found.output == "\(store)!\n")
     }
   }

@@ -289,7 +289,7 @@ struct StandingTests {
     let statements = [
       "'trigger', 'canaryname' || i, 'notes', 0, 'CREATE TRIGGER canaryname' || i "
         + "|| ' AFTER INSERT ON notes BEGIN SELECT ''canary' || i || '''; END'",
-      "'table', 'notes', 'notes', 2, 'CREATE TABLE notes(id INTEGER PRIMARY KEY, body TEXT, canary' || i || ' TEXT)'",
+      "'table', 'notes', 'notes', 2, 'CREATE TABLE notes(canary' || i || ' TEXT, id INTEGER PRIMARY KEY)'",
     ]
     for statement in statements {
       let scene = try Self.scene([

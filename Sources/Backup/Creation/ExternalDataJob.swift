@@ -62,15 +62,7 @@ struct ExternalDataJob {
   private func digest(
     of path: FilePath, progress: (Int64) throws -> Void
   ) throws -> String {
-    do {
-      return try FileDigest(of: fileSystem.open(path)) { try progress($0) }.hexadecimal
-    } catch let error as FileError {
-      throw BackupError(error)
-    } catch let error as BackupError {
-      throw error
-    } catch {
-      throw BackupError(FileError(.other, operation: "read the file", path: path))
-    }
+    try FileDigest(of: fileSystem.open(path)) { try progress($0) }.hexadecimal
   }
 
   private func knownItems() -> [PathText: BackupManifest.ExternalData.Item] {

@@ -174,13 +174,7 @@ extension BackupExtraction {
     _ manifest: BackupManifest, into folder: FilePath, where isWanted: (String) -> Bool
   ) throws -> Result {
     guard manifest.file(.originalSupport) != nil, let place = place as? FolderPlace else { return Result() }
-    do {
-      try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder, where: isWanted)
-    } catch let error as FileError {
-      throw BackupError(error)
-    } catch {
-      throw BackupError(FileError(.other, operation: "copy the large values", path: folder))
-    }
+    try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder, where: isWanted)
     return Result()
   }
 }
@@ -224,8 +218,8 @@ private final class ObjectSource: ByteSource {
       bytes = try place.read(
         name, in: section, at: number * Int64(BackupManifest.blockLength), length: BackupManifest.blockLength)
     } catch {
-      let error = BackupError(any: error)
-      throw error.fileError ?? FileError(.other, operation: error.operation, path: FilePath(name), detail: error.detail)
+      throw BackupError(any: error).fileError
+        ?? FileError(.other, operation: error.operation, path: FilePath(name), detail: error.detail)
     }
     last.withLock { $0 = (number, bytes) }
     return bytes

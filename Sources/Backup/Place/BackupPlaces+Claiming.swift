@@ -29,7 +29,7 @@ extension BackupPlaces {
     for folder in try folders() where folder.note?.arriving != nil {
       do {
         try settle(folder)
-      } catch where BackupError(any: error).fileError?.kind == .locked {
+      } catch  where BackupError(any: error).fileError?.kind == .locked {
         // A later call clears a folder in use by another process.
       }
     }

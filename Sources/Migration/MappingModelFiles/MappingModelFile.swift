@@ -321,16 +321,12 @@ struct MappingModelFiles {
 
   /// The mapping models at a path, and whether it is a single one.
   func find(_ path: FilePath) throws -> (files: [FilePath], isOne: Bool) {
-    do throws(FileError) {
-      guard let status = try fileSystem.status(of: path) else {
-        throw FileError(.notFound, operation: MappingModelFile.operation, path: path)
-      }
-      if status.kind != .directory || Self.isSource(path) { return ([path], true) }
-      if try fileSystem.status(of: path.appending(Self.sourceFileName)) != nil { return ([path], true) }
-      return (try search(path), false)
-    } catch {
-      throw MigrationError(error)
+    guard let status = try fileSystem.status(of: path) else {
+      throw FileError(.notFound, operation: MappingModelFile.operation, path: path)
     }
+    if status.kind != .directory || Self.isSource(path) { return ([path], true) }
+    if try fileSystem.status(of: path.appending(Self.sourceFileName)) != nil { return ([path], true) }
+    return (try search(path), false)
   }
 
   private static func isSource(_ path: FilePath) -> Bool { path.extension?.lowercased() == "xcmappingmodel" }

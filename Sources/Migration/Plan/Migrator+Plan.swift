@@ -73,9 +73,7 @@ extension Migrator {
   private func possiblePath(from facts: StoreFacts, _ options: Options) throws -> MigrationPath? {
     do {
       return try way(from: facts, options)
-    } catch {
-      let error = MigrationError(any: error)
-      guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
+    } catch let error as MigrationError where error.kind == .notInferable || error.kind == .wouldLose {
       return nil
     }
   }
@@ -101,9 +99,7 @@ extension Migrator {
     let path: MigrationPath
     do {
       path = try way(from: facts, options)
-    } catch {
-      let error = MigrationError(any: error)
-      guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
+    } catch let error as MigrationError where error.kind == .notInferable || error.kind == .wouldLose {
       plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
       return plan
     }

@@ -173,8 +173,7 @@ extension Migrator {
       do {
         return try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
       } catch {
-        let error = MigrationError(any: error)
-        throw error.ofRepair
+        throw MigrationError(any: error).ofRepair
       }
     }
     if !account.setsAside { try folder.removeAside() }

@@ -235,8 +235,7 @@ struct InPlaceCopy {
       if let outcome { schema = outcome.schema }
       return outcome
     } catch {
-      let error = MigrationError(any: error)
-      throw error.told(step: step.rebuild.name)
+      throw MigrationError(any: error).told(step: step.rebuild.name)
     }
   }
 

@@ -170,8 +170,7 @@ extension Migrator {
       guard change.obstacle(in: contents, rebuild.layout) == nil else { return nil }
       return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
     } catch {
-      let error = MigrationError(any: error)
-      throw error.told(step: step.name)
+      throw MigrationError(any: error).told(step: step.name)
     }
   }
 
@@ -215,7 +214,7 @@ extension Migrator {
   private func verify(_ target: FilePath, _ changed: Set<String>) throws {
     let fileSystem = fileSystem
     _ = try concurrently {
-      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
+      try fileSystem.synchronizeFile(target)
     } _: {
       let connection = try StepConnection(target, .immutable)
       try connection.read { database in
@@ -249,7 +248,7 @@ extension Migrator {
     let layout = rebuild.layout
     // Two cores check during disk writes.
     _ = try concurrently {
-      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
+      try fileSystem.synchronizeFile(target)
     } _: {
       try concurrently {
         try StepVerification(layout: layout).check(target, against: source, before: before, made)

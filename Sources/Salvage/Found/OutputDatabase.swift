@@ -88,9 +88,7 @@ package import SystemPackage
     guard let scratch else { return nil }
     do {
       try scratch.execute(statement)
-    } catch {
-      let error = SalvageError(any: error)
-      guard error.kind == .output else { throw error }
+    } catch let error as SalvageError where error.kind == .output {
       return scratch.message
     }
     try scratch.execute("DROP TABLE \(SQLText.quotedIdentifier(name))")

@@ -61,9 +61,7 @@ final class OutputTable {
       do {
         return try OutputTable(
           definition, declaration, role: role, number: "\(number)", in: database, direct: direct, refusal: &refusal)
-      } catch {
-        let error = SalvageError(any: error)
-        guard error.kind == .output else { throw error }
+      } catch let error as SalvageError where error.kind == .output {
       }
     }
     // A store table may have that name too.
@@ -72,9 +70,7 @@ final class OutputTable {
         return try OutputTable(
           definition, .underOtherName, role: role, number: attempt == 1 ? "\(number)" : "\(number)_\(attempt)",
           in: database, direct: direct, refusal: &refusal)
-      } catch {
-        let error = SalvageError(any: error)
-        guard error.kind == .output, attempt < Self.otherNames else { throw error }
+      } catch let error as SalvageError where error.kind == .output && attempt < Self.otherNames {
       }
     }
     throw SalvageError(.output, operation: "write what was salvaged", detail: "a table could not be made")

@@ -149,8 +149,7 @@ extension RecoveryKit {
     do {
       try self.init(bytes: bytes)
     } catch {
-      let error = RecoveryKitError(any: error)
-      var named = error
+      var named = RecoveryKitError(any: error)
       named.path = path
       throw named
     }

@@ -183,8 +183,7 @@ extension RecoveryKit {
         self = try outcome.get()
         return
       } catch {
-        let error = RecoveryKitError(any: error)
-        var named = error
+        var named = RecoveryKitError(any: error)
         if named.path == nil { named.path = store }
         throw named
       }
@@ -209,8 +208,7 @@ extension RecoveryKit {
       lock.release()
       return .success(kit)
     } catch {
-      let error = RecoveryKitError(any: error)
-      return .failure(error)
+      return .failure(RecoveryKitError(any: error))
     }
   }
 

@@ -87,19 +87,19 @@ final class ScrubRun {
   }
 
   /// Processes live pages first, as they show the owners of overflow pages.
-  func run() throws(ScrubbingError) {
+  func run() throws {
     if images.pageCount > 0 { try runLive(1...images.pageCount) }
     try runRest()
   }
 
-  func runLive(_ pages: ClosedRange<UInt32>) throws(ScrubbingError) {
+  func runLive(_ pages: ClosedRange<UInt32>) throws {
     var buffer = [UInt8](repeating: 0, count: pageSize)
     for page in pages where survey.standing(of: page) == .live {
       try visit(.main(page), &buffer, onlyTrees: true)
     }
   }
 
-  func runRest() throws(ScrubbingError) {
+  func runRest() throws {
     var buffer = [UInt8](repeating: 0, count: pageSize)
     for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: true) }
     for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: true) }
@@ -117,23 +117,19 @@ final class ScrubRun {
 
   private func visit(
     _ image: PageImage, _ buffer: inout [UInt8], onlyTrees: Bool, isAgain: Bool = false
-  ) throws(ScrubbingError) {
+  ) throws {
     visited += 1
     if visited % 256 == 0 {
       let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
-      guard progress(visited, total) else { throw .cancelled() }
+      guard progress(visited, total) else { throw ScrubbingError.cancelled() }
     }
     guard isAgain || !isDone(image) else { return }
-    do throws(FileError) {
-      let present = try images.read(image, into: &buffer)
-      if present == 0 { return }
-      if let kind = treeKind(buffer, image) {
-        try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
-      } else if !onlyTrees {
-        try otherPage(image, buffer, present: present)
-      }
-    } catch {
-      throw ScrubbingError(error)
+    let present = try images.read(image, into: &buffer)
+    if present == 0 { return }
+    if let kind = treeKind(buffer, image) {
+      try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
+    } else if !onlyTrees {
+      try otherPage(image, buffer, present: present)
     }
   }
 

@@ -21,20 +21,16 @@ struct ScrubWork {
   init(
     store: StoreFileSet, target: StoreFileSet, key: ScrubbingKey, model: SalvageModel?, rules: ScrubRules,
     fileSystem: FileSystem, progress: @escaping StoreScrubber.Progress
-  ) throws(ScrubbingError) {
+  ) throws {
     self.store = store
     self.target = target
     self.key = key
     wanted = rules
     self.fileSystem = fileSystem
     self.progress = progress
-    do throws(FileError) {
-      main = try fileSystem.open(store.main)
-      log = try Self.part(.wal, of: store, in: fileSystem)
-      journal = try Self.part(.journal, of: store, in: fileSystem)
-    } catch {
-      throw ScrubbingError(error)
-    }
+    main = try fileSystem.open(store.main)
+    log = try Self.part(.wal, of: store, in: fileSystem)
+    journal = try Self.part(.journal, of: store, in: fileSystem)
     do throws(SalvageError) {
       survey = try StoreSurvey.of(store.main, model: model, in: fileSystem) { _, done, total in
         progress(.survey, done, total)
@@ -53,68 +49,42 @@ struct ScrubWork {
   }
 
   /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
-  func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
-    let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
+  func run(attempt: Int, ranksDates: Bool = false) throws -> StoreScrubber.Result {
+    let columns = try survey.map { try ColumnRules($0, wanted) }
     let pseudonyms = Pseudonyms(
       key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
       columns: columns, model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
-    do throws(FileError) {
-      try external.note(pseudonyms)
-    } catch {
-      throw ScrubbingError(error)
-    }
+    try external.note(pseudonyms)
     if let survey, let columns {
-      let images: PageImages
-      let outputs: ScrubbedSet
-      do throws(FileError) {
-        images = try PageImages(main: main, log: log, journal: journal, survey: survey)
-      } catch {
-        throw ScrubbingError(error)
-      }
+      let images = try PageImages(main: main, log: log, journal: journal, survey: survey)
       try note(survey, images, columns, pseudonyms)
       pseudonyms.finishNotes()
       if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
-      do throws(FileError) {
-        outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
-      } catch {
-        throw ScrubbingError(error)
-      }
+      let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
       let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
       try write(run)
-      do throws(FileError) {
-        try writeRest(images, outputs, pseudonyms, &run.tally)
-        try separatePages(run, images, outputs, pseudonyms)
-        try outputs.finish()
-      } catch {
-        throw ScrubbingError(error)
-      }
+      try writeRest(images, outputs, pseudonyms, &run.tally)
+      try separatePages(run, images, outputs, pseudonyms)
+      try outputs.finish()
       fill(&report, run, columns, pseudonyms)
     } else {
       pseudonyms.finishNotes()
-      do throws(FileError) {
-        let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
-        var tally = ScrubTally()
-        let parts: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
-        for (part, source) in parts {
-          if let source { try noise(part, source, 0..<source.count, outputs, pseudonyms, &tally) }
-        }
-        try outputs.finish()
-        report.gaps = tally.gaps
-        report.gapCount = tally.gapCount
-        report.gapBytes = tally.gapBytes
-      } catch {
-        throw ScrubbingError(error)
+      let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
+      var tally = ScrubTally()
+      let parts: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
+      for (part, source) in parts {
+        if let source { try noise(part, source, 0..<source.count, outputs, pseudonyms, &tally) }
       }
+      try outputs.finish()
+      report.gaps = tally.gaps
+      report.gapCount = tally.gapCount
+      report.gapBytes = tally.gapBytes
       report.remarks.append("no page of a database was found; everything was overwritten with noise")
     }
-    do throws(FileError) {
-      try external.write(pseudonyms)
-    } catch {
-      throw ScrubbingError(error)
-    }
+    try external.write(pseudonyms)
     if external.count > 0 {
       report.remarks.append(
         "\(external.count) values in files of their own were overwritten with noise")
@@ -127,22 +97,15 @@ struct ScrubWork {
   }
 
   /// Notes every value without writing.
-  func scanner() throws(ScrubbingError) -> ValueScanner {
-    let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
+  func scanner() throws -> ValueScanner {
+    let columns = try survey.map { try ColumnRules($0, wanted) }
     let pseudonyms = Pseudonyms(
       key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count, columns: columns,
       model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
-    let images: PageImages?
-    do throws(FileError) {
-      try external.note(pseudonyms)
-      images = try survey.map { survey throws(FileError) in
-        try PageImages(main: main, log: log, journal: journal, survey: survey)
-      }
-    } catch {
-      throw ScrubbingError(error)
-    }
+    try external.note(pseudonyms)
+    let images = try survey.map { try PageImages(main: main, log: log, journal: journal, survey: $0) }
     if let survey, let images, let columns {
       try note(survey, images, columns, pseudonyms)
     }
@@ -153,7 +116,7 @@ struct ScrubWork {
   /// Notes all values, and words that are not user data.
   private func note(
     _ survey: StoreSurvey, _ images: PageImages, _ columns: ColumnRules, _ pseudonyms: Pseudonyms
-  ) throws(ScrubbingError) {
+  ) throws {
     let run = ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }
     try Self.run(run) {
       ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
@@ -161,7 +124,7 @@ struct ScrubWork {
     for word in columns.words + ["SQLite format 3"] { pseudonyms.keep(word: word) }
   }
 
-  private func write(_ run: ScrubRun) throws(ScrubbingError) {
+  private func write(_ run: ScrubRun) throws {
     try Self.run(run) {
       ScrubRun(run.survey, run.images, run.rules, Pseudonyms(copying: run.pseudonyms), into: run.outputs) {
         progress(.writing, 2 * $0, $1)
@@ -173,13 +136,13 @@ struct ScrubWork {
   private static let parallelPages: UInt32 = 4096
 
   /// Processes all pages, in a sound store with two threads, as live pages are independent.
-  private static func run(_ run: ScrubRun, second: () -> ScrubRun) throws(ScrubbingError) {
+  private static func run(_ run: ScrubRun, second: () -> ScrubRun) throws {
     let count = run.images.pageCount
     guard !run.survey.isDamaged, count >= Self.parallelPages else { return try run.run() }
     let other = second()
-    try Pair.run { () throws(ScrubbingError) in
+    try Pair.run {
       try run.runLive(1...(count / 2))
-    } _: { () throws(ScrubbingError) in
+    } _: {
       try other.runLive((count / 2 + 1)...count)
     }
     run.take(other)
@@ -316,7 +279,7 @@ struct ScrubWork {
   }
 
   /// Runs the independent check; returns findings in words.
-  func check(_ result: inout StoreScrubber.Result) throws(ScrubbingError) -> String? {
+  func check(_ result: inout StoreScrubber.Result) throws -> String? {
     if result.stuckNumbers > 0 {
       // Compared while writing: short integers match by chance anywhere.
       return "\(result.stuckNumbers) numbers are of a width of which every number is one of the store's"
@@ -325,13 +288,8 @@ struct ScrubWork {
     let check = ResultCheck(
       of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names,
       model: survey?.modelBytes, pages: pageHint, in: fileSystem)
-    let outcome: ResultCheck.Outcome?
-    do throws(FileError) {
-      outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
-    } catch {
-      throw ScrubbingError(error)
-    }
-    guard let outcome else { throw .cancelled() }
+    let outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
+    guard let outcome else { throw ScrubbingError.cancelled() }
     let findings = outcome.findings
     result.search = outcome.search
     result.checkDuration += begin.duration(to: .now)
@@ -341,21 +299,15 @@ struct ScrubWork {
   }
 
   /// Lists the files, and verifies that the store is unchanged.
-  func finish(_ result: inout StoreScrubber.Result) throws(ScrubbingError) {
-    var changed = false
-    do throws(FileError) {
-      let now = try main.currentStatus()
-      let isUnchanged = now.size == main.status.size && now.modified == main.status.modified
-      for path in try writtenFiles() {
-        let size = try fileSystem.status(of: path)?.size ?? 0
-        let name = path.string.dropFirst(target.folder.string.count).drop { $0 == "/" }
-        result.report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
-      }
-      changed = !isUnchanged
-    } catch {
-      throw ScrubbingError(error)
+  func finish(_ result: inout StoreScrubber.Result) throws {
+    let now = try main.currentStatus()
+    let isUnchanged = now.size == main.status.size && now.modified == main.status.modified
+    for path in try writtenFiles() {
+      let size = try fileSystem.status(of: path)?.size ?? 0
+      let name = path.string.dropFirst(target.folder.string.count).drop { $0 == "/" }
+      result.report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
     }
-    if changed {
+    guard isUnchanged else {
       throw ScrubbingError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
     }
   }

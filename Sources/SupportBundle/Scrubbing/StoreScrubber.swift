@@ -81,16 +81,12 @@ public struct StoreScrubber: Sendable {
   /// - Throws: ``ScrubbingError``, after removing the output.
   public func scrub(
     _ store: StoreFileSet, into folder: FilePath, progress: @escaping Progress = { _, _, _ in true }
-  ) throws(ScrubbingError) -> Result {
+  ) throws -> Result {
     let target = StoreFileSet(main: folder.appending(store.main.lastComponent ?? "Store"))
-    do throws(FileError) {
-      for member in try target.members(in: fileSystem) {
-        throw FileError(.alreadyExists, operation: "scrub the store", path: member.path)
-      }
-    } catch {
-      throw ScrubbingError(error)
+    for member in try target.members(in: fileSystem) {
+      throw FileError(.alreadyExists, operation: "scrub the store", path: member.path)
     }
-    do throws(ScrubbingError) {
+    do {
       let work = try ScrubWork(
         store: store, target: target, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress)
       var checkDuration = Duration.zero
@@ -126,7 +122,7 @@ extension StoreScrubber {
   /// - Throws: ``ScrubbingError``.
   public func scanner(
     of store: StoreFileSet, progress: @escaping Progress = { _, _, _ in true }
-  ) throws(ScrubbingError) -> ValueScanner {
+  ) throws -> ValueScanner {
     try ScrubWork(
       store: store, target: store, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress
     ).scanner()
@@ -186,7 +182,15 @@ public enum ScrubbingErrorKind: String, FailureKind {
 }
 
 extension ScrubbingError {
-  init(_ error: FileError) { self.init(.file, because: error) }
+  /// Wraps an error of files or of the survey.
+  init(any error: any Error) {
+    switch error {
+    case let error as ScrubbingError: self = error
+    case let error as SalvageError: self.init(error)
+    case let error as any ReportableError: self.init(error.fileError == nil ? .survey : .file, because: error)
+    default: self.init(.survey, detail: "an unforeseen failure")
+    }
+  }
 
   init(_ error: SalvageError) {
     if error.kind == .cancelled {

@@ -156,8 +156,7 @@ extension MappingFile {
     do {
       return try builder.model()
     } catch {
-      let error = MigrationError(any: error)
-      var told = error
+      var told = MigrationError(any: error)
       told.path = told.path ?? path
       throw told
     }

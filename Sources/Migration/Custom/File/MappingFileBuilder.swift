@@ -34,8 +34,7 @@ struct MappingFileBuilder {
     do {
       try CustomStepCheck(layout: StepLayout(model)).run()
     } catch {
-      let error = MigrationError(any: error)
-      throw placed(error)
+      throw placed(MigrationError(any: error))
     }
     return model
   }

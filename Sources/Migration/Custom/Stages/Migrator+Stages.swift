@@ -15,8 +15,7 @@ extension Migrator {
       do {
         try step.mapping.check(policies: options.policies)
       } catch {
-        let error = MigrationError(any: error)
-        var told = error.told(step: step.name)
+        var told = MigrationError(any: error).told(step: step.name)
         if told.path == nil { told.path = step.mapping.origin.path }
         throw told
       }

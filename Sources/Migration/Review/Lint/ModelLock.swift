@@ -102,12 +102,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
     _ path: FilePath, fileSystem: FileSystem = FileSystem()
   ) throws -> ModelLock? {
     let bytes: [UInt8]
-    do throws(FileError) {
-      guard try fileSystem.status(of: path) != nil else { return nil }
-      bytes = try fileSystem.contents(of: path, limit: 64 << 20)
-    } catch {
-      throw MigrationError(error)
-    }
+    guard try fileSystem.status(of: path) != nil else { return nil }
+    bytes = try fileSystem.contents(of: path, limit: 64 << 20)
     let lock: ModelLock
     do {
       lock = try JSONDecoder().decode(ModelLock.self, from: Data(bytes))
@@ -127,12 +123,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
   ///
   /// - Throws: `MigrationError.Kind.file`.
   public func write(to path: FilePath, fileSystem: FileSystem = FileSystem()) throws {
-    do throws(FileError) {
-      let bytes = try JSON.bytes(of: self, to: "write the lock file", at: path)
-      // It describes models without records and belongs to an app's sources.
-      try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .init(rawValue: 0o644))
-    } catch {
-      throw MigrationError(error)
-    }
+    let bytes = try JSON.bytes(of: self, to: "write the lock file", at: path)
+    // It describes models without records and belongs to an app's sources.
+    try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .init(rawValue: 0o644))
   }
 }

@@ -28,13 +28,13 @@ struct ScrubbedStore: Sendable {
     try work.fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
     let key = try Self.key(work)
     let result: StoreScrubber.Result
-    do throws(ScrubbingError) {
+    do {
       result = try Self.scrubber(work, key: key).scrub(evidence.files, into: target) {
         [progress = work.progress] phase, done, total in
         progress(phase == .check ? .checking : .scrubbing, done, total)
       }
     } catch {
-      throw Self.told(error, work)
+      throw Self.told(ScrubbingError(any: error), work)
     }
     report = result.report
     scanner = result.scanner
@@ -85,13 +85,13 @@ struct ScrubbedStore: Sendable {
 
 extension ScrubbedStore {
   static func scanner(_ work: ExportWork, _ evidence: ExportEvidence) throws -> ValueScanner? {
-    do throws(ScrubbingError) {
+    do {
       return try scrubber(work, key: .random()).scanner(of: evidence.files) {
         [progress = work.progress] _, done, total in
         progress(.checking, done, total)
       }
     } catch {
-      throw told(error, work)
+      throw told(ScrubbingError(any: error), work)
     }
   }
 }
@@ -184,7 +184,7 @@ public struct ScrubbingKey: Sendable {
   /// Creates a key of 32 bytes.
   ///
   /// - Throws: `scrubbing-key` for any other length.
-  public init(_ bytes: [UInt8]) throws(ScrubbingError) {
+  public init(_ bytes: [UInt8]) throws {
     guard bytes.count == Self.length else {
       throw ScrubbingError(
         .key, operation: "use the scrubbing key", detail: "it has \(bytes.count) bytes",

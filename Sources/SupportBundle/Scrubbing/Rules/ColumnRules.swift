@@ -24,7 +24,7 @@ struct ColumnRules {
   private(set) var remarks: [String] = []
 
   /// - Throws: `unknown-column` if the caller names a missing column.
-  init(_ survey: StoreSurvey, _ wanted: ScrubRules) throws(ScrubbingError) {
+  init(_ survey: StoreSurvey, _ wanted: ScrubRules) throws {
     var used: Set<String> = []
     var known: Set<String> = []
     for tree in survey.trees {

@@ -53,27 +53,22 @@ public struct ValueScanner: Sendable {
   /// Scans a file.
   ///
   /// - Throws: `ScrubbingError` if unreadable.
-  public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(ScrubbingError) -> Findings {
+  public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> Findings {
     try scan(path, in: fileSystem, allowing: [:])
   }
 
   /// Scans a file, allowing some values at some places.
   func scan(
     _ path: FilePath, in fileSystem: FileSystem, allowing places: [Int64: UInt64]
-  ) throws(ScrubbingError) -> Findings {
+  ) throws -> Findings {
     let parts = [Part(), Part()]
-    let file: ReadableFile
-    do throws(FileError) {
-      file = try fileSystem.open(path)
-      if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &parts[0].findings) }
-    } catch {
-      throw ScrubbingError(error)
-    }
+    let file = try fileSystem.open(path)
+    if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &parts[0].findings) }
     let middle = file.count < 16 << 20 ? file.count : file.count / 2
-    try Pair.run { () throws(ScrubbingError) in
-      try scan(file, 0..<middle, path, places, parts[0])
-    } _: { () throws(ScrubbingError) in
-      try scan(file, middle..<file.count, path, places, parts[1])
+    try Pair.run {
+      try scan(file, 0..<middle, path, places, &parts[0].findings)
+    } _: {
+      try scan(file, middle..<file.count, path, places, &parts[1].findings)
     }
     parts[0].findings.add(parts[1].findings)
     return parts[0].findings
@@ -93,16 +88,6 @@ public struct ValueScanner: Sendable {
   }
 
   /// Scans part of a file; matches may end after it.
-  private func scan(
-    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ places: [Int64: UInt64], _ part: Part
-  ) throws(ScrubbingError) {
-    do throws(FileError) {
-      try scan(file, range, path, places, &part.findings)
-    } catch {
-      throw ScrubbingError(error)
-    }
-  }
-
   private func scan(
     _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ places: [Int64: UInt64],
     _ findings: inout Findings
@@ -193,18 +178,18 @@ struct ScanWindow {
 /// The module's only unchecked concurrency: neither may change data that the other reads.
 enum Pair {
   @safe private struct Work: @unchecked Sendable {
-    let run: () throws(ScrubbingError) -> Void
+    let run: () throws -> Void
   }
 
   static func run(
-    _ first: () throws(ScrubbingError) -> Void, _ second: () throws(ScrubbingError) -> Void
-  ) throws(ScrubbingError) {
+    _ first: () throws -> Void, _ second: () throws -> Void
+  ) throws {
     let failure = withoutActuallyEscaping(first) { first in
       withoutActuallyEscaping(second) { second in
         let works = [Work(run: first), Work(run: second)]
-        let failure = Mutex<ScrubbingError?>(nil)
+        let failure = Mutex<(any Error)?>(nil)
         DispatchQueue.concurrentPerform(iterations: works.count) { index in
-          do throws(ScrubbingError) {
+          do {
             try works[index].run()
           } catch {
             failure.withLock { $0 = $0 ?? error }
