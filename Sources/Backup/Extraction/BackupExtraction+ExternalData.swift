@@ -218,8 +218,8 @@ private final class ObjectSource: ByteSource {
       bytes = try place.read(
         name, in: section, at: number * Int64(BackupManifest.blockLength), length: BackupManifest.blockLength)
     } catch {
-      throw BackupError(any: error).fileError
-        ?? FileError(.other, operation: error.operation, path: FilePath(name), detail: error.detail)
+      let error = BackupError(any: error)
+      throw error.fileError ?? FileError(.other, operation: error.operation, path: FilePath(name), detail: error.detail)
     }
     last.withLock { $0 = (number, bytes) }
     return bytes

@@ -1,5 +1,5 @@
 import Lazaret
-public import Platform
+internal import Platform
 internal import Salvage
 internal import SystemPackage
 
