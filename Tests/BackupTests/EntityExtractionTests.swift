@@ -285,7 +285,7 @@ struct EntityExtractionTests {
     manifest.database?.bytes = 1 << 48
     manifest.digest = nil
     try place.replace("\(MadeBackups.id(1)).json", with: try manifest.json(), in: .kept)
-    #expect(throws: FileError.self) { _ = try extract(scene, ["Person"]) }
+    #expect(throws: BackupError.self) { _ = try extract(scene, ["Person"]) }
     #expect(try scene.system.status(of: scene.folder.appending("Some.sqlite")) == nil)
   }
 }

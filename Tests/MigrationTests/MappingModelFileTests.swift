@@ -283,7 +283,7 @@ struct MappingModelFileTests {
     let empty = try TemporaryFolder()
     let missing = #expect(throws: MigrationError.self) { try MappingModel.load(path: empty.path, for: versions()) }
     #expect(missing?.code == "mapping-missing")
-    let nowhere = #expect(throws: MigrationError.self) {
+    let nowhere = #expect(throws: FileError.self) {
       try MappingModel.load(path: empty.appending("x.cdm"), for: versions())
     }
     #expect(nowhere?.code == "file-not-found")

@@ -39,7 +39,7 @@ struct HostileStoreTests {
   @Test("A folder that has such files is left alone")
   func taken() throws {
     let scene = try ScrubScene.plain(seed: 1, rows: 20)
-    #expect(throws: ScrubbingError.self) {
+    #expect(throws: FileError.self) {
       try StoreScrubber(key: .random()).scrub(StoreFileSet(main: scene.store), into: scene.folder.path)
     }
   }
