@@ -567,9 +567,10 @@ class Scene:
             if now != truth and not store.is_halfway:
                 self.fail(f"LOST ROWS: a sound store: {differences(now, truth)}", told)
         elif was and told.code == 0:
-            # What a killed command did may be taken back: then a store is there that was there before.
-            is_taken_back = any(one.get("kind") == "recovery" for one in told.data.get("events", [])) and any(
-                known == now for (path, _), (known, _) in self.known.items() if path == store.path)
+            # What a killed command did may be taken back, by any command since: then a store is there that was there before,
+            # or one of as many rows, where bits of it were flipped.
+            is_taken_back = (store.is_halfway or any(one.get("kind") == "recovery" for one in told.data.get("events", []))) and any(
+                known and has_all(now, known, only_counted=True) for (path, _), (known, _) in self.known.items() if path == store.path)
             if not is_taken_back:
                 self.check_complete(now, truth, reading, harm, told)
         store.is_halfway = store.is_halfway and not told.ended
