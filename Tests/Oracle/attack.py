@@ -567,10 +567,11 @@ class Scene:
             if truth is not None and now != truth and not store.is_halfway:
                 self.fail(f"LOST ROWS: a sound store: {differences(now, truth)}", told)
         elif was and told.code == 0:
-            # What a killed command did may be taken back, by any command since: then a store is there that was there before,
-            # or one of as many rows, where bits of it were flipped.
-            is_taken_back = (store.is_halfway or any(one.get("kind") == "recovery" for one in told.data.get("events", []))) and any(
-                known and has_all(now, known, only_counted=True) for (path, _), (known, _) in self.known.items() if path == store.path)
+            # What a killed command did may be taken back: then a store is there that was there before, with as many rows
+            # where bits of it had been flipped.
+            is_taken_back = any(one.get("kind") == "recovery" for one in told.data.get("events", [])) and any(
+                known == now or known and harmed & {"flip", "log flip"} and has_all(now, known, only_counted=True)
+                for (path, _), (known, harmed) in self.known.items() if path == store.path)
             if not is_taken_back:
                 self.check_complete(now, truth, reading, harm, told)
         store.is_halfway = store.is_halfway and not told.ended
@@ -732,13 +733,14 @@ class Scene:
         return told
 
     def discard(self, store, kept, **how):
-        """What is removed for good on purpose is not owed any more."""
+        """What is removed for good on purpose is not owed any more; the next command finishes what a killed one began."""
         place = Path(kept["store"])
         gone = set().union(*(self.index().get(str(one), set()) for one in place.parent.glob(f"{kept['id']}.*")))
         content, before = rows(read(place)), self.owed
         self.owed = [one for one in before if not set(one.parts.values()) & gone and (content is None or one.rows != content)]
         told = self.run(store, "quarantine", "discard", kept["id"], "--yes", "--home", self.home, **how)
-        self.owed += [one for one in before if one not in self.owed and self.has(one)]
+        if told.ended:
+            self.owed += [one for one in before if one not in self.owed and self.has(one)]
         if told.code == 0 and place.exists():
             self.fail("discard leaves it there", told)
         return told
