@@ -111,12 +111,6 @@ package enum BackupErrorKind: String, FailureKind {
 }
 
 extension BackupError {
-  package static func json(
-    _ value: some Encodable, _ layout: JSON.Layout = .lines, to operation: String
-  ) throws -> [UInt8] {
-    return try JSON.bytes(of: value, layout, to: operation)
-  }
-
   package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 
   package static func cancelled(_ operation: String) -> BackupError {

@@ -111,7 +111,7 @@ package struct Backups: Sendable {
   }
 
   private func isThere(_ place: FolderPlace) throws -> Bool {
-    return try surroundings.fileSystem.status(of: place.path) != nil
+    try surroundings.fileSystem.status(of: place.path) != nil
   }
 
   /// The key file, in the home but outside `Backups/`, that lets the next encrypted backup be a delta.
@@ -124,7 +124,7 @@ package struct Backups: Sendable {
 
   /// Returns the scope of backups that concern a store: its own generation, or those before its quarantine.
   package func evidence(of store: FilePath) throws -> EvidenceScope {
-    return try EvidenceScope(of: store, surroundings: surroundings)
+    try EvidenceScope(of: store, surroundings: surroundings)
   }
 
   /// Reads every place of the home, and again those renamed meanwhile, as encrypted places are once.
@@ -329,7 +329,7 @@ private struct OpeningCounter {
   }
 
   private func write(_ count: Int) throws {
-    let bytes = try BackupError.json(Content(openings: count), .line, to: "count the openings")
+    let bytes = try JSON.bytes(of: Content(openings: count), .line, to: "count the openings")
     try place.replace(name, with: bytes, in: .kept)
   }
 }

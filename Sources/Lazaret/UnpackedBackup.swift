@@ -158,26 +158,22 @@ package struct UnpackedBackup: Sendable {
     }
 
     func file(_ path: FilePath) throws -> Store {
-      let status: FileStatus
-      let start: [UInt8]
-      guard let found = try fileSystem.status(of: path) else {
+      guard let status = try fileSystem.status(of: path) else {
         throw FileError(.notFound, operation: "read the backup", path: path)
       }
-      guard found.kind == .regular else {
+      guard status.kind == .regular else {
         throw FileError(.notRegularFile, operation: "read the backup", path: path)
       }
-      status = found
-      start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
+      let start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
       if AgeOpener.isAge(start) { return try encrypted(path, status) }
       guard PackedFileUnpacking.compression(of: start) != nil else {
         try check(path)
         return Store(path: path, date: status.modified)
       }
       if let own = try ownBackup(path) { return own }
-      return try withName(needing: status.size) { (main) throws -> Store in
-        let packed: ReadableFile
-        packed = try fileSystem.open(path)
-        return Store(path: main, files: OpenedFiles([.main: try unpack(packed, at: main)]), date: status.modified)
+      return try withName(needing: status.size) { main in
+        let file = try unpack(fileSystem.open(path), at: main)
+        return Store(path: main, files: OpenedFiles([.main: file]), date: status.modified)
       }
     }
 
@@ -195,10 +191,9 @@ package struct UnpackedBackup: Sendable {
     private func encrypted(_ path: FilePath, _ status: FileStatus) throws -> Store {
       if let own = try ownBackup(path) { return own }
       guard !identities.isEmpty else { throw Self.locked(path) }
-      return try withName(needing: status.size) { (main) throws -> Store in
+      return try withName(needing: status.size) { main in
         var file = try open(path, at: main)
-        let start: [UInt8]
-        start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
+        let start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
         if PackedFileUnpacking.compression(of: start) != nil { file = try unpack(file, at: main) }
         return Store(path: main, files: OpenedFiles([.main: file]), date: status.modified)
       }
@@ -245,8 +240,7 @@ package struct UnpackedBackup: Sendable {
       guard let name = path.lastComponent?.string,
         let id = BackupIdentifier(String(name.prefix { $0 != "." }))
       else { return nil }
-      let place: FolderPlace
-      place = FolderPlace(try fileSystem.realPath(path.folder)).unlocked(with: identities)
+      let place = FolderPlace(try fileSystem.realPath(path.folder)).unlocked(with: identities)
       guard try BackupCatalog(of: place).backups.first(where: { $0.id == id })?.manifest != nil else { return nil }
       return try restored(id, from: place)
     }
@@ -255,7 +249,7 @@ package struct UnpackedBackup: Sendable {
       if !accepts, let exclusion = try BackupCatalog(of: place).backup(id).exclusion(from: scope) {
         throw Self.refusal(id, exclusion)
       }
-      return try withName(needing: 0) { (main) throws -> Store in
+      return try withName(needing: 0) { main in
         let restorer = BackupRestorer(of: place, surroundings: surroundings)
         let (files, _) = try restorer.restoreUnnamed(id, at: main) { [isCancelled] _, _, _ in !isCancelled() }
         let catalog = try BackupCatalog(of: place)
@@ -268,8 +262,7 @@ package struct UnpackedBackup: Sendable {
     private func withName(
       needing bytes: Int64, _ body: (FilePath) throws -> Store
     ) throws -> Store {
-      let folder: PrivateFolder
-      folder = try PrivateFolder(
+      let folder = try PrivateFolder(
         in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
       defer { withExtendedLifetime(folder) {} }
       return try body(folder.path.appending("Backup.sqlite"))

@@ -168,10 +168,8 @@ extension FoundTrees {
 enum LogEnd {
   /// Remarks on a lost or unread part of the log, consistent with an inspection.
   static func remarks(_ evidence: Evidence, _ reader: PageReader) throws -> [String] {
-    let holder: String?
-    let kept: (bytes: [UInt8], isInUse: Bool)?
-    holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem)
-    kept = try evidence.files.logIndex(length: WriteAheadLogIndex.length, in: evidence.fileSystem)
+    let holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem)
+    let kept = try evidence.files.logIndex(length: WriteAheadLogIndex.length, in: evidence.fileSystem)
     if let holder {
       return [
         "the write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file "

@@ -45,7 +45,7 @@ package struct BackupCatalog: Sendable {
       strays += others
       if !own.isEmpty { named.append((id, own)) }
     }
-    let read = try place.atOnce(named) { (id, objects) in
+    let read = try place.atOnce(named) { id, objects in
       try Self.readUnlessGone(id, objects, place, section)
     }
     var found: [BackupIdentifier: StoredBackup] = [:]

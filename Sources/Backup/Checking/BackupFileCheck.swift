@@ -58,7 +58,7 @@ package struct BackupFileCheck: Sendable {
             if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
           }
-        } deliver: { (block, read) in
+        } deliver: { block, read in
           digest.add(read.member)
           done += Int64(read.member.count)
           if !read.isGood { damaged.append(block) }

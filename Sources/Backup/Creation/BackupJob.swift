@@ -19,8 +19,7 @@ struct BackupJob {
 
   /// Takes the backup; also returns whether the store is open elsewhere.
   func run() throws -> (manifest: BackupManifest, isInUse: Bool) {
-    let snapshot: StoreSnapshot
-    snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
+    let snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
     defer { snapshot.release() }
     // An unhurried run leaves the processors to the app.
     guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
@@ -274,7 +273,6 @@ struct BackupJob {
       for upload in uploads { try upload.commit() }
       try head.commit()
     } catch {
-      let error = BackupError(any: error)
       // The first error is reported. If the manifest cannot be deleted, all files stay as a whole backup.
       do {
         try place.delete("\(id)\(BackupManifest.suffix)", in: .kept)

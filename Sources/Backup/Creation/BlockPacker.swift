@@ -53,7 +53,7 @@ struct BlockPacker {
           member: try pack(bytes, index),
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }
-    } deliver: { (index, block) in
+    } deliver: { index, block in
       try check?.stopUselessWork()
       content.add(block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }

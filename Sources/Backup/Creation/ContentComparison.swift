@@ -57,7 +57,7 @@ extension BlockPacker {
           content: bytes, hashes: own,
           changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))
       }
-    } deliver: { (index, block) in
+    } deliver: { index, block in
       try check?.stopUselessWork()
       whole.add(block.content)
       last.replace(with: block.content)

@@ -100,8 +100,7 @@ final class StoreCheck: Sendable {
     do {
       result = .success(try check())
     } catch {
-      let error = BackupError(any: error)
-      result = .failure(error)
+      result = .failure(BackupError(any: error))
     }
     state.withLock { state in
       state.result = result
@@ -191,7 +190,7 @@ final class StoreCheck: Sendable {
           throw self.failure(error)
         }
       }
-    } deliver: { (_, found) in
+    } deliver: { _, found in
       report.add(found)
     }
     return report

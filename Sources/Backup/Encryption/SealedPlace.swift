@@ -136,7 +136,7 @@ struct SealedPlace: BackupPlace {
       if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
     }
     let groups = sealed.ordered { $0.key < $1.key }
-    let open = try atOnce(groups) { (id, names) in
+    let open = try atOnce(groups) { id, names in
       let manifest = "\(id)\(Self.manifestSuffix)"
       for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest }).sorted()
       where try file(name, section)?.content != nil { return true }

@@ -21,7 +21,7 @@ extension BackupRestorer {
     _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
     options: Options = Options(), temporary: FilePath? = nil
   ) throws -> ExtractionReport {
-    let target = try locate(path)
+    let target = try StoreFileSet.locate(path, in: fileSystem)
     try refuseWhatIsThere(target)
     // For damaged blocks the work restarts with the whole backup.
     let progress = RisingProgress(options.progress)
@@ -38,8 +38,8 @@ extension BackupRestorer {
       guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
     }
     return try withContent(id, options: options, temporary: temporary) { content, _ in
-      var report = try fill(target, selection, from: try virtualFile(content.main), id, model: model) {
-        new, names throws in
+      var report = try fill(target, selection, from: try VirtualFile(content.main), id, model: model) {
+        new, names in
         switch content.values {
         case .packed(let extraction): try writeValues(names, of: extraction, to: new)
         case .files(let folder): try copyValues(names, from: folder, to: new)
@@ -65,7 +65,7 @@ extension BackupRestorer {
     let extraction = try BackupExtraction(
       id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: options.progress)
     guard let content = try ChainContent(extraction, keepingIn: home.path.appending("Blocks")) else { return nil }
-    let backup = try virtualFile(content, waited: { content.waited })
+    let backup = try VirtualFile(content, waited: { content.waited })
     return try fill(target, selection, from: backup, id, model: model) { new, names in
       try content.finish()
       try writeValues(names, of: extraction, to: new)
@@ -87,8 +87,8 @@ extension BackupRestorer {
       report.values = try valueCount(of: folder.store)
       report.lostValues = try missingValues(of: folder.store)
       report.path = target.main
-      try synchronize(folder.store.main)
-      try check(try opened(folder.store.main), id)
+      try fileSystem.synchronizeFile(folder.store.main)
+      try check(try fileSystem.open(folder.store.main), id)
       try install(id, from: folder, nil)
       working.release()
       return report
@@ -144,12 +144,6 @@ extension BackupRestorer {
     }
   }
 
-  private func virtualFile(
-    _ content: any ByteSource, waited: @escaping @Sendable () -> Duration = { .zero }
-  ) throws -> VirtualFile {
-    return try VirtualFile(content, waited: waited)
-  }
-
   /// Returns the store's layout, by its model, and its metadata.
   private func layout(
     of source: ComparedStore, _ database: GRDB.Database, model: ManagedObjectModel?, for selection: EntitySelection
@@ -187,7 +181,7 @@ extension BackupRestorer {
     to new: StoreFileSet, _ write: (FilePath, Set<String>) throws -> Void
   ) throws {
     let target = new.path(of: .externalData)
-    try write(target, try referencedValues(of: try opened(new.main), seeksAll: true).possibleNames)
+    try write(target, try referencedValues(of: try fileSystem.open(new.main), seeksAll: true).possibleNames)
     guard try fileSystem.status(of: target)?.kind == .directory else { return }
     for folder in try fileSystem.descendants(of: target).folders + [[]] {
       try fileSystem.synchronizeDirectory(target.appending(folder))
@@ -214,10 +208,6 @@ extension BackupRestorer {
     } catch {
       throw BackupError(database: error, operation: "copy the large values", path: target)
     }
-  }
-
-  private func synchronize(_ file: FilePath) throws {
-    try fileSystem.synchronizeFile(file)
   }
 }
 

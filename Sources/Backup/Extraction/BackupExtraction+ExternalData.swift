@@ -13,16 +13,16 @@ extension BackupExtraction {
   ) throws -> Result {
     let own = try manifest
     if own.kind == .original { return try writeOriginalValues(own, into: folder, where: isWanted) }
-    return try eachItem(where: isWanted) { (item, path, bytes) in
+    return try eachItem(where: isWanted) { item, path, bytes in
       let file = try OpenItem(folder.appending(path), in: fileSystem)
-      try bytes { (piece) in try file.write(piece) }
+      try bytes { piece in try file.write(piece) }
       try file.finish()
     }
   }
 
   /// Checks the external values without writing.
   package func checkExternalData() throws -> Result {
-    try eachItem { (_, _, bytes) in try bytes { (_) in } }
+    try eachItem { _, _, bytes in try bytes { _ in } }
   }
 
   typealias Content = ((ArraySlice<UInt8>) throws -> Void) throws -> Void
@@ -51,7 +51,7 @@ extension BackupExtraction {
       if let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0,
         try reader.digest(at: item.offset, length: item.bytes) == item.sha256
       {
-        try body(item, path) { (deliver) in
+        try body(item, path) { deliver in
           try reader.read(at: item.offset, length: item.bytes, deliver)
         }
       } else {
@@ -107,7 +107,7 @@ private final class ArchiveReader {
 
   func digest(at offset: Int64, length: Int64) throws -> String {
     var digest = RunningDigest()
-    try read(at: offset, length: length) { (piece) in digest.add(Array(piece)) }
+    try read(at: offset, length: length) { piece in digest.add(Array(piece)) }
     return digest.hexadecimal
   }
 }
@@ -139,8 +139,7 @@ extension BackupExtraction {
     var offset: Int64 = 0
     while offset < content.count {
       let wanted = Int(min(length, content.count - offset))
-      let bytes: [UInt8]
-      bytes = try content.bytes(at: offset, length: wanted)
+      let bytes = try content.bytes(at: offset, length: wanted)
       guard bytes.count == wanted else {
         throw BackupError(FileError(.changed, operation: "read the original", path: file.path))
       }

@@ -154,7 +154,7 @@ package struct BackupExtraction: Sendable {
     _ result: inout Result
   ) throws -> String? {
     var whole = RunningDigest()
-    let damaged = try unpack(packed, of: manifest, extent) { (block, bytes) in
+    let damaged = try unpack(packed, of: manifest, extent) { block, bytes in
       guard let bytes else { return }
       whole.add(bytes)
       try file.write(bytes[...], at: Int64(block) * Int64(BackupManifest.blockLength))
@@ -174,7 +174,7 @@ package struct BackupExtraction: Sendable {
     var usedPages = 0
     let pagesPerBlock = BackupManifest.blockLength / size
     var left = Int((packed.content?.bytes ?? 0) / Int64(size))
-    let damaged = try unpack(packed, of: manifest, extent) { (_, content) in
+    let damaged = try unpack(packed, of: manifest, extent) { _, content in
       let count = min(pagesPerBlock, left)
       left -= count
       let isLost = content == nil
@@ -209,7 +209,7 @@ package struct BackupExtraction: Sendable {
     try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {
       () throws -> ((Int) throws -> [UInt8]?) in
       { (block) throws -> [UInt8]? in try reader.block(block) }
-    } deliver: { (block, bytes) in
+    } deliver: { block, bytes in
       if bytes == nil { damaged.append(block) }
       try deliver(block, bytes)
       let done = min(own, Int64(block + 1) * Int64(BackupManifest.blockLength))

@@ -199,8 +199,7 @@ package final class ChainContent: ByteSource {
       guard let bytes = try reader.block(number) else { throw Self.damaged(block: number, reader) }
       return bytes
     } catch {
-      let error = BackupError(any: error)
-      throw Self.told(error)
+      throw Self.told(BackupError(any: error))
     }
   }
 
@@ -209,8 +208,7 @@ package final class ChainContent: ByteSource {
       let name = try reader.place.nameOnDisk(reader.file.name, in: reader.section)
       return damaged("block \(number) of \(name) is damaged")
     } catch {
-      let error = BackupError(any: error)
-      return error
+      return BackupError(any: error)
     }
   }
 

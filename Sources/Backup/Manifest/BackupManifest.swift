@@ -186,7 +186,7 @@ extension BackupManifest {
   package func json() throws -> [UInt8] {
     var manifest = self
     manifest.digest = nil
-    return DigestedText.adding(to: try BackupError.json(manifest, .line, to: "write the manifest of backup \(id)"))
+    return DigestedText.adding(to: try JSON.bytes(of: manifest, .line, to: "write the manifest of backup \(id)"))
   }
 
   // MARK: Checking

@@ -125,6 +125,6 @@ package struct BackupProof: Sendable, Hashable, Codable {
   }
 
   private func text() throws -> [UInt8] {
-    try BackupError.json(self, to: "write the proof of backup \(id)")
+    try JSON.bytes(of: self, to: "write the proof of backup \(id)")
   }
 }

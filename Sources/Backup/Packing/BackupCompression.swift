@@ -137,14 +137,14 @@ extension BackupCompression {
     case .gzip:
       let packers = Deflate.levels(likeGzip: level).compactMap { Deflate(level: $0) }
       guard !packers.isEmpty else { throw BackupError.memory() }
-      return { (block, number) in
+      return { block, number in
         // The packer depends only on the block's number, so that output is reproducible.
         try GzipMember.pack(block, number: number, with: packers[number % packers.count])
       }
     case .zstd:
       guard let frames = ZstandardSupport.current else { throw BackupError.unavailable(self, "pack the backup") }
       guard let packer = frames.packer(level: level) else { throw BackupError.memory() }
-      return { (block, number) in try ZstandardMember.pack(block, number: number, with: packer) }
+      return { block, number in try ZstandardMember.pack(block, number: number, with: packer) }
     }
   }
 

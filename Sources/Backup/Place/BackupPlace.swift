@@ -149,7 +149,7 @@ extension BackupPlace {
     let parts = max(1, min(readsAtOnce, items.count))
     // With consecutive items, the first failed part has the first failed item.
     let works = (0..<parts).map { items[(items.count * $0 / parts)..<(items.count * ($0 + 1) / parts)] }
-    return try concurrently(works) { (work) in
+    return try concurrently(works) { work in
       var outcomes: [Outcome] = []
       for item in work { outcomes.append(try body(item)) }
       return outcomes

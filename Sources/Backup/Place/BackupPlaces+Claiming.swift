@@ -169,7 +169,7 @@ extension BackupPlaces {
     let wanted = SectionContents.needs(of: own, in: contents)
     var note = note
     note.arriving = .init(from: found.folder.name, backups: own.sorted().map(\.description))
-    try make(folder, note) { (unfinished) in
+    try make(folder, note) { unfinished in
       let target = FolderPlace(unfinished, in: fileSystem)
       for content in contents {
         let objects = content.objects.filter { $0.isLinked && wanted.contains($0.id) }
@@ -243,6 +243,6 @@ extension BackupPlaces {
   }
 
   func locked(_ folder: FilePath) throws -> FolderLock {
-    return try FolderLock(folder, patience: 60_000, in: fileSystem)
+    try FolderLock(folder, patience: 60_000, in: fileSystem)
   }
 }

@@ -67,7 +67,7 @@ package struct BackupPlaces: Sendable {
 
   /// Returns a place for each store in the home, by folder name.
   package func all() throws -> [FolderPlace] {
-    let (folders, home) = (try folders(), try resolvedHome())
+    let (folders, home) = (try folders(), try fileSystem.resolved(home))
     var places: [FolderPlace] = []
     for folder in folders {
       let owner = folder.note.map { PlaceOwner($0, home: home) }
@@ -104,10 +104,6 @@ package struct BackupPlaces: Sendable {
     return Asked(
       given: store, main: main, relative: main.relative(to: home), home: home,
       identity: status?.kind == .regular ? status?.identity : nil)
-  }
-
-  func resolvedHome() throws -> FilePath {
-    try fileSystem.resolved(home)
   }
 
   func uuid(of asked: Asked) -> String? { asked.exists ? StoreUUID.read(asked.main, fileSystem) : nil }

@@ -20,7 +20,7 @@ extension BackupRestorer {
     temporary: FilePath? = nil
   ) throws -> RestorePreview {
     try withContent(id, options: options, temporary: temporary, or: path.folder) {
-      content, folder throws in
+      content, folder in
       do {
         let files = try StoreFileSet.locate(path, in: fileSystem)
         let present = try PresentStore(files, in: folder, surroundings: surroundings)
@@ -50,7 +50,7 @@ extension BackupRestorer {
   package func privateFolder(
     in temporary: FilePath?, or alternative: FilePath? = nil
   ) throws -> PrivateFolder {
-    return try PrivateFolder(
+    try PrivateFolder(
       in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
       surroundings)
   }

@@ -15,8 +15,7 @@ extension BackupProver {
   ) throws -> [BackupProof.Problem] {
     let extraction = try BackupExtraction(
       backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)
-    let folder: PrivateFolder
-    folder = try PrivateFolder(
+    let folder = try PrivateFolder(
       in: temporary, or: (catalog.place as? FolderPlace)?.path, needing: manifest.contentBytes,
       to: "restore the backup to prove it", surroundings)
     defer { withExtendedLifetime(folder) {} }

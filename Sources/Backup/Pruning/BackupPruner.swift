@@ -33,7 +33,7 @@ package struct BackupPruner: Sendable {
   ///
   /// A kill leaves each backup whole in one section, or unlisted in transit; the next run finishes.
   ///
-  /// - Throws: ``BackupError`` of the place; dropped backups stay dropped.
+  /// - Throws: errors of the place; dropped backups stay dropped.
   package func prune(
     _ policy: RetentionPolicy, options: Options = Options()
   ) throws -> PruningReport {
@@ -156,7 +156,7 @@ package struct BackupPruner: Sendable {
     let falls = catalog.backups.flatMap { $0.manifest?.falls ?? [] }.filter { $0.backup == id }
     guard !falls.isEmpty, !backup.isReleased else { return [] }
     let note: JSON.Object = ["date": surroundings.now(), "format": "lazaret-backup-release", "version": 1]
-    let bytes = try BackupError.json(note, .line, to: "release the backup")
+    let bytes = try JSON.bytes(of: note, .line, to: "release the backup")
     try place.replace("\(id)\(BackupCatalog.releaseSuffix)", with: bytes, in: .kept)
     return falls
   }

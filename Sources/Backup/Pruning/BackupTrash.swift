@@ -268,5 +268,5 @@ package struct TrashRecord: Sendable, Hashable, Codable {
 
   static func name(of id: BackupIdentifier) -> String { "\(id)\(suffix)" }
 
-  func json() throws -> [UInt8] { try BackupError.json(self, to: "drop backup \(id)") }
+  func json() throws -> [UInt8] { try JSON.bytes(of: self, to: "drop backup \(id)") }
 }

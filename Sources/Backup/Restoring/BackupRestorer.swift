@@ -60,7 +60,7 @@ package struct BackupRestorer: Sendable {
   package func restore(
     _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
   ) throws -> RestoreReport {
-    let target = try locate(path)
+    let target = try StoreFileSet.locate(path, in: fileSystem)
     let folder = RestoreFolder(for: target, in: fileSystem)
     if let report = try finishInterrupted(folder, id, options) { return report }
     try refuseWhatIsThere(target)
@@ -102,7 +102,7 @@ package struct BackupRestorer: Sendable {
     // The interrupted restore may have salvaged too.
     options.salvages = true
     return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
-      store, _, restored throws in
+      store, _, restored in
       guard try finish(folder) == .installed(note.id) else { return nil }
       if note.isWhole == nil {
         do {
@@ -119,7 +119,7 @@ package struct BackupRestorer: Sendable {
   }
 
   private func finish(_ folder: RestoreFolder) throws -> RestoreFolder.Outcome? {
-    let lock = try lockFolder(of: folder.target)
+    let lock = try FolderLock(folder.target.folder, in: fileSystem)
     let outcome = try folder.finishInterrupted()
     lock.release()
     return outcome
@@ -210,7 +210,7 @@ package struct BackupRestorer: Sendable {
 
   /// Returns external values that records refer to but are missing.
   func missingValues(of store: StoreFileSet) throws -> [String] {
-    let referenced = try referencedValues(of: try opened(store.main))
+    let referenced = try referencedValues(of: try fileSystem.open(store.main))
     return try referenced.missing(from: store, in: fileSystem)
   }
 
@@ -223,10 +223,6 @@ package struct BackupRestorer: Sendable {
     } catch {
       throw BackupError(error, store: store.path)
     }
-  }
-
-  func opened(_ path: FilePath) throws -> ReadableFile {
-    return try fileSystem.open(path)
   }
 
   package func valueCount(of store: StoreFileSet) throws -> Int {
@@ -272,7 +268,7 @@ package struct BackupRestorer: Sendable {
     _ path: FilePath, _ manifest: BackupManifest, _ options: Options
   ) throws -> Bool {
     do {
-      try check(try opened(path), manifest.id)
+      try check(try fileSystem.open(path), manifest.id)
       return true
     } catch {
       let error = BackupError(any: error)
@@ -303,11 +299,6 @@ package struct BackupRestorer: Sendable {
 
   // MARK: The place
 
-  /// Returns the files of a store, after resolving links.
-  package func locate(_ path: FilePath) throws -> StoreFileSet {
-    return try StoreFileSet.locate(path, in: fileSystem)
-  }
-
   /// Throws if any file of a store exists at the target.
   func refuseWhatIsThere(_ target: StoreFileSet) throws {
     guard let member = try target.members(in: fileSystem).first else { return }
@@ -324,15 +315,11 @@ package struct BackupRestorer: Sendable {
       hint: BackupErrorKind.otherPath)
   }
 
-  private func lockFolder(of target: StoreFileSet) throws -> FolderLock {
-    return try FolderLock(target.folder, in: fileSystem)
-  }
-
   /// Installs a complete store from its hidden folder.
   ///
   /// - Parameter report: nil for a store of selected records.
   package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws {
-    let lock = try lockFolder(of: folder.target)
+    let lock = try FolderLock(folder.target.folder, in: fileSystem)
     try folder.markReady(id, report)
     try folder.install()
     lock.release()
@@ -359,7 +346,6 @@ package struct BackupRestorer: Sendable {
     do {
       return try body()
     } catch {
-      let error = BackupError(any: error)
       // The first error is reported; the next restore deletes the remains, except a store being installed.
       try? folder.removeUnlessInstalling()
       throw error

@@ -63,9 +63,9 @@ extension BackupRestorer {
       let error = BackupError(any: error)
       guard options.salvages, error.kind != .cancelled, !error.isEnvironmental else { throw error }
       return try withRestored(id, options: options, temporary: temporary, or: alternative) {
-        store, folder, report throws in
+        store, folder, report in
         let values = RestoredContent.Values.files(store.path(of: .externalData))
-        return try body(RestoredContent(main: try opened(store.main), values: values, report: report), folder)
+        return try body(RestoredContent(main: try fileSystem.open(store.main), values: values, report: report), folder)
       }
     }
     return try body(content, home.path)
@@ -76,7 +76,7 @@ extension BackupRestorer {
   ) throws -> RestoredContent {
     let (files, extraction) = try restoreUnnamed(id, at: path, progress: options.progress)
     guard let main = files[.main] else {
-      throw BackupError(FileError(.notFound, operation: "read the restored store", path: path))
+      throw FileError(.notFound, operation: "read the restored store", path: path)
     }
     var values = RestoredContent.Values.packed(extraction)
     if try extraction.manifest.kind == .original, let place = place as? FolderPlace {

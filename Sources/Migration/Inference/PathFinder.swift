@@ -88,7 +88,7 @@ struct PathFinder {
   // MARK: Path
 
   mutating func steps(from start: Place, to target: ModelVersion) throws -> [MigrationStep] {
-    let stops = try options.via.map { name throws in try version(name) }
+    let stops = try options.via.map { name in try version(name) }
     guard start.hashes != target.versionHashes else { return [] }
     var steps: [MigrationStep] = []
     var place = start

@@ -127,8 +127,8 @@ extension Migrator {
   /// - Returns: The accounts; empty if the first step needs a rebuild.
   private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws -> [StepAccount] {
     let (source, fileSystem) = (run.source.path, fileSystem)
-    let start = try steps.first.flatMap { step throws in
-      try part(step, after: [], of: run) { change, layout throws in
+    let start = try steps.first.flatMap { step in
+      try part(step, after: [], of: run) { change, layout in
         try contents(of: source, for: change, layout)
       }
     }

@@ -26,7 +26,7 @@ extension ObjectStoragePlace {
     let own = try own(store, fileSystem)
     if let note = try note() { return try compare(note, own) }
     if isEncrypted { return }
-    let bytes = try BackupError.json(own, to: "note the store of the backups")
+    let bytes = try JSON.bytes(of: own, to: "note the store of the backups")
     do throws(S3Error) {
       try client.put(address.key(StorageContents.note), bytes[...], when: .absent)
     } catch {

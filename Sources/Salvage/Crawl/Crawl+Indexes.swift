@@ -125,8 +125,8 @@ extension Crawl {
 
   /// Finds complete tables with exchanged roots: their indexes have the rows of others, and hardly any of their own.
   ///
-  /// Tables with alike indexes may have their own rows and exchanged indexes. These are disputed, as is a table whose
-  /// rows several others have.
+  /// Tables with alike indexes may have their own rows and exchanged indexes. These are disputed, as is a table with
+  /// rows that several others have.
   ///
   /// - Returns: for each exchanged table, the table at whose root its rows are.
   func exchangedRoots() throws -> (places: [Int: Int], disputed: Set<Int>) {

@@ -22,7 +22,7 @@ struct DonorRows {
 
   /// Opens the donor.
   ///
-  /// - Throws: ``SalvageError`` if it is unreadable, damaged, or another store.
+  /// - Throws: `FileError` if it is unreadable; ``SalvageError`` if it is damaged or another store.
   init(
     _ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem
   ) throws {
@@ -229,7 +229,7 @@ public struct SalvageDonor: Sendable, Hashable {
 
   /// Creates a donor dated by its main file's modification time.
   ///
-  /// - Throws: ``SalvageError`` if the file's status is unavailable.
+  /// - Throws: `FileError` if the file's status is unavailable.
   public init(path: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
     guard let status = try fileSystem.status(of: path) else {
       throw FileError(.notFound, operation: "read the backup", path: path)

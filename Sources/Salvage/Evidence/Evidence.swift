@@ -80,18 +80,6 @@ package struct Evidence {
   }
 }
 
-extension ByteSource {
-  /// The bytes of a range, clipped to the end of the source.
-  func piece(at offset: Int64, length: Int) throws -> [UInt8] {
-    return try bytes(at: offset, length: length)
-  }
-
-  /// Reads into a buffer of sufficient size; returns the number of bytes read.
-  func piece(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws -> Int {
-    return try read(at: offset, length: length, into: &buffer)
-  }
-}
-
 struct FileBeginning: ByteSource {
   let file: ReadableFile
   let count: Int64
@@ -152,7 +140,7 @@ struct RealignmentSearch {
     var previous: UInt8 = 0
     var offset: Int64 = 0
     while offset < file.count {
-      let bytes = try file.piece(at: offset, length: 1 << 18)
+      let bytes = try file.bytes(at: offset, length: 1 << 18)
       guard !bytes.isEmpty else { break }
       for index in bytes.indices {
         if bytes[index] == 0x0a {
@@ -203,7 +191,7 @@ struct RealignmentSearch {
 
   private func page(at offset: Int64) throws -> [UInt8] {
     let missing = Int(min(Int64(size), max(0, -offset)))
-    let bytes = try file.piece(at: max(0, offset), length: size - missing)
+    let bytes = try file.bytes(at: max(0, offset), length: size - missing)
     return [UInt8](repeating: 0, count: missing) + bytes + [UInt8](repeating: 0, count: size - missing - bytes.count)
   }
 
@@ -212,7 +200,7 @@ struct RealignmentSearch {
 
   /// The first whole page with another alignment and successors.
   private func nextPage(after start: Int64, unlike aligned: Int64) throws -> Int64? {
-    let bytes = try file.piece(at: start, length: 8 * size)
+    let bytes = try file.bytes(at: start, length: 8 * size)
     var offset = 1
     while offset + size <= bytes.count, start + Int64(offset) <= aligned + Int64(3 * size) {
       if PageKind(rawValue: bytes[offset]) != nil, (start + Int64(offset) - aligned) % Int64(size) != 0,

@@ -66,7 +66,7 @@ package struct EvidencePages: Sendable {
 
   /// Opens a store.
   ///
-  /// - Throws: ``SalvageError`` if no database is found or a file is unreadable.
+  /// - Throws: ``SalvageError`` if no database is found; `FileError` if a file is unreadable.
   package init(_ path: FilePath, in fileSystem: FileSystem) throws {
     evidence = try Evidence(path, in: fileSystem)
     let reader = try PageReader.open(evidence)
@@ -80,14 +80,14 @@ package struct EvidencePages: Sendable {
 
   private static func frames(_ log: (any ByteSource)?, pageSize: Int) throws -> [UInt32: [Frame]] {
     guard let log else { return [:] }
-    let header = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
+    let header = WriteAheadLog.Header(try log.bytes(at: 0, length: WriteAheadLog.Header.length))
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
     let count = Int(min(Int64(maximumFrames), (log.count - Int64(WriteAheadLog.Header.length)) / length))
     guard count > 0 else { return [:] }
     var result: [UInt32: [Frame]] = [:]
     for index in 0..<count {
       let place = Int64(WriteAheadLog.Header.length) + Int64(index) * length
-      let bytes = try log.piece(at: place, length: WriteAheadLog.frameHeaderLength)
+      let bytes = try log.bytes(at: place, length: WriteAheadLog.frameHeaderLength)
       guard let page = bytes.span.uint32(at: 0), page > 0, let size = bytes.span.uint32(at: 4),
         let salt1 = bytes.span.uint32(at: 8), let salt2 = bytes.span.uint32(at: 12)
       else { continue }
@@ -142,7 +142,7 @@ package struct EvidencePages: Sendable {
     _ number: UInt32, of source: any ByteSource, _ part: StoreFileSet.Part, at offset: Int64
   ) throws -> Content? {
     guard offset >= 0, offset < source.count else { return nil }
-    var bytes = try source.piece(at: offset, length: pageSize)
+    var bytes = try source.bytes(at: offset, length: pageSize)
     guard !bytes.isEmpty else { return nil }
     let present = bytes.count
     if present < pageSize { bytes.append(contentsOf: repeatElement(0, count: pageSize - present)) }

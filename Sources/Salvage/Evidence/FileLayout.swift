@@ -124,7 +124,7 @@ struct FileLayoutSearch {
 
   /// A header with magic bytes and page size, or with all constant fields.
   private func header(at offset: Int64) throws -> DatabaseHeader? {
-    guard let header = DatabaseHeader(try main.piece(at: offset, length: DatabaseHeader.length)),
+    guard let header = DatabaseHeader(try main.bytes(at: offset, length: DatabaseHeader.length)),
       header.pageSize != nil, header.hasMagic || header.hasUsualFractions,
       header.hasUsualFractions || header.schemaFormat <= 4
     else { return nil }
@@ -151,7 +151,7 @@ struct FileLayoutSearch {
 
   private func isCoreData(_ database: Embedded) throws -> Bool {
     let length = min(256 << 10, max(4096, database.end - database.offset))
-    let schema = try main.piece(at: database.offset, length: Int(length))
+    let schema = try main.bytes(at: database.offset, length: Int(length))
     return !Self.places(of: Array("Z_PRIMARYKEY".utf8), in: schema.span).isEmpty
       || !Self.places(of: Array("Z\0_\0P\0R\0I\0M\0A\0R\0Y\0K\0E\0Y".utf8), in: schema.span).isEmpty
   }
@@ -164,7 +164,7 @@ struct FileLayoutSearch {
     var offset = start
     var buffer = [UInt8](repeating: 0, count: length + 16)
     while offset < end {
-      let got = try main.piece(at: offset, length: buffer.count, into: &buffer)
+      let got = try main.read(at: offset, length: buffer.count, into: &buffer)
       guard got >= 16 else { break }
       for place in Self.places(of: magic, in: buffer.span.extracting(0..<got)) where place < length {
         let position = offset + Int64(place)

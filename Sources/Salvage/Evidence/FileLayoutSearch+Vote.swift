@@ -100,7 +100,7 @@ extension FileLayoutSearch {
     var page: Int64 = 0
     while page < count {
       let offset = base + page * Int64(size)
-      let got = try main.piece(at: offset, length: buffer.count, into: &buffer)
+      let got = try main.read(at: offset, length: buffer.count, into: &buffer)
       for index in 0..<(got / size) {
         let bytes = buffer.span.extracting((index * size)..<((index + 1) * size))
         if TreePageLook.add(bytes, isFirst: page == 0 && index == 0, to: &vote) {
@@ -119,7 +119,7 @@ extension FileLayoutSearch {
     var counts: [Int: [Int: Int]] = [:]
     for part in 0..<4 {
       let start = main.count / 4 * Int64(part)
-      let sample = try main.piece(at: start, length: 256 << 10)
+      let sample = try main.bytes(at: start, length: 256 << 10)
       for size in Self.pageSizes where size >= 1024 {
         var offset = 0
         while offset + size <= sample.count {

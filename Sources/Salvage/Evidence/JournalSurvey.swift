@@ -63,11 +63,11 @@ enum JournalSurvey {
   /// The file keeps the journal's counter until the transaction ends, and then has the next one.
   static func isContradicted(_ reader: PageReader, _ evidence: Evidence) throws -> Bool {
     guard let journal = evidence.journal, let overlay = reader.overlay, overlay.source == .journal,
-      let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
+      let main = DatabaseHeader(try evidence.main.bytes(at: reader.layout.base, length: DatabaseHeader.length))
     else { return false }
     var old: DatabaseHeader?
     if let image = overlay.images[1] {
-      old = DatabaseHeader(try journal.piece(at: image.offset, length: DatabaseHeader.length))
+      old = DatabaseHeader(try journal.bytes(at: image.offset, length: DatabaseHeader.length))
       if old == nil { return false }
     }
     return ForeignJournal.isContradicted(by: main, old: old, pageCount: overlay.pageCount)

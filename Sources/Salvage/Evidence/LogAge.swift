@@ -21,10 +21,10 @@ struct LogAge {
   private var reader: PageReader { crawl.reader }
 
   func isOlder(_ entries: [SchemaEntry]) throws -> Bool {
-    let found = DatabaseHeader(try reader.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
+    let found = DatabaseHeader(try reader.main.bytes(at: reader.layout.base, length: DatabaseHeader.length))
     let main = found.flatMap { $0.hasMagic && $0.hasUsualFractions ? $0 : nil }
     if let main, let image = overlay.images[1],
-      let own = DatabaseHeader(try log.piece(at: image.offset, length: DatabaseHeader.length)), own.hasMagic
+      let own = DatabaseHeader(try log.bytes(at: image.offset, length: DatabaseHeader.length)), own.hasMagic
     {
       if EarlierImages.isEarlier(own, than: main) { return true }
     }

@@ -30,7 +30,7 @@ struct LogSurvey {
   }
 
   private static func byHeader(_ source: any ByteSource) throws -> LogSurvey? {
-    let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
+    let bytes = try source.bytes(at: 0, length: Int(min(source.count, searchLength)))
     let length = WriteAheadLog.Header.length
     for place in stride(from: 0, through: bytes.count - length, by: 1) where bytes[place] == 0x37 {
       let head = Array(bytes[place..<(place + length)])
@@ -49,7 +49,7 @@ struct LogSurvey {
   /// Starts at the first verified pair of frames, at any offset.
   private static func byPair(_ source: any ByteSource, pageSize: Int) throws -> LogSurvey? {
     let length = pageSize + WriteAheadLog.frameHeaderLength
-    let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
+    let bytes = try source.bytes(at: 0, length: Int(min(source.count, searchLength)))
     var tried = 0
     for place in stride(from: 0, through: bytes.count - 2 * length, by: 1) {
       let own = bytes.span.extracting(place..<(place + length))
@@ -77,7 +77,7 @@ struct LogSurvey {
     let place = Int64(WriteAheadLog.Header.length)
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
     guard source.count >= place + length, source.count < place + 2 * length else { return nil }
-    let bytes = try source.piece(at: place, length: WriteAheadLog.frameHeaderLength)
+    let bytes = try source.bytes(at: place, length: WriteAheadLog.frameHeaderLength)
     let frame = LogFrame(bytes.span)
     guard frame.page > 0, frame.pageCount > 0, frame.page < 1 << 24 else { return nil }
     return LogSurvey(
@@ -101,7 +101,7 @@ struct LogSurvey {
     var isGuess = false
     var guesses = 0
     while place + Int64(WriteAheadLog.frameHeaderLength) <= source.count {
-      let isWhole = try source.piece(at: place, length: length, into: &buffer) == length
+      let isWhole = try source.read(at: place, length: length, into: &buffer) == length
       let frame = LogFrame(buffer.span)
       var hasSalts = frame.page > 0 && header.hasSalts(of: frame)
       if !isWhole, hasSalts {
@@ -119,7 +119,7 @@ struct LogSurvey {
           earliest = place
           continue
         }
-        guard guesses < Self.pairLimit, let next = try search.find(from: earliest) else { break }
+        guard guesses < Self.pairLimit, let next = try search.next(from: earliest) else { break }
         isGuess = (next - place) % Int64(length) != 0
         if isGuess { guesses += 1 }
         // If the frame's head is damaged, its checksum may be intact.
@@ -157,7 +157,7 @@ struct LogSurvey {
 
   private func isProof(_ frame: LogFrame, at place: Int64) throws -> Bool {
     let length = pageSize + WriteAheadLog.frameHeaderLength
-    let next = try source.piece(at: place + Int64(length), length: length)
+    let next = try source.bytes(at: place + Int64(length), length: length)
     guard frame.page > 0, next.count == length else { return false }
     return LogFrame.checksum(frame.checksum, adding: next.span, bigEndian: isBigEndian) == LogFrame(next.span).checksum
   }
@@ -176,11 +176,5 @@ struct LogSurvey {
       overlay.remarks.append("the write-ahead log ends with a transaction that is not whole")
     }
     if overlay.isCutOff { overlay.remarks.append("the write-ahead log is cut off in the middle of a frame") }
-  }
-}
-
-extension LogFrameSearch {
-  mutating func find(from offset: Int64) throws -> Int64? {
-    return try next(from: offset)
   }
 }

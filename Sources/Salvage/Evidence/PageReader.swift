@@ -136,7 +136,7 @@ final class PageReader {
     if let overlay, let overlaySource, images != .main,
       let image = (images == .uncommitted ? overlay.uncommitted[number] : nil) ?? overlay.images[number]
     {
-      let got = try overlaySource.piece(at: image.offset, length: pageSize, into: &buffer)
+      let got = try overlaySource.read(at: image.offset, length: pageSize, into: &buffer)
       if got == pageSize { return true }
       if got > 0 {
         Self.clear(&buffer, from: got)
@@ -158,14 +158,14 @@ final class PageReader {
     let isNext = number > lastPage && number &- lastPage <= 8
     lastPage = number
     if isNext {
-      windowCount = try main.piece(at: offset, length: window.count, into: &window)
+      windowCount = try main.read(at: offset, length: window.count, into: &window)
       windowStart = offset
       if windowCount >= pageSize {
         Self.copy(window, from: 0, count: pageSize, into: &buffer)
         return true
       }
     }
-    let got = try main.piece(at: offset, length: pageSize, into: &buffer)
+    let got = try main.read(at: offset, length: pageSize, into: &buffer)
     guard got > 0 else { return false }
     if got < pageSize { Self.clear(&buffer, from: got) }
     return true
@@ -203,7 +203,7 @@ extension PageReader {
       return PageReader(evidence: evidence, layout: layout, overlay: nil)
     }
     if let image = overlay.images[1],
-      let header = DatabaseHeader(try source.piece(at: image.offset, length: DatabaseHeader.length)),
+      let header = DatabaseHeader(try source.bytes(at: image.offset, length: DatabaseHeader.length)),
       header.hasMagic, header.pageSize == layout.pageSize
     {
       layout.header = header
@@ -229,7 +229,7 @@ extension PageReader {
     search.encodingElsewhere = use.encoding
     var logHeader: WriteAheadLog.Header?
     if let log = evidence.log {
-      logHeader = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
+      logHeader = WriteAheadLog.Header(try log.bytes(at: 0, length: WriteAheadLog.Header.length))
       if let logHeader, logHeader.isChecksumRight, let size = logHeader.pageSize { search.sizesElsewhere.append(size) }
     }
     if let layout = try search.find() { return (layout, true) }
@@ -270,7 +270,7 @@ extension PageReader {
   ) throws {
     var vote = FileLayoutSearch.Vote(size: overlay.pageSize, base: 0)
     for (_, image) in overlay.images.sorted(by: { $0.key < $1.key }).prefix(imagesToLearnFrom) {
-      let bytes = try source.piece(at: image.offset, length: overlay.pageSize)
+      let bytes = try source.bytes(at: image.offset, length: overlay.pageSize)
       _ = TreePageLook.add(bytes.span, isFirst: false, to: &vote)
     }
     guard vote.pages > 0 else { return }
@@ -291,9 +291,9 @@ extension PageReader {
     overlay.uncommittedCount = 0
     for (page, image) in overlay.images {
       overlay.images[page]?.isDoubtful = true
-      let own = try main.piece(at: layout.base + Int64(page - 1) * Int64(size), length: size)
+      let own = try main.bytes(at: layout.base + Int64(page - 1) * Int64(size), length: size)
       guard own.count == size, !PageSurvey.isZero(own.span) else { continue }
-      let older = try log.piece(at: image.offset, length: size)
+      let older = try log.bytes(at: image.offset, length: size)
       let start = page == 1 ? DatabaseHeader.length : 0
       // It may be an overflow page, unless the log has a b-tree page there.
       if isTreePage(own.span, start, layout) || !isTreePage(older.span, start, layout) { overlay.images[page] = nil }

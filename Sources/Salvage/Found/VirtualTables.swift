@@ -85,7 +85,7 @@ package struct VirtualTables {
     return words ?? "it was made anew with \(made) of \(found) entries"
   }
 
-  /// Makes a virtual table anew from its content; returns a remark if it stays empty.
+  /// Remakes a virtual table from its content; returns a remark if it stays empty.
   private func refill<Problem: Error>(
     _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {

@@ -40,16 +40,14 @@ struct StoreReconstruction {
 
   func run() throws -> SalvageReport {
     let folder = RebuildFolder(for: output, in: fileSystem)
-    let lock: FolderLock
     _ = try fileSystem.realPath(output.folder)
-    lock = try folder.take()
+    let lock = try folder.take()
     do {
       let report = try run(in: folder)
       try? folder.remove()
       lock.release()
       return report
     } catch {
-      let error = SalvageError(any: error)
       // The earlier error counts; the next run removes the remains.
       try? folder.remove()
       throw error
@@ -112,7 +110,7 @@ struct StoreReconstruction {
   ) throws -> Made {
     var store: NewStore?
     let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
-      facts throws in
+      facts in
       let made = try NewStore(folder.store, facts, in: fileSystem)
       store = made
       return made

@@ -59,7 +59,7 @@ extension CauseSearch {
           + "written before it.")
     }
     lookAtShifts()
-    let main = DatabaseHeader(try evidence.main.piece(at: layout.base, length: DatabaseHeader.length))
+    let main = DatabaseHeader(try evidence.main.bytes(at: layout.base, length: DatabaseHeader.length))
     if let main, main.hasMagic || main.hasUsualFractions, layout.header != nil {
       if !main.hasMagic {
         add(.headerDestroyed, .likely, pages: [1], words: "The header does not begin as every database does.")
@@ -265,8 +265,8 @@ extension CauseSearch {
         words: "No row of the write-ahead log has anything in common with the file's: it may be another store's. Its "
           + "records are marked.")
     } else if let image = reader.overlay?.images[1], reader.overlay?.source == .log,
-      let newest = DatabaseHeader(try source.piece(at: image.offset, length: DatabaseHeader.length)),
-      let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length)),
+      let newest = DatabaseHeader(try source.bytes(at: image.offset, length: DatabaseHeader.length)),
+      let main = DatabaseHeader(try evidence.main.bytes(at: reader.layout.base, length: DatabaseHeader.length)),
       main.hasMagic, newest.hasMagic, Int32(bitPattern: newest.changeCounter &- main.changeCounter) < 0
     {
       add(

@@ -85,7 +85,7 @@ extension SalvageReport {
 
   /// Writes the report beside the result, replacing an older one.
   ///
-  /// - Throws: ``SalvageError`` on failure.
+  /// - Throws: `FileError`.
   @discardableResult
   public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> FilePath {
     let path = Self.path(beside: result)
@@ -101,7 +101,7 @@ extension SalvageReport {
 
   /// Reads the report beside a result.
   ///
-  /// - Throws: ``SalvageError`` if missing or unreadable.
+  /// - Throws: `FileError`, or ``SalvageError`` if it is no report.
   public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws
     -> SalvageReport
   {

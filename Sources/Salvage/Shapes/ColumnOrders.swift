@@ -168,7 +168,7 @@ enum DefinitionTexts {
       var start: Int64 = 0
       let piece = 1 << 20
       while start < source.count, count < limit {
-        let bytes = try source.piece(at: start, length: piece + statementLimit)
+        let bytes = try source.bytes(at: start, length: piece + statementLimit)
         var offset = 0
         while let hit = next(bytes.span, from: offset, before: min(piece, bytes.count)), count < limit {
           offset = hit + words.count

@@ -78,7 +78,7 @@ public struct StoreScrubber: Sendable {
   /// Scrubs a store into a folder, under the same names, without the WAL index.
   ///
   /// - Parameter folder: the output folder, which must not contain these names.
-  /// - Throws: ``ScrubbingError``, after removing the output.
+  /// - Throws: ``ScrubbingError`` or `FileError`, after removing the output.
   public func scrub(
     _ store: StoreFileSet, into folder: FilePath, progress: @escaping Progress = { _, _, _ in true }
   ) throws -> Result {
@@ -119,7 +119,7 @@ public struct StoreScrubber: Sendable {
 extension StoreScrubber {
   /// Returns a scanner for a store's values in other files, without writing.
   ///
-  /// - Throws: ``ScrubbingError``.
+  /// - Throws: ``ScrubbingError``, `SalvageError` or `FileError`.
   public func scanner(
     of store: StoreFileSet, progress: @escaping Progress = { _, _, _ in true }
   ) throws -> ValueScanner {

@@ -103,7 +103,7 @@ extension MappingFileBuilder {
       case .relationship(let other):
         put(new.path, .relationship(try find(other, old, false, place, entity.source).path.name))
       case .madeBy(let other, let through):
-        let reference = try through.map { name throws in
+        let reference = try through.map { name in
           PropertyMapping.SourceReference.relationship(try find(name, old, false, place, entity.source).path.name)
         }
         put(new.path, .destinations(mapping: other, of: reference ?? .record))

@@ -44,7 +44,7 @@ struct MappingFileReader {
       throw problem(tree, "$", "there is neither an entity mapping in \"entities\" nor an entity in \"remove\"")
     }
     return Content(
-      name: try members["name"].map { node throws in try text(node, "$.name") },
+      name: try members["name"].map { node in try text(node, "$.name") },
       source: try version(members["source"], "$.source", tree),
       destination: try version(members["destination"], "$.destination", tree), rest: rest, entities: entities,
       removed: removed)
@@ -153,7 +153,7 @@ struct MappingFileReader {
     if case .string(let name) = node.value { return .relationship(name) }
     let members = try object(node, place, ["copy", "madeBy", "through", "inverse", "null"], hint: allowed)
     if let mapping = members["madeBy"], members.keys.allSatisfy({ $0 == "madeBy" || $0 == "through" }) {
-      let through = try members["through"].map { node throws in try text(node, "\(place).through") }
+      let through = try members["through"].map { node in try text(node, "\(place).through") }
       return .madeBy(try text(mapping, "\(place).madeBy"), through: through)
     }
     if members.count == 1 {

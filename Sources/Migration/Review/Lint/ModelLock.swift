@@ -97,7 +97,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
 
   /// Reads a lock file; nil if it does not exist.
   ///
-  /// - Throws: `MigrationError`: `file` or `lockInvalid`.
+  /// - Throws: `FileError`, or `MigrationError`: `lockInvalid`.
   public static func read(
     _ path: FilePath, fileSystem: FileSystem = FileSystem()
   ) throws -> ModelLock? {
@@ -121,7 +121,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
 
   /// Writes the lock file atomically; equal bundles give equal bytes.
   ///
-  /// - Throws: `MigrationError.Kind.file`.
+  /// - Throws: `FileError`.
   public func write(to path: FilePath, fileSystem: FileSystem = FileSystem()) throws {
     let bytes = try JSON.bytes(of: self, to: "write the lock file", at: path)
     // It describes models without records and belongs to an app's sources.

@@ -52,7 +52,7 @@ public struct ValueScanner: Sendable {
 
   /// Scans a file.
   ///
-  /// - Throws: `ScrubbingError` if unreadable.
+  /// - Throws: `FileError` if unreadable.
   public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> Findings {
     try scan(path, in: fileSystem, allowing: [:])
   }

@@ -89,7 +89,7 @@ struct CheckedPage: Sendable {
     for cell in cells { record(bytes, cell.payload, cell.record) }
   }
 
-  /// Returns bytes of the page with a zero between fields whose characters touch, as no value is in two fields.
+  /// Returns bytes of the page with a zero between touching fields, as no value is in two fields.
   ///
   /// Fields that overlap are damaged, so their bytes stay as they are.
   func parted(_ bytes: [UInt8]) -> [UInt8] {
