@@ -351,7 +351,8 @@ extension Crawl {
     }
     guard tables.count == open.count, let best = tables.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })
     else { return nil }
-    if tables.count == 1 { return Assignment(tree: best.tree, isProven: true) }
+    // An unlisted index or table may have such entries as well.
+    if tables.count == 1 { return Assignment(tree: best.tree, isProven: hasAllTables) }
     let isDecisive = tables.allSatisfy { $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 }
     return isDecisive ? Assignment(tree: best.tree, isProven: false) : nil
   }

@@ -9,7 +9,7 @@ package struct Evidence {
   let fileSystem: FileSystem
 
   /// The database file; empty for a lone log or journal.
-  let main: any ByteSource
+  private(set) var main: any ByteSource
 
   /// The write-ahead log; nil if missing or empty.
   let log: (any ByteSource)?
@@ -49,6 +49,7 @@ package struct Evidence {
     (self.log, self.journal) = (log, journal)
     hasLogFile = wal != nil
     self.main = realigns ? try RealignmentSearch.realigned(main) : main
+    if realigns, let realigned = try PageShiftSearch.realigned(self) { self.main = realigned }
   }
 
   private static func kindAlone(_ file: ReadableFile) throws(FileError) -> FileKind? {

@@ -5,13 +5,16 @@ struct RealignedFile: ByteSource {
   struct Part {
     var place: Int64
 
-    /// The offset in the actual file.
+    /// The offset in the actual file; its end for removed pages.
     var offset: Int64
   }
 
   enum Reason {
     /// Bytes lost or inserted.
     case shifted
+
+    /// Whole pages lost or inserted.
+    case pages
 
     /// A carriage return before each line feed.
     case lineEnds
@@ -61,7 +64,11 @@ struct RealignedFile: ByteSource {
       let piece = try file.bytes(at: max(0, start), length: Int(next - done))
       let target = Int(done - place)
       for byte in piece.indices { buffer[target + byte] = piece[byte] }
-      if start < 0 || piece.count < Int(next - done) { return start < 0 ? target : target + piece.count }
+      if start >= file.count, index + 1 < parts.count {
+        for byte in target..<Int(next - place) { buffer[byte] = 0 }
+      } else if start < 0 || piece.count < Int(next - done) {
+        return start < 0 ? target : target + piece.count
+      }
       done = next
       index += 1
     }

@@ -83,7 +83,8 @@ extension CauseSearch {
         words: "A carriage return stands before each line feed: the file was transferred as if it were text.")
       return
     }
-    let shifts = zip(file.parts, file.parts.dropFirst()).map { before, part in
+    let parts = file.parts.filter { $0.offset < file.file.count }
+    let shifts = zip(parts, parts.dropFirst()).map { before, part in
       (
         page: UInt32(clamping: (part.place - 1 - reader.layout.base) / Int64(reader.pageSize) + 1),
         bytes: (part.offset - part.place) - (before.offset - before.place)
@@ -92,6 +93,15 @@ extension CauseSearch {
     let pages = Set(shifts.map { max(1, $0.page) }).sorted()
     let missing = shifts.reduce(0) { $0 + max(0, -$1.bytes) }
     let inserted = shifts.reduce(0) { $0 + max(0, $1.bytes) }
+    if file.reason == .pages {
+      let count = Int(max(missing, inserted)) / reader.pageSize
+      add(
+        .shiftedPages, .certain, pages: pages,
+        words:
+          "\(counted(count, "page")) \(count == 1 ? "is" : "are") \(missing > 0 ? "missing" : "too many") at "
+          + "\(DamageCause.place(pages)): the pages after it were read from where they are.")
+      return
+    }
     let words = [(missing, "missing"), (inserted, "too many")].filter { $0.0 > 0 }
       .map { "\(counted(Int($0.0), "byte")) \($0.0 == 1 ? "is" : "are") \($0.1)" }.joined(separator: " and ")
     add(

@@ -1,0 +1,106 @@
+internal import Platform
+internal import SQLiteFormat
+
+/// Finds whole pages that were removed from a file or inserted into it.
+///
+/// The header's page count states their number, and the pointers of interior pages their place: earlier pointers lead
+/// to fitting pages, later ones to pages that many places off.
+struct PageShiftSearch {
+  /// The fewest pointers that a shift must explain beyond a cut or extended file.
+  private static let leastGain = 2
+
+  private let reader: PageReader
+  private let map: PageMap
+
+  /// The number of inserted pages; negative for removed ones.
+  private let shift: Int64
+
+  /// The page numbers that fit the content at their places.
+  private var before: [Int64] = []
+
+  /// The page numbers that fit the content shifted from their places.
+  private var after: [Int64] = []
+
+  private init(_ reader: PageReader, _ map: PageMap, shift: Int64) {
+    self.reader = reader
+    self.map = map
+    self.shift = shift
+  }
+
+  /// Returns the file with each page at its place; nil if no pages were removed or inserted.
+  static func realigned(_ evidence: Evidence) throws -> RealignedFile? {
+    let main = evidence.main
+    guard !(main is RealignedFile),
+      let header = DatabaseHeader(try main.bytes(at: 0, length: DatabaseHeader.length)), header.hasMagic,
+      header.isPageCountValid, let size = header.pageSize, main.count % Int64(size) == 0
+    else { return nil }
+    let count = main.count / Int64(size)
+    let shift = count - Int64(header.pageCount)
+    guard shift != 0, abs(shift) < count, let layout = try FileLayoutSearch(main: main).find(), layout.base == 0,
+      layout.pageSize == size, Int64(layout.pageCount) == count
+    else { return nil }
+    let reader = PageReader(evidence: evidence, layout: layout, overlay: nil)
+    var search = PageShiftSearch(reader, try PageSurvey.run(reader) { _ in }, shift: shift)
+    try search.followPointers()
+    guard let found = search.place() else { return nil }
+    let (place, hole) = (Int64(size) * (found.upperBound - 1), Int64(size) * max(0, -shift))
+    var parts = [RealignedFile.Part(place: 0, offset: 0)]
+    if hole > 0 { parts.append(.init(place: place, offset: main.count)) }
+    parts.append(.init(place: place + hole, offset: place + Int64(size) * max(0, shift)))
+    let isExact = found.lowerBound == found.upperBound
+    return RealignedFile(
+      main, .pages, parts, uncertain: isExact ? [] : [Int64(size) * (found.lowerBound - 1)..<place + hole])
+  }
+
+  private mutating func followPointers() throws {
+    var buffer = reader.makeBuffer()
+    for page in 1...map.pageCount where map.fate(page) == .unclaimed {
+      switch map.look(page) {
+      case .tableInterior, .indexInterior:
+        let node = try InnerPage(page, reader)
+        guard !node.isDamaged else { continue }
+        let isTable = map.look(page) == .tableInterior
+        for (index, child) in node.children.enumerated() {
+          let low = index > 0 && isTable ? node.keys[index - 1] : .min
+          let high = index < node.keys.count ? node.keys[index] : .max
+          if fits(Int64(child), isTable, above: low, upTo: high) { before.append(Int64(child)) }
+          if fits(Int64(child) + shift, isTable, above: low, upTo: high) { after.append(Int64(child)) }
+        }
+      case .linked:
+        // The pages of a chain mostly follow each other.
+        guard try reader.readPlace(page, into: &buffer), let next = buffer.span.uint32(at: 0) else { continue }
+        if Int64(next) == Int64(page) + 1 { before.append(Int64(page)) }
+        if Int64(next) == Int64(page) - shift + 1 { after.append(Int64(page) - shift) }
+      case .missing, .zero, .unknown, .broken, .tableLeaf, .indexLeaf: break
+      }
+    }
+    before.sort()
+    after.sort()
+  }
+
+  private func fits(_ place: Int64, _ isTable: Bool, above low: Int64, upTo high: Int64) -> Bool {
+    guard place > 1, place <= Int64(map.pageCount) else { return false }
+    let page = UInt32(place)
+    switch map.look(page) {
+    case .tableLeaf, .tableInterior: return isTable && map.firstKey(page) > low && map.lastKey(page) <= high
+    case .indexLeaf, .indexInterior: return !isTable
+    case .missing, .zero, .unknown, .broken, .linked: return false
+    }
+  }
+
+  /// Returns the first and the last page before which the shift may lie; nil without enough evidence.
+  private func place() -> ClosedRange<Int64>? {
+    let removed = max(0, -shift)
+    let candidates = Set([2] + before.map { $0 + 1 } + after.map { max(2, $0 - removed) }).sorted()
+    var (earlier, later) = (0, 0)
+    var best = (gain: Self.leastGain - 1, first: Int64(0), last: Int64(0))
+    for candidate in candidates {
+      while earlier < before.count, before[earlier] < candidate { earlier += 1 }
+      while later < after.count, after[later] < candidate + removed { later += 1 }
+      let gain = (after.count - later) - (before.count - earlier)
+      if gain > best.gain { best = (gain, candidate, candidate) }
+      if gain == best.gain, best.last > 0 { best.last = candidate }
+    }
+    return best.last > 0 ? best.first...best.last : nil
+  }
+}
