@@ -1,3 +1,5 @@
+public import Platform
+
 /// Damage, an oddity or a notable fact about a database.
 ///
 /// It holds numbers only, never a user's values.
@@ -357,4 +359,95 @@ extension Finding.Kind {
     .logHeaderTruncated, .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid,
     .logFrameChecksumWrong, .logFrameSaltsWrong, .logUnknownBytes, .logUncommittedFrames, .logPartialFrame,
   ]
+}
+
+/// Findings: all are counted, the first ones kept.
+///
+/// A hostile file can have a flaw per byte; ``limit`` bounds memory.
+public struct Findings: Sendable {
+  /// The most findings kept.
+  public let limit: Int
+
+  /// The kept findings in order.
+  public private(set) var items: [Finding] = []
+
+  /// The number of findings per kind, kept or not.
+  public private(set) var counts: [Finding.Kind: Int] = [:]
+
+  /// Creates an empty list that keeps up to `limit` findings.
+  public init(limit: Int = 1000) {
+    self.limit = max(0, limit)
+  }
+
+  /// The number of findings, kept or not.
+  public var total: Int { counts.values.reduce(0, &+) }
+
+  /// Whether there are no findings.
+  public var isEmpty: Bool { counts.isEmpty }
+
+  /// Whether any finding is damage.
+  public var hasDamage: Bool { counts.keys.contains { $0.severity == .damage } }
+
+  package var damage: [Finding.Kind: Int] { counts.filter { $0.key.severity == .damage } }
+
+  /// Whether there is a finding of this kind.
+  public func contains(_ kind: Finding.Kind) -> Bool { counts[kind] != nil }
+
+  /// Returns the number of findings of this kind.
+  public func count(of kind: Finding.Kind) -> Int { counts[kind] ?? 0 }
+
+  /// Adds a finding.
+  public mutating func append(_ finding: Finding) {
+    counts[finding.kind, default: 0] &+= 1
+    if items.count < limit { items.append(finding) }
+  }
+
+  /// Adds all findings of a list, including those only counted.
+  public mutating func append(contentsOf other: Findings) {
+    for (kind, count) in other.counts { counts[kind, default: 0] &+= count }
+    items.append(contentsOf: other.items.prefix(max(0, limit - items.count)))
+  }
+
+  mutating func note(
+    _ kind: Finding.Kind, page: UInt32? = nil, cell: Int? = nil, root: UInt32? = nil, expected: Int64? = nil,
+    found: Int64? = nil
+  ) {
+    append(Finding(kind, page: page, cell: cell, root: root, expected: expected, found: found))
+  }
+}
+
+/// A failure to read a database; damage is a ``Finding``.
+public typealias FormatError = Failure<FormatErrorKind>
+
+/// The reason why a database cannot be read.
+public enum FormatErrorKind: String, FailureKind {
+  case notADatabase = "not-a-database"
+
+  case cancelled = "cancelled"
+
+  case reading = "read-failed"
+
+  /// The default operation of a failure.
+  public static let usualOperation = "read the database"
+
+  /// The default hint of a failure.
+  public var usualHint: String {
+    switch self {
+    case .notADatabase: "Check that it is the right file."
+    case .cancelled: "Run the same command again at any time."
+    case .reading: "Check the path and its permissions."
+    }
+  }
+
+  /// Whether the code is that of the file system's error.
+  public var standsForCause: Bool { self == .reading }
+}
+
+extension FormatError {
+  /// Wraps a read error.
+  public init(_ error: FileError) { self.init(.reading, because: error) }
+
+  package static func cancelled(_ operation: String) -> FormatError {
+    FormatError(.cancelled, operation: operation, detail: "it was cancelled")
+  }
 }
