@@ -291,35 +291,3 @@ extension RollbackJournal {
     return sum == checksum || unsignedSum == checksum ? name : nil
   }
 }
-
-/// The pages with fixed numbers: pointer maps and the lock-byte page.
-public struct PageLayout: Sendable, Hashable {
-  /// The page size in bytes.
-  public let pageSize: Int
-
-  /// The usable bytes of a page.
-  public let usableSize: Int
-
-  /// Creates a layout.
-  public init(pageSize: Int, usableSize: Int) {
-    self.pageSize = max(512, pageSize)
-    self.usableSize = max(480, usableSize)
-  }
-
-  /// The page of the lock bytes at 1 GiB.
-  public var lockBytePage: UInt32 { UInt32((1 << 30) / pageSize) + 1 }
-
-  /// The entries of one pointer-map page.
-  public var pointerMapEntries: Int { usableSize / 5 }
-
-  /// Returns the pointer-map page for a page in an auto-vacuum database; nil for page 1.
-  public func pointerMapPage(for page: UInt32) -> UInt32? {
-    guard page >= 2 else { return nil }
-    let group = UInt32(pointerMapEntries) + 1
-    let map = (page - 2) / group * group + 2
-    return map == lockBytePage ? map + 1 : map
-  }
-
-  /// Whether a page is a pointer-map page in an auto-vacuum database.
-  public func isPointerMap(_ page: UInt32) -> Bool { pointerMapPage(for: page) == page }
-}

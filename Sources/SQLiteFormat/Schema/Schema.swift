@@ -69,32 +69,3 @@ func isSameName(_ first: String, _ second: String) -> Bool {
 func lowercased(_ byte: UInt8) -> UInt8 {
   byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
 }
-
-package struct PageSet: Sendable {
-  private var words: [UInt64] = []
-
-  package private(set) var count = 0
-
-  package init() {}
-
-  package func contains(_ page: UInt32) -> Bool {
-    let word = Int(page >> 6)
-    guard word < words.count else { return false }
-    return words[word] & (1 << UInt64(page & 63)) != 0
-  }
-
-  /// Inserts a page; returns whether it was new.
-  ///
-  /// Memory is an eighth of a byte per page number, so callers first check that the page exists.
-  package mutating func insert(_ page: UInt32) -> Bool {
-    let word = Int(page >> 6)
-    if word >= words.count {
-      words.append(contentsOf: repeatElement(0, count: max(word + 1, words.count &* 2) - words.count))
-    }
-    let bit: UInt64 = 1 << UInt64(page & 63)
-    guard words[word] & bit == 0 else { return false }
-    words[word] |= bit
-    count += 1
-    return true
-  }
-}
