@@ -1,3 +1,5 @@
+internal import SQLiteFormat
+
 /// The reason why a value of a recovered record may be wrong.
 public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// It was found by content without its tree, and may be obsolete.
@@ -89,5 +91,78 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     }
     if rest > 0 { counts[.notNoted] = rest }
     return counts
+  }
+}
+
+extension DoubtReason {
+  /// Returns the reason in words for a table.
+  func words(ofTable tree: Tree) -> String {
+    switch self {
+    case .foundByContent: "what led to it is destroyed; it was found by its content"
+    case .columnOrder: tree.doubt?.words ?? "the order of the table's columns is lost"
+    case .logFrame: "from a frame of the write-ahead log that SQLite would not have read"
+    case .journalPage: "from a rollback journal whose header is destroyed"
+    case .contradictedLog: "from a log or journal that may be of another time or another store"
+    case .unfinishedTransaction:
+      "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
+    case .contradicted:
+      "an index, the highest key that was given or another page of the table contradicts it or others of its page"
+    case .besideDamage: "the bytes behind it on its page were written over, and perhaps its own end"
+    case .misplacedPage: "its page stands in the place of another one, and may be of another time or store"
+    case .invalidText: "its text is not valid in the store's encoding"
+    case .unusualValue: "a value of it is of another kind than its column"
+    case .longValue: "a part of a long value of it is lost or doubtful, and was left out"
+    case .freeSpace: "only the free space of a page still has it"
+    case .otherThanKit: "its bytes are not as the recovery kit noted them"
+    case .fromBackup: "taken from a backup"
+    case .notNoted: "the reason was not noted"
+    }
+  }
+}
+
+/// Finds live rows that may have a wrong value.
+///
+/// Rows of an unreachable page are certain, unless it may be free or is attributed by likeness only; the page has its
+/// own note.
+extension Crawl {
+  /// Returns the reason for doubt in all rows of a page.
+  func doubtReason(ofPage page: UInt32, tree index: Int) -> DoubtReason? {
+    if let doubt = trees[index].doubt, doubt.groups.isEmpty { return .columnOrder }
+    if unfinishedTrees.contains(index) { return .unfinishedTransaction }
+    if reader.isDoubtful(page) {
+      if reader.isOverlayContradicted { return .contradictedLog }
+      return reader.overlay?.source == .journal ? .journalPage : .logFrame
+    }
+    if reader.isOfTwoTimes, reader.overlay?.images[page] == nil { return .unfinishedTransaction }
+    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) {
+      return .foundByContent
+    }
+    return contradictions.pages[page]
+  }
+}
+
+/// The uncertainty about a table's column order.
+struct ColumnDoubt {
+  var words: String
+
+  /// The groups of interchangeable record fields; empty means all.
+  var groups: [[Int]] = []
+}
+
+extension ColumnDoubt {
+  /// Whether a row has different values in interchangeable columns.
+  func concerns(_ cell: LeafCell, _ bytes: Span<UInt8>, encoding: TextEncoding) -> Bool {
+    let payload = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+    guard let record = Record(payload: payload[...], encoding: encoding), record.isComplete else {
+      // Of an incomplete long value only the header counts, and NULLs are equal.
+      guard let record = Record(payload: payload[...], encoding: encoding) else { return true }
+      let types = record.serialTypes.map(\.rawValue)
+      return groups.contains { group in group.contains { types.indices.contains($0) && types[$0] != 0 } }
+    }
+    let values = record.values
+    return groups.contains { group in
+      let own = group.map { values.indices.contains($0) ? values[$0] : .null }
+      return own.dropFirst().contains { $0 != own[0] }
+    }
   }
 }

@@ -316,32 +316,6 @@ final class RowTables {
   }
 }
 
-extension DoubtReason {
-  /// Returns the reason in words for a table.
-  func words(ofTable tree: Tree) -> String {
-    switch self {
-    case .foundByContent: "what led to it is destroyed; it was found by its content"
-    case .columnOrder: tree.doubt?.words ?? "the order of the table's columns is lost"
-    case .logFrame: "from a frame of the write-ahead log that SQLite would not have read"
-    case .journalPage: "from a rollback journal whose header is destroyed"
-    case .contradictedLog: "from a log or journal that may be of another time or another store"
-    case .unfinishedTransaction:
-      "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
-    case .contradicted:
-      "an index, the highest key that was given or another page of the table contradicts it or others of its page"
-    case .besideDamage: "the bytes behind it on its page were written over, and perhaps its own end"
-    case .misplacedPage: "its page stands in the place of another one, and may be of another time or store"
-    case .invalidText: "its text is not valid in the store's encoding"
-    case .unusualValue: "a value of it is of another kind than its column"
-    case .longValue: "a part of a long value of it is lost or doubtful, and was left out"
-    case .freeSpace: "only the free space of a page still has it"
-    case .otherThanKit: "its bytes are not as the recovery kit noted them"
-    case .fromBackup: "taken from a backup"
-    case .notNoted: "the reason was not noted"
-    }
-  }
-}
-
 struct CellPlace: Hashable {
   var page: UInt32
 

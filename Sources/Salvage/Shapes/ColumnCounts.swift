@@ -111,11 +111,3 @@ extension TableRows {
     canBe(of: definition) ? strangeShare(in: definition) : 1
   }
 }
-
-/// The uncertainty about a table's column order.
-struct ColumnDoubt {
-  var words: String
-
-  /// The groups of interchangeable record fields; empty means all.
-  var groups: [[Int]] = []
-}
