@@ -1,5 +1,6 @@
+// The module loaded first supplies the address structures.
 internal import CMicrohttpd
-import Platform
+package import Platform
 
 #if canImport(Glibc)
   internal import Glibc
@@ -133,4 +134,137 @@ import Platform
   init(_ text: String) { unsafe pointer = strdup(text) }
 
   deinit { unsafe free(pointer) }
+}
+
+package struct ServerOptions: Sendable {
+  package struct TLS: Sendable {
+    /// The certificate chain in PEM.
+    package var certificate: String
+
+    package var key: String
+
+    package init(certificate: String, key: String) {
+      self.certificate = certificate
+      self.key = key
+    }
+  }
+
+  /// The numeric address to listen at; by default the IPv4 loopback.
+  package var address = "127.0.0.1"
+
+  /// The port; 0 for any free one.
+  package var port: UInt16 = 0
+
+  /// Further accepted `Host` values, with the port as browsers send it.
+  package var hosts: Set<String> = []
+
+  /// Proxies with trusted `X-Forwarded-For` and `X-Forwarded-Host`.
+  ///
+  /// They are exempt from the address limit, since they serve all clients.
+  package var proxies: Set<ClientAddress> = []
+
+  package var meter: RequestMeter?
+
+  /// See ``RequestRules/acceptsUnnamedOrigin``.
+  package var acceptsUnnamedOrigin = false
+
+  package var tls: TLS?
+
+  /// The most connections; each has a thread, so a slow one delays no other.
+  ///
+  /// One more ends the connection that waited longest, of the address with the most.
+  package var connectionLimit = 512
+
+  /// The most connections per address, or per IPv6 /64 network.
+  package var addressLimit = 64
+
+  /// The seconds without a byte until a connection ends.
+  package var idleSeconds = 10
+
+  /// The seconds for the complete header.
+  package var headerSeconds = 10
+
+  /// The same with over half of the connections in use.
+  package var pressedHeaderSeconds = 2
+
+  /// The seconds for a body, or for each 64 KiB of a stream.
+  package var bodySeconds = 60
+
+  /// The seconds for a stream's consumer, per piece or answer.
+  var streamSeconds = 900
+
+  /// In bytes.
+  package var bodyLimit = 1 << 20
+
+  /// The most bytes of the request line and fields.
+  var headerLimit = 32 << 10
+
+  package init() {}
+}
+
+package typealias ServerError = Failure<ServerErrorKind>
+
+package enum ServerErrorKind: String, FailureKind {
+  /// Malformed, or not an address of this machine.
+  case address = "address-invalid"
+
+  /// The port is taken, or libmicrohttpd failed otherwise.
+  case notStarted = "server-not-started"
+
+  package static let usualOperation = "start the server"
+
+  package var usualHint: String {
+    switch self {
+    case .address: "Use an address such as 127.0.0.1 or ::1."
+    case .notStarted: "Use another port, or 0 for any that is free."
+    }
+  }
+}
+
+struct SocketAddress {
+  private enum Form {
+    case four(sockaddr_in)
+    case six(sockaddr_in6)
+  }
+
+  private let form: Form
+
+  init?(_ text: String, port: UInt16) {
+    var four = sockaddr_in()
+    var six = sockaddr_in6()
+    if unsafe inet_pton(AF_INET, text, &four.sin_addr) == 1 {
+      four.sin_family = sa_family_t(AF_INET)
+      four.sin_port = port.bigEndian
+      form = .four(four)
+    } else if unsafe inet_pton(AF_INET6, text, &six.sin6_addr) == 1 {
+      six.sin6_family = sa_family_t(AF_INET6)
+      six.sin6_port = port.bigEndian
+      form = .six(six)
+    } else {
+      return nil
+    }
+  }
+
+  var isIPv6: Bool {
+    if case .six = form { return true }
+    return false
+  }
+
+  var text: String {
+    var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    switch form {
+    case .four(var address):
+      _ = unsafe inet_ntop(AF_INET, &address.sin_addr, &bytes, socklen_t(bytes.count))
+    case .six(var address):
+      _ = unsafe inet_ntop(AF_INET6, &address.sin6_addr, &bytes, socklen_t(bytes.count))
+    }
+    return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  func withPointer<Result>(_ body: (UnsafeRawPointer) -> Result) -> Result {
+    switch form {
+    case .four(var address): unsafe withUnsafePointer(to: &address) { unsafe body(UnsafeRawPointer($0)) }
+    case .six(var address): unsafe withUnsafePointer(to: &address) { unsafe body(UnsafeRawPointer($0)) }
+    }
+  }
 }
