@@ -223,3 +223,185 @@ enum PostgresValue {
     text.utf8.flatMap { $0 == 0 ? [0xef, 0xbf, 0xbd] : [$0] }
   }
 }
+
+/// A statement's rows.
+@safe struct PostgresResult: ~Copyable {
+  private let result: OpaquePointer?
+  private let library: PostgresLibrary
+
+  /// Takes ownership of a libpq result; nil means out of memory or a lost connection.
+  init(_ result: OpaquePointer?, _ library: PostgresLibrary) {
+    unsafe self.result = unsafe result
+    self.library = library
+  }
+
+  deinit { unsafe library.clear(result) }
+
+  var failure: PostgresFailure? {
+    // PGRES_COMMAND_OK, PGRES_TUPLES_OK
+    let status = unsafe result == nil ? -1 : library.resultStatus(result)
+    if status == 1 || status == 2 { return nil }
+    // PG_DIAG_SQLSTATE
+    if let state = unsafe library.resultErrorField(result, CInt(UInt8(ascii: "C"))) {
+      return PostgresFailure(.state(String(unsafe String(cString: state).prefix(5))))
+    }
+    // Without SQLSTATE the error is libpq's own: the connection is unusable.
+    return PostgresFailure(.lost)
+  }
+
+  var count: Int { Int(unsafe library.rowCount(result)) }
+
+  var changed: Int {
+    guard let text = unsafe library.changedRows(result) else { return 0 }
+    return Int(unsafe String(cString: text)) ?? 0
+  }
+
+  /// A value in the server's text form; nil for null.
+  func bytes(_ row: Int, _ column: Int) throws(PostgresFailure) -> [UInt8]? {
+    guard row >= 0, row < count, column >= 0, column < Int(unsafe library.columnCount(result)) else {
+      throw PostgresFailure(.badRow)
+    }
+    let (row, column) = (CInt(row), CInt(column))
+    guard unsafe library.isNull(result, row, column) == 0 else { return nil }
+    let length = Int(unsafe library.length(result, row, column))
+    guard let start = unsafe library.value(result, row, column), length >= 0 else { throw PostgresFailure(.badRow) }
+    return unsafe Array(UnsafeBufferPointer(start: start, count: length))
+  }
+
+  func maybeText(_ row: Int, _ column: Int) throws(PostgresFailure) -> String? {
+    guard let bytes = try bytes(row, column) else { return nil }
+    guard let text = String(utf8: bytes) else { throw PostgresFailure(.badText) }
+    return text
+  }
+
+  func text(_ row: Int, _ column: Int) throws(PostgresFailure) -> String {
+    guard let text = try maybeText(row, column) else { throw PostgresFailure(.badRow) }
+    return text
+  }
+
+  func maybeInteger(_ row: Int, _ column: Int) throws(PostgresFailure) -> Int64? {
+    guard let text = try maybeText(row, column) else { return nil }
+    guard let number = Int64(text) else { throw PostgresFailure(.badRow) }
+    return number
+  }
+
+  func integer(_ row: Int, _ column: Int) throws(PostgresFailure) -> Int64 {
+    guard let number = try maybeInteger(row, column) else { throw PostgresFailure(.badRow) }
+    return number
+  }
+
+  /// Decodes a `bytea`: `\x` and hexadecimal digits.
+  func binary(_ row: Int, _ column: Int) throws(PostgresFailure) -> [UInt8] {
+    guard let text = try bytes(row, column), text.starts(with: [0x5c, 0x78]), text.count % 2 == 0 else {
+      throw PostgresFailure(.badRow)
+    }
+    let digits = text.dropFirst(2).map { digit -> UInt8? in
+      switch digit {
+      case 48...57: digit - 48
+      case 97...102: digit - 87
+      default: nil
+      }
+    }
+    return try stride(from: 0, to: digits.count, by: 2).map { index throws(PostgresFailure) in
+      guard let high = digits[index], let low = digits[index + 1] else { throw PostgresFailure(.badRow) }
+      return high << 4 | low
+    }
+  }
+
+  func map<Value>(_ body: (borrowing PostgresResult, Int) throws -> Value) throws -> [Value] {
+    var values: [Value] = []
+    values.reserveCapacity(count)
+    for row in 0..<count { values.append(try body(self, row)) }
+    return values
+  }
+}
+
+/// A failure without values and server messages.
+struct PostgresFailure: Error, Equatable {
+  enum Kind: Equatable {
+    /// No connection; libpq's message names host and user, but no secret.
+    case connecting(String)
+
+    /// The connection was lost; the last statement's outcome is unknown.
+    case lost
+
+    /// The server refused a statement, with this SQLSTATE.
+    case state(String)
+
+    /// All connections stayed in use.
+    case busy
+
+    /// A text has a NUL, which PostgreSQL cannot store, or is not UTF-8.
+    case badText
+
+    /// A row not written by this software.
+    case badRow
+  }
+
+  let kind: Kind
+
+  init(_ kind: Kind) { self.kind = kind }
+
+  var isConnectionLost: Bool {
+    switch kind {
+    case .connecting, .lost: true
+    // The server stops, starts or is read-only, like a former primary; another connection may reach the new one.
+    case .state(let state):
+      state.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P05", "25P03", "25006"].contains(state)
+    case .busy, .badText, .badRow: false
+    }
+  }
+
+  /// Whether the transaction lost a conflict and can be retried.
+  var isConflict: Bool { kind == .state("40001") || kind == .state("40P01") }
+
+  /// Whether the environment is at fault: server, network, permissions, space or locks.
+  ///
+  /// Classes of [PostgreSQL's error codes](https://www.postgresql.org/docs/15/errcodes-appendix.html).
+  var isEnvironmental: Bool {
+    switch kind {
+    case .connecting, .lost, .busy: true
+    case .badText, .badRow: false
+    case .state(let state):
+      // Connections, authorization, conflicts, resources, operator and system; missing catalogue; permissions; lock;
+      // read-only.
+      ["08", "28", "3D", "40", "53", "57", "58"].contains(state.prefix(2))
+        || ["42501", "55P03", "55006", "25006"].contains(state)
+    }
+  }
+
+  func told(_ operation: String) -> InboxError {
+    let (detail, hint): (String, String) =
+      switch kind {
+      case .connecting(let words):
+        (
+          "cannot connect to its database: \(words)",
+          "Look whether the server runs there, and whether this user may use it."
+        )
+      case .lost:
+        (
+          "the connection to its database was lost", "Look whether the server runs; then do it again."
+        )
+      case .busy: ("all connections to its database are in use", "Wait a moment; then do it again.")
+      case .badText: ("a text cannot be kept in PostgreSQL", "Leave control characters out.")
+      case .badRow: ("a row of its database is not as this software writes it", "Restore the database from its backup.")
+      case .state(let state): ("its database refused the statement (SQLSTATE \(state))", Self.hint(state))
+      }
+    return InboxError(
+      .records, operation: operation, detail: detail, hint: hint, isEnvironmental: isEnvironmental)
+  }
+
+  private static func hint(_ state: String) -> String {
+    switch state {
+    case "42501": "Give this user the rights: it owns the schema lazaret, or the schema's owner grants them."
+    case "3D000": "Create the database first: createdb."
+    case "25006": "Give the address of the primary server; this one only reads."
+    case "53100": "The disk of the database server is full: make room there."
+    case "53300": "The server has no connection left: raise max_connections, or end some."
+    case "55P03", "57014": "It took too long: look what else the server does."
+    case _ where state.hasPrefix("XX"): "Look into the server's log: it reports damage of its own."
+    case _ where PostgresFailure(.state(state)).isEnvironmental: "Look into the server's log, then do it again."
+    default: "Please report this, with the server's log."
+    }
+  }
+}

@@ -1,6 +1,149 @@
 package import Platform
 
 extension PostgresInboxRecords {
+  package func note(_ sighting: InboxSighting) throws(InboxError) {
+    try database.write("note the damage", isRepeatable: true) { connection in
+      // A known store keeps its first sighting.
+      _ = try connection.query(
+        """
+        INSERT INTO lazaret.sightings (store, damage, exact, version, date, bundle, content)
+          VALUES ($1, $2, $3, $4, $5, $6, $7)
+          ON CONFLICT (store) DO UPDATE SET damage = excluded.damage, exact = excluded.exact, version = excluded.version,
+            bundle = excluded.bundle, content = excluded.content
+        """,
+        [
+          .text(sighting.store), .text(sighting.fingerprint.group), .text(sighting.fingerprint.exact),
+          .shown(try Self.noted(sighting, connection)), .text(sighting.date), .text(sighting.bundle),
+          .text(try InboxRecordText.text(sighting.fingerprint)),
+        ])
+      try Self.noteBands(of: [sighting.fingerprint], connection)
+    }
+  }
+
+  /// The app version as recorded; concurrent transactions may each exceed the limit by one.
+  private static func noted(_ sighting: InboxSighting, _ connection: PostgresConnection) throws -> String? {
+    guard let version = sighting.appVersion else { return nil }
+    let known = try connection.query(
+      """
+      SELECT EXISTS (
+          SELECT 1 FROM lazaret.tallies WHERE kind = 'seen' AND name = $1 AND part = $2 GROUP BY part HAVING sum(n) > 0
+        ), (
+          SELECT count(*) FROM (
+            SELECT 1 FROM lazaret.tallies WHERE kind = 'seen' AND name = $1 GROUP BY part HAVING sum(n) > 0 LIMIT $3
+          ) AS parts
+        )
+      """,
+      [
+        .text(sighting.fingerprint.group), .shown(version), .integer(Int64(InboxSighting.maximumVersions)),
+      ])
+    return InboxSighting.noted(
+      version, isKnown: try known.text(0, 0) == "t", count: Int(try known.integer(0, 1)))
+  }
+
+  private static func noteBands(of fingerprints: [DamageFingerprint], _ connection: PostgresConnection) throws {
+    let marks = fingerprints.flatMap { fingerprint in fingerprint.bands.map { ($0.mark, fingerprint.group) } }
+    _ = try connection.query(
+      """
+      INSERT INTO lazaret.damage_bands (band, damage) SELECT * FROM unnest($1::bigint[], $2::text[]) ON CONFLICT DO NOTHING
+      """, [.texts(marks.map { String($0.0) }), .texts(marks.map { $0.1 })])
+  }
+
+  /// Records marks for damage from before marks existed.
+  @Sendable static func noteBandsOfAll(_ connection: PostgresConnection) throws {
+    var last = ""
+    while true {
+      let found = try connection.query(
+        """
+        SELECT damage, (SELECT content FROM lazaret.sightings WHERE damage = known.damage ORDER BY date DESC LIMIT 1)
+          FROM lazaret.damages AS known WHERE damage > $1 ORDER BY damage LIMIT 1000
+        """, [.text(last)]
+      ).map { (damage: try $0.text($1, 0), content: try $0.maybeText($1, 1)) }
+      guard let end = found.last?.damage else { return }
+      last = end
+      try noteBands(
+        of: found.compactMap { try $0.content.map { try InboxRecordText.value(DamageFingerprint.self, $0) } },
+        connection)
+    }
+  }
+
+  package func fingerprints(
+    sharing bands: [DamageFingerprint.Band], limit: Int
+  ) throws(InboxError) -> [DamageFingerprint] {
+    try database.readOnce("look for related damage") { connection in
+      try connection.query(
+        """
+        SELECT (SELECT content FROM lazaret.sightings WHERE damage = found.damage ORDER BY date DESC LIMIT 1)
+          FROM (
+            SELECT shared.damage, sum(weight) AS n FROM unnest($1::bigint[], $4::bigint[]) AS wanted (band, weight), LATERAL (
+                SELECT damage FROM lazaret.damage_bands AS known WHERE known.band = wanted.band ORDER BY damage LIMIT $2
+              ) AS shared GROUP BY shared.damage ORDER BY n DESC, damage LIMIT $3
+          ) AS found ORDER BY n DESC, damage
+        """,
+        [
+          .texts(bands.map { String($0.mark) }), .integer(Int64(RelatedDamage.maximumOfBand)),
+          .integer(Int64(max(0, limit))), .texts(bands.map { String($0.weight) }),
+        ]
+      ).map { try $0.maybeText($1, 0) }.compactMap(\.self)
+        .map { try InboxRecordText.value(DamageFingerprint.self, $0) }
+    }
+  }
+
+  package func groups(after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxGroup> {
+    let most = PostgresValue.integer(Int64(max(0, limit)) + 1)
+    let groups =
+      if let key {
+        // Only the first comparison can use the index.
+        try groups(
+          "damages WHERE latest <= $1 AND (latest < $1 OR damage > $2) ORDER BY latest DESC, damage LIMIT $3",
+          [.text(key.date), .text(key.id), most])
+      } else {
+        try groups("damages ORDER BY latest DESC, damage LIMIT $1", [most])
+      }
+    return InboxList(groups, limit: limit) { InboxKey(date: $0.last, id: $0.id) }
+  }
+
+  package func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
+    // PostgreSQL cannot store a NUL, so no such damage was seen.
+    let possible = PostgresValue.texts(ids.filter { !$0.utf8.contains(0) })
+    let found = Dictionary(try groups("damages WHERE damage = ANY($1::text[])", [possible]).map { ($0.id, $0) }) {
+      first, _ in first
+    }
+    return ids.compactMap { found[$0] }
+  }
+
+  private func groups(_ source: String, _ values: [PostgresValue]) throws(InboxError) -> [InboxGroup] {
+    try database.read("list the damage") { connection in
+      let found = try connection.query(
+        """
+        SELECT known.damage, known.latest,
+          (SELECT content FROM lazaret.sightings WHERE damage = known.damage ORDER BY date DESC LIMIT 1),
+          (SELECT min(date) FROM lazaret.sightings WHERE damage = known.damage),
+          (SELECT coalesce(sum(n), 0)::bigint FROM lazaret.tallies WHERE kind = 'kept' AND name = known.damage)
+          FROM (SELECT damage, latest FROM lazaret.\(source)) AS known ORDER BY latest DESC, damage
+        """, values)
+      let ids = try found.map { try $0.text($1, 0) }
+      var versions: [String: [InboxGroup.Version]] = [:]
+      let seen = try connection.query(
+        """
+        SELECT name, part, sum(n)::bigint FROM lazaret.tallies WHERE kind = 'seen' AND name = ANY($1::text[])
+          GROUP BY name, part HAVING sum(n) > 0
+        """, [.texts(ids)])
+      for row in 0..<seen.count {
+        versions[try seen.text(row, 0), default: []].append(
+          InboxGroup.Version(version: try seen.maybeText(row, 1), count: try seen.integer(row, 2)))
+      }
+      return try found.map { result, row -> InboxGroup in
+        let id = try result.text(row, 0)
+        return InboxGroup(
+          id: id, fingerprint: try InboxRecordText.value(DamageFingerprint.self, try result.text(row, 2)),
+          first: try result.text(row, 3), last: try result.text(row, 1), versions: versions[id] ?? [],
+          bundlesKept: try result.integer(row, 4))
+      }
+    }
+  }
+}
+
+extension PostgresInboxRecords {
   package func noteSalvage(
     of bundle: String, before: SalvageCount?, after: SalvageCount
   ) throws(InboxError) {
@@ -153,160 +296,6 @@ extension PostgresInboxRecords {
           before: try result.maybeText(row, 2).map { try InboxRecordText.value(SalvageCount.self, $0) },
           after: try result.maybeText(row, 3).map { try InboxRecordText.value(SalvageCount.self, $0) })
       }
-    }
-  }
-}
-
-extension PostgresInboxRecords {
-  package func admit(
-    _ upload: InboxUpload, quota: Int64, limits: InboxLimits
-  ) throws(InboxError) -> InboxAdmission {
-    try database.write("begin the upload", isRepeatable: false, tells: false) { connection in
-      if let known = try Self.known(upload, connection) { return .known(known) }
-      var room = try Self.room(of: upload.sender, connection, isLocked: true)
-      room.quota = quota
-      // Another process may have finished the same file during the wait for the lock.
-      if let known = try Self.known(upload, connection) { return .known(known) }
-      let open = try connection.query(
-        "SELECT count(*) FROM lazaret.uploads WHERE state = 'open' AND sender = $1", [.text(upload.sender)])
-      let admission = room.admission(of: upload, open: Int(try open.integer(0, 0)), limits)
-      if admission == .begun { try Self.insert(upload, connection) }
-      return admission
-    }
-  }
-
-  /// The known bundle's upload; the new one replaces a forgotten one.
-  private static func known(_ upload: InboxUpload, _ connection: PostgresConnection) throws -> InboxUpload? {
-    guard let sum = upload.sha256 else { return nil }
-    // Locked until the upload is recorded; retention counts the resend.
-    let bundles = try connection.query(
-      """
-      UPDATE lazaret.bundles SET received = greatest(coalesce(received, date), $4)
-        WHERE sender = $1 AND sha256 = $2 AND bytes = $3 RETURNING id
-      """, [.text(upload.sender), .text(sum), .integer(upload.length), .text(upload.created)])
-    guard bundles.count > 0 else { return nil }
-    let bundle = try bundles.text(0, 0)
-    let uploads = try connection.query(
-      """
-      SELECT content FROM lazaret.uploads WHERE bundle = $1 AND sender = $2 AND state = 'finished' ORDER BY ordinal LIMIT 1
-      """,
-      [.text(bundle), .text(upload.sender)])
-    if uploads.count > 0 { return try InboxRecordText.value(InboxUpload.self, try uploads.text(0, 0)) }
-    var upload = upload
-    upload.finish(as: bundle)
-    try insert(upload, connection)
-    return upload
-  }
-
-  private static func insert(_ upload: InboxUpload, _ connection: PostgresConnection) throws {
-    _ = try connection.query(
-      """
-      INSERT INTO lazaret.uploads (id, sender, length, state, bundle, expires, content) VALUES ($1, $2, $3, $4, $5, $6, $7)
-      """,
-      [
-        .text(upload.id), .text(upload.sender), .integer(upload.length), .text(upload.state.rawValue),
-        .maybe(upload.bundle), .integer(upload.expires), .text(try InboxRecordText.text(upload)),
-      ])
-  }
-
-  package func pruneUploads(at date: Timestamp) throws(InboxError) {
-    try database.write("forget old uploads", isRepeatable: true, tells: false) { connection in
-      _ = try connection.query(
-        "DELETE FROM lazaret.uploads WHERE state <> 'open' AND expires <= $1", [.integer(date.secondsSince1970)])
-      _ = try connection.query(
-        """
-        DELETE FROM lazaret.uploads USING lazaret.senders, LATERAL (
-            SELECT ordinal FROM lazaret.uploads AS kept WHERE kept.sender = senders.name AND kept.state <> 'open'
-              ORDER BY ordinal DESC OFFSET $1 LIMIT 1
-          ) AS first
-          WHERE uploads.sender = senders.name AND uploads.state <> 'open' AND uploads.ordinal <= first.ordinal
-        """, [.integer(Int64(InboxUpload.maximumEnded))])
-    }
-  }
-
-  package func upload(_ id: String) throws(InboxError) -> InboxUpload? {
-    try database.readOnce("look for the upload") { connection in
-      let result = try connection.query("SELECT content FROM lazaret.uploads WHERE id = $1", [.text(id)])
-      return result.count > 0 ? try InboxRecordText.value(InboxUpload.self, try result.text(0, 0)) : nil
-    }
-  }
-
-  /// Locks an upload for the transaction.
-  private static func locked(_ id: String, _ connection: PostgresConnection) throws -> InboxUpload? {
-    let result = try connection.query("SELECT content FROM lazaret.uploads WHERE id = $1 FOR UPDATE", [.text(id)])
-    return result.count > 0 ? try InboxRecordText.value(InboxUpload.self, try result.text(0, 0)) : nil
-  }
-
-  private func change(
-    _ operation: String, _ id: String, _ change: (inout InboxUpload) -> Void
-  ) throws(InboxError) {
-    try database.write(operation, isRepeatable: true, tells: false) { connection in
-      guard var upload = try Self.locked(id, connection) else { return }
-      change(&upload)
-      try Self.save(upload, connection)
-    }
-  }
-
-  static func save(_ upload: InboxUpload, _ connection: PostgresConnection) throws {
-    _ = try connection.query(
-      "UPDATE lazaret.uploads SET state = $1, bundle = $2, expires = $3, content = $4 WHERE id = $5",
-      [
-        .text(upload.state.rawValue), .maybe(upload.bundle), .integer(upload.expires),
-        .text(try InboxRecordText.text(upload)), .text(upload.id),
-      ])
-  }
-
-  package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {
-    try change("note how much has come", id) { upload in
-      upload.offset = offset
-      upload.expires = expires.secondsSince1970
-    }
-  }
-
-  @discardableResult
-  package func drop(_ id: String) throws(InboxError) -> Bool {
-    try database.write("end the upload", isRepeatable: true, tells: false) { connection in
-      guard var upload = try Self.locked(id, connection), upload.state == .open else { return false }
-      upload.state = .dropped
-      try Self.save(upload, connection)
-      return true
-    }
-  }
-
-  package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
-    try database.readOnce("list the uploads") { connection in
-      // A null limit means unlimited.
-      try connection.query(
-        "SELECT content FROM lazaret.uploads WHERE state = 'open' ORDER BY ordinal LIMIT $1",
-        [limit.map { .integer(Int64(max(0, $0))) } ?? .null]
-      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
-    }
-  }
-
-  package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
-    try database.readOnce("list the uploads") { connection in
-      try connection.query(
-        "SELECT content FROM lazaret.uploads WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2",
-        [.text(id ?? ""), .integer(Int64(max(0, limit)))]
-      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
-    }
-  }
-
-  package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
-    try database.write("note the bundle", isRepeatable: true) { connection in
-      let over = InboxError.noBundle("note the bundle")
-      guard var upload = try Self.locked(id, connection) else { throw over }
-      switch upload.state {
-      case .open: break
-      case .finished:
-        guard let known = upload.bundle, let bundle = try Self.bundle(known, connection) else { throw over }
-        return bundle
-      case .dropped: throw over
-      }
-      let kept = try Self.insert(bundle, connection) ? bundle : try Self.same(as: bundle, connection)
-      upload.finish(as: kept.id)
-      try Self.save(upload, connection)
-      return kept
     }
   }
 }
