@@ -1,3 +1,4 @@
+internal import Platform
 internal import SystemPackage
 
 #if canImport(Glibc)
@@ -5,6 +6,32 @@ internal import SystemPackage
 #else
   internal import Darwin
 #endif
+
+package struct WorkLimits: Sendable, Hashable, Codable {
+  /// The bytes of address space.
+  package var memory: UInt64
+
+  package var processorSeconds: UInt64
+
+  /// The bytes of one written file.
+  package var fileBytes: UInt64
+
+  package var openFiles: UInt64
+
+  /// The seconds until it is killed.
+  package var seconds: Int
+
+  package init(
+    memory: UInt64 = 1 << 30, processorSeconds: UInt64 = 900, fileBytes: UInt64 = 16 << 30, openFiles: UInt64 = 256,
+    seconds: Int = 1800
+  ) {
+    self.memory = memory
+    self.processorSeconds = processorSeconds
+    self.fileBytes = fileBytes
+    self.openFiles = openFiles
+    self.seconds = seconds
+  }
+}
 
 extension WorkLimits {
   /// Limits this process permanently.
@@ -54,6 +81,52 @@ extension WorkLimits {
       throw InboxError(
         .worker, operation: "limit the worker", detail: "the system does not limit what it may use",
         hint: "Serve on a system that can, such as Linux.", isEnvironmental: true)
+    }
+  }
+}
+
+/// Watches a worker's use of disk space.
+///
+/// It temporarily needs more than stays: copies, sorted rows, an unverified store.
+final class RoomWatch: Sendable {
+  private struct State {
+    var next = ContinuousClock.now
+    var isOver = false
+  }
+
+  private let state = Mutex(State())
+  private let inbox: Inbox
+  private let bundle: String
+  private let folders: InboxFolders
+  private let limit: Int64
+
+  /// - Parameters:
+  ///   - room: the bytes that may stay.
+  ///   - before: the bytes present.
+  init(_ inbox: Inbox, _ bundle: String, in folders: InboxFolders, room: Int64, before: Int64) {
+    self.inbox = inbox
+    self.bundle = bundle
+    self.folders = folders
+    limit = before + Self.working(room)
+  }
+
+  /// The temporary limit, given the bytes that may stay.
+  static func working(_ room: Int64) -> Int64 { (64 << 20) + 4 * min(max(0, room), 1 << 50) }
+
+  /// Whether it uses too much; measured at most twice a second.
+  var isOver: Bool {
+    state.withLock { state in
+      guard !state.isOver, state.next <= .now else { return state.isOver }
+      let start = ContinuousClock.now
+      defer {
+        // Spend at most a tenth of the time on counting.
+        let end = ContinuousClock.now
+        state.next = end + max(.milliseconds(500), start.duration(to: end) * 10)
+      }
+      // A vanishing file must not end the worker; its end counts again.
+      guard let bytes = try? inbox.workingBytes(of: bundle, in: folders) else { return false }
+      state.isOver = bytes > limit
+      return state.isOver
     }
   }
 }
