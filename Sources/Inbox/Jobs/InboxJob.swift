@@ -1,4 +1,4 @@
-internal import Platform
+package import Platform
 
 package struct InboxJob: Sendable, Hashable {
   package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
@@ -98,4 +98,187 @@ package enum InboxJobOutcome: Sendable, Hashable {
 
   /// Perhaps the bundle's fault: it retries after growing pauses, up to a limit.
   case tryAgain(InboxBundle.Failure)
+}
+
+/// A job queue that survives kills.
+///
+/// A process leases a job; expiry frees it for the next. Attempts that fail by the bundle's fault are bounded, by the
+/// environment's not. The protocol fits any database.
+package protocol JobQueue: Sendable {
+  /// Adds a job unless the bundle has one of that kind.
+  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
+
+  /// Adds a job for each bundle without one of that kind.
+  func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
+
+  /// Adds a job for each bundle in a state without one of that kind, in order of arrival.
+  func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError)
+
+  /// Leases the job that waited longest, and counts the attempt.
+  ///
+  /// Many attempts without outcome delay a job, with the code `worker-lost`.
+  ///
+  /// - Returns: nil if no job is due.
+  func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob?
+
+  /// Extends a lease; false if it is lost.
+  func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool
+
+  /// Records a job's outcome.
+  ///
+  /// The same transaction may refuse the bundle, so that a kill leaves no bundle waiting for a failed job.
+  ///
+  /// - Returns: the new state; nil, without recording, if the lease was lost.
+  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> InboxJob.State?
+
+  /// Ends a dead owner's leases, as attempts without outcome.
+  func release(owner: String, at date: Timestamp) throws(InboxError)
+
+  /// Restarts a job with all attempts, unless it runs.
+  ///
+  /// A bundle to reopen becomes `received`.
+  func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError)
+
+  /// The jobs of a bundle in order of execution.
+  func jobs(of bundle: String) throws(InboxError) -> [InboxJob]
+
+  /// Waiting and running jobs.
+  func pending() throws(InboxError) -> [InboxJob]
+
+  /// Running jobs, also with expired leases.
+  func running() throws(InboxError) -> [InboxJob]
+
+  /// A page of jobs, latest bundles first.
+  ///
+  /// Failed jobs have their reasons; ``restart(_:of:at:)`` queues them again on request, or a salvage when its bundle
+  /// is reopened.
+  func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob]
+
+  /// The number of jobs by state.
+  ///
+  /// - Throws: `inbox-records`.
+  func counts() throws(InboxError) -> [InboxJob.State: Int]
+
+  /// Jobs waiting for their environment, by error code; the most frequent only.
+  ///
+  /// - Throws: `inbox-records`.
+  func hindrances(limit: Int) throws(InboxError) -> [String: Int]
+
+  func remove(of bundle: String) throws(InboxError)
+}
+
+/// The rules of attempts, pauses and consequences.
+///
+/// Queues only store their results.
+package struct JobRules: Sendable, Hashable {
+  /// The most attempts that fail by themselves.
+  package var maximumAttempts: Int
+
+  /// The most attempts without outcome that restart at once.
+  package var maximumInterruptions: Int
+
+  /// The bundles queued per step: a server limits a statement's time.
+  package var addedAtOnce: Int
+
+  /// The most put-backs before it waits as in an outage.
+  private static let maximumExcused = 200
+
+  /// The pause after a put-back, in seconds.
+  private static let pauseOfExcused: Int64 = 1
+
+  /// The longest pause in an outage, in seconds.
+  private static let longestPauseOfOutage: Int64 = 60
+
+  /// The longest pause for its environment, in seconds.
+  private static let longestPauseOfHindrance: Int64 = 300
+
+  /// The pause in seconds, doubling up to a bound.
+  private static func pause(after times: Int, from first: Int64, to longest: Int64) -> Int64 {
+    min(longest, first << Int64(min(max(0, times), 16)))
+  }
+
+  package init(maximumAttempts: Int = 4, maximumInterruptions: Int = 8, addedAtOnce: Int = 5000) {
+    self.addedAtOnce = addedAtOnce
+    self.maximumAttempts = maximumAttempts
+    self.maximumInterruptions = maximumInterruptions
+  }
+
+  /// The pause in seconds, growing by attempt.
+  private static func pause(after attempts: Int) -> Int64 { min(900, 5 << min(Int64(max(0, attempts - 1)), 10)) }
+
+  /// Returns a job as leased.
+  func leased(_ job: InboxJob, by owner: String, for seconds: Int64, at date: Timestamp) -> InboxJob {
+    var job = job
+    if job.state == .running { job.interrupted += 1 }
+    job.state = .running
+    job.attempts += 1
+    job.owner = owner
+    job.leaseEnds = date.secondsSince1970 + seconds
+    job.date = date.rfc3339
+    return job
+  }
+
+  /// Whether an expired job had too many attempts without outcome to restart at once.
+  func isPostponed(_ job: InboxJob) -> Bool { job.interrupted + 1 >= maximumInterruptions }
+
+  /// Returns a job as waiting: a lost process says little about the bundle.
+  func postponed(_ job: InboxJob, at date: Timestamp) -> InboxJob {
+    var job = job
+    job.interrupted += 1
+    job.state = .waiting
+    job.isHindered = true
+    job.code = InboxError.Kind.lost.rawValue
+    job.words =
+      "\(job.interrupted) attempts ended without a word: their processes were killed, or could not reach the records."
+    job.notBefore =
+      date.secondsSince1970
+      + Self.pause(after: job.interrupted - maximumInterruptions, from: 60, to: Self.longestPauseOfHindrance)
+    job.leaseEnds = 0
+    job.owner = nil
+    job.date = date.rfc3339
+    return job
+  }
+
+  package func ended(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) -> InboxJob {
+    var (state, failure, notBefore) = (InboxJob.State.done, InboxBundle.Failure?.none, Int64(0))
+    let counted = job.counted
+    var job = job
+    job.isHindered = false
+    switch outcome {
+    case .done: break
+    case .failed(let reason): (state, failure) = (.failed, reason)
+    case .putBack(let reason):
+      (state, failure) = (.waiting, reason)
+      notBefore =
+        date.secondsSince1970
+        + (job.excused < Self.maximumExcused ? Self.pauseOfExcused : Self.longestPauseOfOutage)
+      job.excused += 1
+    case .outage(let reason):
+      (state, failure, job.isHindered) = (.waiting, reason, true)
+      notBefore = date.secondsSince1970 + Self.pause(after: job.excused, from: 1, to: Self.longestPauseOfOutage)
+      job.excused += 1
+    case .hindered(let reason):
+      (state, failure, job.isHindered) = (.waiting, reason, true)
+      notBefore = date.secondsSince1970 + Self.pause(after: job.excused, from: 5, to: Self.longestPauseOfHindrance)
+      job.excused += 1
+    case .tryAgain(let reason):
+      state = counted < maximumAttempts ? .waiting : .failed
+      failure = reason
+      notBefore = date.secondsSince1970 + Self.pause(after: counted)
+    }
+    job.state = state
+    job.code = failure?.code
+    job.words = failure?.words
+    job.notBefore = notBefore
+    job.leaseEnds = 0
+    job.owner = nil
+    job.date = date.rfc3339
+    return job
+  }
+
+  /// The reason to refuse the bundle, stored in the same transaction as the job.
+  package func refusal(by job: InboxJob) -> InboxBundle.Failure? {
+    guard job.state == .failed, let code = job.code, job.refuses(code) else { return nil }
+    return InboxBundle.Failure(code: code, words: job.words ?? "")
+  }
 }

@@ -1,6 +1,77 @@
 package import Platform
 package import SystemPackage
 
+/// The storage of received bundles and their results.
+///
+/// The records list the bundles; a storage holds their bytes. Calls are idempotent and thread-safe.
+package protocol BundleStorage: Sendable {
+  /// Whether other machines share it; otherwise it is the home.
+  var isShared: Bool { get }
+
+  /// The workers' home; with shared storage each attempt has its own in it.
+  var workHome: FilePath { get }
+
+  var uses: BundleUses { get }
+
+  // MARK: Bundles
+
+  /// Stores a local file durably.
+  func keep(_ bundle: InboxBundle, from path: FilePath) throws
+
+  /// Notes that the records know a bundle, so its local file is only a copy.
+  func release(_ bundle: InboxBundle) throws
+
+  /// Returns the received file on this machine.
+  ///
+  /// - Throws: `bundle-missing`; `bundle-altered` if the bytes differ.
+  func received(_ bundle: InboxBundle) throws -> FilePath
+
+  /// Puts a bundle's results into its local folder.
+  func place(_ bundle: InboxBundle) throws
+
+  /// Removes a bundle, if any, with its results.
+  func remove(_ id: String) throws
+
+  /// A sentence unless removed bytes are known to be gone.
+  func keepingWords(at date: Timestamp) throws -> String?
+
+  /// Removes a bundle's results from the home; shared storage keeps them until the bundle is removed.
+  func removeResults(of id: String) throws
+
+  // MARK: Work
+
+  func result(of making: BundleMaking) throws -> StoredResult?
+
+  /// Fetches a job's input.
+  ///
+  /// - Parameter goesOn: polled; false cancels.
+  /// - Returns: false if cancelled.
+  func fetch(
+    _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool
+  ) throws -> Bool
+
+  /// Stores a result, or returns the earlier one of the same input.
+  func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult
+
+  // MARK: Leftovers
+
+  /// Removes some files unknown to the records, unless they may become known.
+  func removeLeftovers(_ records: any InboxRecords) throws
+
+  /// Removes copies of removed bundles or beyond the room.
+  func removeCopies(_ records: any InboxRecords) throws
+
+  // MARK: The place
+
+  /// The mark that ties it to its records.
+  func mark() throws -> String?
+
+  /// Sets a mark, or returns the one that another process set first.
+  func makeMark(_ mark: String) throws -> String
+
+  func isEmpty() throws -> Bool
+}
+
 /// Bundles in the home, where workers use them in place.
 package struct FolderBundleStorage: BundleStorage {
   package let workHome: FilePath
@@ -84,77 +155,6 @@ package struct FolderBundleStorage: BundleStorage {
   package func isEmpty() throws -> Bool { try fileSystem.entries(of: folders.bundles).isEmpty }
 }
 
-/// The storage of received bundles and their results.
-///
-/// The records list the bundles; a storage holds their bytes. Calls are idempotent and thread-safe.
-package protocol BundleStorage: Sendable {
-  /// Whether other machines share it; otherwise it is the home.
-  var isShared: Bool { get }
-
-  /// The workers' home; with shared storage each attempt has its own in it.
-  var workHome: FilePath { get }
-
-  var uses: BundleUses { get }
-
-  // MARK: Bundles
-
-  /// Stores a local file durably.
-  func keep(_ bundle: InboxBundle, from path: FilePath) throws
-
-  /// Notes that the records know a bundle, so its local file is only a copy.
-  func release(_ bundle: InboxBundle) throws
-
-  /// Returns the received file on this machine.
-  ///
-  /// - Throws: `bundle-missing`; `bundle-altered` if the bytes differ.
-  func received(_ bundle: InboxBundle) throws -> FilePath
-
-  /// Puts a bundle's results into its local folder.
-  func place(_ bundle: InboxBundle) throws
-
-  /// Removes a bundle, if any, with its results.
-  func remove(_ id: String) throws
-
-  /// A sentence unless removed bytes are known to be gone.
-  func keepingWords(at date: Timestamp) throws -> String?
-
-  /// Removes a bundle's results from the home; shared storage keeps them until the bundle is removed.
-  func removeResults(of id: String) throws
-
-  // MARK: Work
-
-  func result(of making: BundleMaking) throws -> StoredResult?
-
-  /// Fetches a job's input.
-  ///
-  /// - Parameter goesOn: polled; false cancels.
-  /// - Returns: false if cancelled.
-  func fetch(
-    _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool
-  ) throws -> Bool
-
-  /// Stores a result, or returns the earlier one of the same input.
-  func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult
-
-  // MARK: Leftovers
-
-  /// Removes some files unknown to the records, unless they may become known.
-  func removeLeftovers(_ records: any InboxRecords) throws
-
-  /// Removes copies of removed bundles or beyond the room.
-  func removeCopies(_ records: any InboxRecords) throws
-
-  // MARK: The place
-
-  /// The mark that ties it to its records.
-  func mark() throws -> String?
-
-  /// Sets a mark, or returns the one that another process set first.
-  func makeMark(_ mark: String) throws -> String
-
-  func isEmpty() throws -> Bool
-}
-
 /// Bundles in use outside the inbox, such as by an export: their files stay.
 package final class BundleUses: Sendable {
   private let asked = Mutex<[@Sendable (String) -> Bool]>([])
@@ -217,5 +217,104 @@ package struct BundleMaking: Sendable, Hashable, Codable {
     }
     for version in order ?? [] { add("version \(version)") }
     return digest.hexadecimal
+  }
+}
+
+/// A bundle's result: the worker's answer and the archive.
+package struct StoredResult: Sendable, Hashable, Codable {
+  package static let formatName = "lazaret-bundle-result"
+
+  package var format = formatName
+
+  package var version = 1
+
+  package var making: BundleMaking
+
+  /// Nil if the files stay in the home.
+  package var archive: InboxBundle.Archive?
+
+  /// The result of an `open` job.
+  package var opened: WorkResult.Opened?
+
+  /// The result of a `salvage` job.
+  package var salvaged: WorkResult.Salvaged?
+
+  /// The size that the files count with.
+  package var placedBytes: Int64
+
+  package init(
+    making: BundleMaking, archive: InboxBundle.Archive?, opened: WorkResult.Opened?,
+    salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64
+  ) {
+    self.making = making
+    self.archive = archive
+    self.opened = opened
+    self.salvaged = salvaged
+    self.placedBytes = placedBytes
+  }
+
+  /// Whether it plausibly belongs to this input.
+  func isPlausible(for making: BundleMaking) -> Bool {
+    format == Self.formatName && version == 1 && self.making == making && placedBytes >= 0
+      && archive?.isPlausible != false && (making.kind == .open) == (opened != nil) && opened?.isPlausible != false
+      && salvaged?.isPlausible != false
+  }
+}
+
+/// A local worker's result.
+package struct MadeResult: Sendable {
+  package var folders: InboxFolders
+
+  /// The result of an `open` job.
+  package var opened: WorkResult.Opened?
+
+  /// The result of a `salvage` job.
+  package var salvaged: WorkResult.Salvaged?
+
+  /// The size that the files count with.
+  package var placedBytes: Int64
+
+  /// The SHA-256 of files present before, by path below the bundle's folder.
+  package var before: [String: String]
+
+  package init(
+    folders: InboxFolders, opened: WorkResult.Opened?, salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64,
+    before: [String: String] = [:]
+  ) {
+    self.folders = folders
+    self.opened = opened
+    self.salvaged = salvaged
+    self.placedBytes = placedBytes
+    self.before = before
+  }
+}
+
+extension InboxBundle {
+  package struct Archive: Sendable, Hashable, Codable {
+    /// The input's digest.
+    package var making: String
+
+    /// Distinguishes archives of one input: letters, digits and hyphens.
+    package var mark: String
+
+    /// In hexadecimal.
+    package var sha256: String
+
+    package var bytes: Int64
+
+    package init(making: String, mark: String, sha256: String, bytes: Int64) {
+      self.making = making
+      self.mark = mark
+      self.sha256 = sha256
+      self.bytes = bytes
+    }
+
+    /// Whether its names are safe path components.
+    var isPlausible: Bool {
+      InboxFolders.isID(mark) && bytes >= 0
+        && [making, sha256].allSatisfy { sum in
+          sum.utf8.count == 64 && sum.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+        }
+    }
   }
 }
