@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The sightings of similar damage.
 package struct InboxGroup: Sendable, Hashable {
   package struct Version: Sendable, Hashable {
@@ -78,5 +80,78 @@ package struct InboxGroup: Sendable, Hashable {
 
   private static func parts(_ text: String) -> [Substring] {
     text.split { !$0.isNumber && !$0.isLetter }
+  }
+}
+
+/// A sighting of damage, which outlives its bundle.
+package struct InboxSighting: Sendable, Hashable {
+  package var bundle: String
+
+  /// Identifies the store, which at another level is the same sighting.
+  package var store: String
+
+  package var fingerprint: DamageFingerprint
+
+  /// The bounded app version, if known.
+  package var appVersion: String?
+
+  package var date: String
+
+  /// Stands for versions beyond the limit; no real one equals it.
+  static let furtherVersion = "\u{1}"
+
+  /// The most versions recorded per damage: senders choose them.
+  package static let maximumVersions = 200
+
+  /// Returns the version to record.
+  ///
+  /// - Parameters:
+  ///   - isKnown: whether the damage was seen with it.
+  ///   - count: the number of versions seen.
+  package static func noted(_ version: String, isKnown: Bool, count: Int) -> String {
+    isKnown || count < maximumVersions ? version : furtherVersion
+  }
+
+  package init(bundle: String, store: String, fingerprint: DamageFingerprint, appVersion: String?, date: String) {
+    self.bundle = bundle
+    self.store = store
+    self.fingerprint = fingerprint
+    self.appVersion = appVersion.map { String(printable($0).prefix(200)) }
+    self.date = date
+  }
+}
+
+package struct RelatedDamage: Sendable, Hashable {
+  package var group: InboxGroup
+
+  /// From 0 to 1.
+  package var likeness: Double
+
+  /// The names of differing parts.
+  package var differences: [String]
+
+  /// The most fingerprints read per mark; a sample stands for very common ones.
+  static let maximumOfBand = 500
+
+  /// The most fingerprints compared, by descending weight of common marks.
+  static let maximumCompared = 100
+}
+
+extension InboxRecords {
+  /// Finds the damage most similar to a fingerprint, without its own, by an index for any number of stores.
+  package func related(to fingerprint: DamageFingerprint, limit: Int) throws(InboxError) -> [RelatedDamage] {
+    let found = try fingerprints(sharing: fingerprint.bands, limit: RelatedDamage.maximumCompared)
+      .filter { $0.group != fingerprint.group }
+      .map { (fingerprint: $0, likeness: fingerprint.likeness(to: $0)) }
+      .sorted { ($1.likeness, $0.fingerprint.group) < ($0.likeness, $1.fingerprint.group) }
+    let groups = Dictionary(
+      try groups(found.prefix(max(0, limit)).map { $0.fingerprint.group }).map { ($0.id, $0) }
+    ) { first, _ in first }
+    return found.prefix(max(0, limit)).compactMap { item in
+      groups[item.fingerprint.group].map { group in
+        RelatedDamage(
+          group: group, likeness: item.likeness, differences: item.fingerprint.differences(from: fingerprint))
+      }
+    }
   }
 }
