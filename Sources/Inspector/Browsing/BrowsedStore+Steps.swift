@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 import PersistentStore
-package import Platform
+import Platform
 
 extension BrowsedStore {
   private static let stepLimit = 24
@@ -235,61 +235,48 @@ extension BrowsedStore {
   }
 }
 
-package typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
+/// Caches counted facets, since a browsed store doesn't change.
+final class FacetCache: Sendable {
+  private struct State {
+    var values: [String: [RecordPage.Facet.Count]] = [:]
+    var steps: [String: SteppedFacet] = [:]
+  }
 
-package enum RecordBrowsingErrorKind: String, FailureKind {
-  case unknownCollection = "unknown-entity"
+  /// The most cached facets; a full cache is emptied.
+  private static let capacity = 100
 
-  case unknownColumn = "unknown-property"
+  private let state = Mutex(State())
 
-  case unknownRecord = "unknown-record"
-
-  /// An invalid filter, sort order, key or page token.
-  case badQuery = "bad-query"
-
-  /// SQLite rejected the query, or it isn't allowed; in SQLite's own words.
-  case sql = "sql-error"
-
-  case timeLimit = "time-limit"
-
-  /// A value exceeds the display limit.
-  case tooLarge = "value-too-large"
-
-  case busy
-
-  case store = "store-unreadable"
-
-  /// An environmental error, with its cause's code.
-  case unavailable = "store-unavailable"
-
-  package static let usualOperation = "browse the records"
-
-  package var usualHint: String {
-    switch self {
-    case .unknownCollection: "Choose one that the store's page lists."
-    case .unknownColumn: "Choose one of the names that the page lists."
-    case .unknownRecord: "It may be lost, or have another key in this store."
-    case .badQuery: "Correct the request."
-    case .sql: "The page lists the tables and their columns."
-    case .timeLimit: "Ask for less: filter by an indexed property, or sort by the key."
-    case .tooLarge: "Download the file itself, and read it with another program."
-    case .busy: "Wait until one of them is done."
-    case .store: "The file may be damaged; salvage it and browse the result."
-    case .unavailable: "Try again."
+  func counts(
+    _ sql: String, _ arguments: [DatabaseValue],
+    make: () throws(RecordBrowsingError) -> [RecordPage.Facet.Count]?
+  ) throws(RecordBrowsingError) -> [RecordPage.Facet.Count]? {
+    let key = Self.key(sql, arguments)
+    if let known = state.withLock({ $0.values[key] }) { return known }
+    guard let made = try make() else { return nil }
+    state.withLock { state in
+      if state.values.count >= Self.capacity { state.values.removeAll() }
+      state.values[key] = made
     }
+    return made
   }
 
-  package var standsForCause: Bool { self == .unavailable }
-}
-
-extension RecordBrowsingError {
-  static func unknownColumn(_ name: String, in collection: RecordCollection) -> RecordBrowsingError {
-    RecordBrowsingError(
-      .unknownColumn, detail: "\"\(printable(collection.name))\" has no property \"\(printable(name))\"",
-      hint: NameSuggestion.hint(for: name, among: collection.columns.map(\.name), "properties"))
+  func steps(
+    _ sql: String, _ arguments: [DatabaseValue], make: () throws(RecordBrowsingError) -> SteppedFacet
+  ) throws(RecordBrowsingError) -> SteppedFacet {
+    let key = Self.key(sql, arguments)
+    if let known = state.withLock({ $0.steps[key] }) { return known }
+    let made = try make()
+    // Timeouts aren't cached; another try may be faster.
+    guard made.counts != nil else { return made }
+    state.withLock { state in
+      if state.steps.count >= Self.capacity { state.steps.removeAll() }
+      state.steps[key] = made
+    }
+    return made
   }
 
-  static func badQuery(_ detail: String, hint: String) -> RecordBrowsingError {
-    RecordBrowsingError(.badQuery, detail: detail, hint: hint)
+  private static func key(_ sql: String, _ arguments: [DatabaseValue]) -> String {
+    sql + "\u{0}" + arguments.map(PageToken.text).joined(separator: "~")
   }
 }
