@@ -78,3 +78,139 @@ final class PreparedExports: Sendable {
 
   func forget(_ id: String) { state.withLock { state in state.entries.removeAll { $0.id == id } } }
 }
+
+/// A prepared export, shown before consent.
+struct PreparedExportPage: InspectorPage {
+  let entry: PreparedExports.Entry
+
+  private var preview: ExportPreview { entry.prepared.preview }
+
+  private static let maximumRows = 200
+
+  var title: String { "What the bundle would hold" }
+  var crumbs: [Crumb] { [.stores, Crumb(entry.name, .store(entry.store))] }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": entry.id, "store": entry.store.text, "preview": preview, "recipients": entry.recipients.map { "\($0)" },
+      "action": entry.target.appending("write"),
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <h1>\(title)</h1>\(preview(frame))
+    """
+  }
+
+  func preview(_ frame: PageFrame) -> HTML {
+    """
+    <p class="soft">\(entry.name) · level <b>\(preview.level.rawValue)</b>: \(preview.level.words)</p>
+    \(staying)\(consent(frame))\(levels)\(remarks)\(files)\(scrub)
+    """
+  }
+
+  /// The unchanged values.
+  private var staying: HTML {
+    guard let scrub = preview.scrub else { return .empty }
+    let drop = scrub.staying.contains { $0.reason != .kept } ? " To overwrite one of them too, name it below." : ""
+    return .note(
+      scrub.staying.isEmpty ? .good : .warn,
+      "<p><strong>\(scrub.stayingWords).</strong>\(drop) \(scrub.alwaysStaying)</p>")
+  }
+
+  private func consent(_ frame: PageFrame) -> HTML {
+    let readers: HTML
+    if entry.recipients.isEmpty {
+      readers = .note(
+        .warn, "<p><strong>It is not encrypted.</strong> Everyone who gets the file can read what is in it.</p>")
+    } else {
+      let keys = entry.recipients.map { key -> HTML in "<li><code>\("\(key)")</code></li>" }
+      readers = "<p>Only the holders of these keys can open it:</p><ul class=\"wrap\">\(keys)</ul>"
+    }
+    let buttons: HTML =
+      frame.allowsActions
+      ? """
+      <div class="row">\(frame.button("Write the bundle", entry.target.appending("write"), style: "main"))\
+      \(frame.button("Cancel", entry.target.appending("forget")))</div>
+      """ : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    return .panel("Do you agree?", "\(readers)\(buttons)")
+  }
+
+  private var levels: HTML {
+    let rows = preview.levels.map { level -> HTML in
+      let isAsked = level.level == preview.level
+      let name: HTML = isAsked ? "<b>\(level.level.rawValue)</b>, this one" : "\(level.level.rawValue)"
+      let size = (level.isExact ? "" : "about ") + Words.size(level.bytes)
+      return """
+        <tr><th scope="row">\(name)</th>\(HTML.number(Int64(level.files)))<td class="number">\(size)</td>\
+        <td class="number">about \(Words.size(level.packedBytes))</td></tr>
+        """
+    }
+    return .panel(
+      "All levels",
+      .table(
+        "All levels",
+        head: """
+          <th scope="col">Level</th><th scope="col" class="number">Files</th><th scope="col" class="number">Unpacked</th>\
+          <th scope="col" class="number">Packed</th>
+          """, rows))
+  }
+
+  private var files: HTML {
+    let rows = preview.files.prefix(Self.maximumRows).map { file -> HTML in
+      """
+      <tr><th scope="row" class="wrap">\(printable(file.name))</th><td class="number">\(Words.size(file.bytes))</td>\
+      <td>\(file.words)</td></tr>
+      """
+    }
+    let rest: HTML =
+      preview.files.count > Self.maximumRows
+      ? "<p class=\"soft\">And \(preview.files.count - Self.maximumRows) more.</p>" : .empty
+    return .panel(
+      "What is in it",
+      .table(
+        "Files of the bundle",
+        head:
+          "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\">What it is</th>",
+        Array(rows)) + rest)
+  }
+
+  private var scrub: HTML {
+    guard let report = preview.scrub else { return .empty }
+    let rows = report.columns.prefix(Self.maximumRows).map { column -> HTML in
+      """
+      <tr><th scope="row" class="wrap">\(printable(column.name))</th><td class="wrap">\(printable(column.table))</td>\
+      \(HTML.number(column.counts.replaced))\
+      \(HTML.number(column.counts.shifted))\(HTML.number(column.counts.kept))\(HTML.number(column.counts.dropped))</tr>
+      """
+    }
+    let heads = ["Replaced", "Shifted", "Kept", "Overwritten"].map { name -> HTML in
+      "<th scope=\"col\" class=\"number\">\(name)</th>"
+    }
+    let gaps: HTML =
+      report.gapCount > 0
+      ? """
+      <p>\(Words.counted(report.gapCount, "range")) with \(Words.size(report.gapBytes)) could not be understood, and \
+      \(report.gapCount == 1 ? "was" : "were") overwritten.</p>
+      """ : .empty
+    let check = preview.checkSeconds.map { seconds -> HTML in
+      """
+      <p>The result was checked against the original in \("\((seconds * 10).rounded() / 10)") s: no value that was to go is left.</p>
+      """
+    }
+    let notes = report.remarks.map { remark -> HTML in "<p class=\"soft\">\(sentence(printable(remark)))</p>" }
+    return .panel(
+      "What was done to the values",
+      """
+      \(HTML.table("What was done to the values", head: "<th scope=\"col\">Column</th><th scope=\"col\">Table or index</th>\(heads)", Array(rows)))\
+      \(check ?? .empty)\(gaps)\(notes)
+      """)
+  }
+
+  private var remarks: HTML {
+    guard !preview.remarks.isEmpty else { return .empty }
+    let items = preview.remarks.map { remark -> HTML in "<li>\(sentence(printable(remark)))</li>" }
+    return .panel("To be said", "<ul class=\"plain-words\">\(items)</ul>")
+  }
+}
