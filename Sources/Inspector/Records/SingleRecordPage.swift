@@ -347,3 +347,15 @@ struct SingleRecordPage: InspectorPage {
 extension String {
   var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
+
+extension RecordDetail.Reference {
+  func html(at place: RecordPlace) -> HTML {
+    let name = label ?? "\(collection) \(key.description)"
+    guard exists else {
+      return """
+        <span class="odd">\(collection) \(key.description)</span> <span class="tag bad">not there</span>
+        """
+    }
+    return "<a href=\"\(place.record(key, in: collection))\">\(name)</a> <span class=\"soft\">\(collection)</span>"
+  }
+}

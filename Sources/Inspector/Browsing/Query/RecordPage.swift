@@ -127,3 +127,56 @@ struct PageToken {
   }
 
 }
+
+/// A record with its values and related records.
+package struct RecordDetail: Sendable {
+  package struct Related: Sendable, Hashable {
+    /// The name; `Entity.name` for incoming ones without an inverse.
+    package var name: String
+
+    var isIncoming: Bool
+
+    package var collection: String
+
+    /// The number of destinations; nil on timeout.
+    package var count: Int64?
+
+    /// The destination's to-one property back here, or nil.
+    package var inverse: String?
+
+    /// The first destinations in relationship order.
+    package var first: [Reference]
+  }
+
+  /// A reference to another record, with its label.
+  package struct Reference: Sendable, Hashable {
+    /// The record's own entity, if known.
+    package var collection: String
+
+    package var key: RecordKey
+
+    package var label: String?
+
+    package var exists: Bool
+  }
+
+  /// The record with the values of ``columns``; texts are longer than on a page.
+  package var row: RecordPage.Row
+
+  package var columns: [RecordColumn]
+
+  package var label: String?
+
+  /// The to-one destinations by relationship.
+  package var toOne: [String: Reference]
+
+  package var toMany: [Related]
+}
+
+extension RecordDetail.Reference: Encodable {
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "entity": collection, "key": key.description, "label": JSON.orNull(label), "exists": exists,
+    ])
+  }
+}
