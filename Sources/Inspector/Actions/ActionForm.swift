@@ -115,3 +115,31 @@ extension ActionForm.Choice: Encodable {
     }
   }
 }
+
+/// The result of an action and the browser's next page.
+package struct ActionAnswer: Sendable {
+  package var target: RequestTarget
+
+  package var isDone: Bool
+
+  package var job: String?
+
+  package static func done(_ target: RequestTarget) -> ActionAnswer { ActionAnswer(target: target, isDone: true) }
+
+  package static func running(_ job: RunningWork.Job) -> ActionAnswer {
+    ActionAnswer(target: .to("work", job.id), isDone: false, job: job.id)
+  }
+
+  /// A job shown on the given page, which receives its name.
+  package static func running(_ job: RunningWork.Job, on page: RequestTarget) -> ActionAnswer {
+    var page = page
+    page.query = Query([.init("job", job.id)])
+    return ActionAnswer(target: page, isDone: false, job: job.id)
+  }
+
+  var json: JSON.Value {
+    .members(
+      ("done", .boolean(isDone)), ("location", .string(target.path + target.query.text)),
+      ("job", job.map { .string($0) }))
+  }
+}
