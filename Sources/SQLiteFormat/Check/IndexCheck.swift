@@ -1,4 +1,4 @@
-package import Platform
+internal import Platform
 
 /// Compares indexes with tables.
 ///

@@ -125,6 +125,11 @@ final class PageReader {
     }
   }
 
+  /// Whether a page may be another one, as pages were removed or inserted nearby.
+  func mayBeAnother(_ page: UInt32) -> Bool {
+    (main as? RealignedFile)?.reason == .pages && uncertainBytes(of: page) != nil
+  }
+
   /// Reads a page's effective content, zero-filled past the end of the file; returns false if none exists.
   func read(_ number: UInt32, into buffer: inout [UInt8]) throws -> Bool {
     try readPlace(moved.isEmpty ? number : moved[number] ?? number, into: &buffer)

@@ -3,8 +3,8 @@ internal import SQLiteFormat
 
 /// Finds whole pages that were removed from a file or inserted into it.
 ///
-/// The header's page count states their number, and the pointers of interior pages their place: earlier pointers lead
-/// to fitting pages, later ones to pages that many places off.
+/// The header's page count states their number, and pointers to pages their place: pointers to earlier pages lead to
+/// fitting ones, those to later pages to others, with the fitting ones that many places off.
 struct PageShiftSearch {
   /// The fewest pointers that a shift must explain beyond a cut or extended file.
   private static let leastGain = 2
@@ -42,6 +42,9 @@ struct PageShiftSearch {
     let reader = PageReader(evidence: evidence, layout: layout, overlay: nil)
     var search = PageShiftSearch(reader, try PageSurvey.run(reader) { _ in }, shift: shift)
     try search.followPointers()
+    try search.lookAtRoots()
+    search.before.sort()
+    search.after.sort()
     guard let found = search.place() else { return nil }
     let (place, hole) = (Int64(size) * (found.upperBound - 1), Int64(size) * max(0, -shift))
     var parts = [RealignedFile.Part(place: 0, offset: 0)]
@@ -74,8 +77,23 @@ struct PageShiftSearch {
       case .missing, .zero, .unknown, .broken, .tableLeaf, .indexLeaf: break
       }
     }
-    before.sort()
-    after.sort()
+  }
+
+  /// Compares the pages at the roots' places with the shapes of their tables and indexes.
+  private mutating func lookAtRoots() throws {
+    var buffer = reader.makeBuffer()
+    let schema = try SchemaSearch.find(reader, map)
+    for tree in TreeList(found: schema.entries, isWhole: schema.isWhole, expected: nil).trees.dropFirst() {
+      func fits(_ place: Int64) throws -> Bool {
+        guard place > 1, place <= Int64(map.pageCount), try reader.readPlace(UInt32(place), into: &buffer) else {
+          return false
+        }
+        if map.look(UInt32(place)) == .tableInterior { return tree.hasRowids }
+        return PageScore.fit(buffer.span, start: 0, tree.shape, geometry: reader.geometry)?.tier == 0
+      }
+      if try fits(Int64(tree.root)) { before.append(Int64(tree.root)) }
+      if try fits(Int64(tree.root) + shift) { after.append(Int64(tree.root)) }
+    }
   }
 
   private func fits(_ place: Int64, _ isTable: Bool, above low: Int64, upTo high: Int64) -> Bool {

@@ -134,7 +134,9 @@ extension Crawl {
       return reader.overlay?.source == .journal ? .journalPage : .logFrame
     }
     if reader.isOfTwoTimes, reader.overlay?.images[page] == nil { return .unfinishedTransaction }
-    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) {
+    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page)
+      || reader.mayBeAnother(trees[index].root)
+    {
       return .foundByContent
     }
     return contradictions.pages[page]
