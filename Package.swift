@@ -29,7 +29,7 @@ let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.sw
 /// Resolved only where the command line is asked for, as it is unless a package says `traits: []`.
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["CommandLine"]))
-/// Elsewhere zlib packs; see `Platform/Archives/ZlibDeflate.swift`.
+/// Elsewhere zlib packs; see `Platform/Archives/Deflate.swift`.
 let deflate = Target.Dependency.target(
   name: "CDeflate", condition: .when(platforms: [.linux], traits: ["Libdeflate"]))
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")

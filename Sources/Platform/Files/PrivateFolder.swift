@@ -226,3 +226,34 @@ package final class PrivateFolder: Sendable {
     }
   }
 }
+
+/// A copy of a store in a private folder, for SQLite to open in the original's stead.
+package struct PrivateCopy: ~Copyable {
+  package let files: StoreFileSet
+
+  private let folder: PrivateFolder
+
+  /// Copies main file, log and journal, without the external data.
+  ///
+  /// - Parameters:
+  ///   - original: the store, kept unchanged by the caller (with a read lock and a comparison).
+  ///   - temporary: the parent of the private folder; the system's by default.
+  /// - Throws: `no-space` with the missing bytes, or the error of copying.
+  package init(
+    of original: StoreFileSet, in temporary: FilePath? = nil, surroundings: Surroundings = .machine
+  ) throws {
+    let fileSystem = surroundings.fileSystem
+    let members = try original.members(in: fileSystem)
+      .filter { [.main, .wal, .journal].contains($0.part) && $0.status.kind == .regular }
+    let folder = try PrivateFolder(
+      in: temporary, needing: members.reduce(0) { $0 + $1.status.occupiedSize }, to: "copy the store to look at it",
+      surroundings)
+    let files = StoreFileSet(main: folder.path.appending("Store.sqlite"))
+    for member in members { _ = try fileSystem.copy(member.path, to: files.path(of: member.part)) }
+    self.folder = folder
+    self.files = files
+  }
+
+  /// Removes the copy.
+  package consuming func remove() {}
+}

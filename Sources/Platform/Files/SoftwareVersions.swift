@@ -1,3 +1,5 @@
+import Foundation
+
 /// The software versions noted in receipts and manifests.
 public struct SoftwareVersions: Sendable, Hashable, Codable {
   /// The app's version, given by the caller.
@@ -25,5 +27,19 @@ public struct SoftwareVersions: Sendable, Hashable, Codable {
     self.sqlite = sqlite
     self.storeWrittenBySQLite = storeWrittenBySQLite
     self.operatingSystem = operatingSystem
+  }
+}
+
+/// The version of this library and of the system.
+public enum LibraryVersion {
+  /// The semantic version; written into every receipt and report.
+  public static let current = "0.1.0"
+
+  package static var operatingSystem: String {
+    #if os(Linux)
+      "Linux, \(ProcessInfo.processInfo.operatingSystemVersionString)"
+    #else
+      ProcessInfo.processInfo.operatingSystemVersionString
+    #endif
   }
 }

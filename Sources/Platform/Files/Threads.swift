@@ -75,3 +75,41 @@ final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
     }
   }
 }
+
+/// A low-priority thread.
+///
+/// An ordinary user cannot raise a lowered priority again, so the thread ends with its work.
+package enum QuietThread {
+  /// Runs work on such a thread and waits; threads started by it inherit the priority.
+  package static func run<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let outcome = WorkOutcome<Value, Failure>()
+    WorkThread.start {
+      SystemCalls.giveWay()
+      outcome.end { () throws(Failure) in try body() }
+    }
+    return try outcome.wait().get()
+  }
+}
+
+/// A value behind a lock.
+///
+/// The standard library's type of this name requires newer systems; this one is a class and can be shared.
+package final class Mutex<Value: ~Copyable>: @unchecked Sendable {
+  private let lock = NSLock()
+  private var value: Value
+
+  package init(_ value: consuming sending Value) {
+    self.value = value
+  }
+
+  /// Runs `body` with exclusive access to the value; not reentrant.
+  package func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body(&value)
+  }
+}

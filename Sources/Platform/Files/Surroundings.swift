@@ -1,36 +1,3 @@
-package import SystemPackage
-
-/// A copy of a store in a private folder, for SQLite to open in the original's stead.
-package struct PrivateCopy: ~Copyable {
-  package let files: StoreFileSet
-
-  private let folder: PrivateFolder
-
-  /// Copies main file, log and journal, without the external data.
-  ///
-  /// - Parameters:
-  ///   - original: the store, kept unchanged by the caller (with a read lock and a comparison).
-  ///   - temporary: the parent of the private folder; the system's by default.
-  /// - Throws: `no-space` with the missing bytes, or the error of copying.
-  package init(
-    of original: StoreFileSet, in temporary: FilePath? = nil, surroundings: Surroundings = .machine
-  ) throws {
-    let fileSystem = surroundings.fileSystem
-    let members = try original.members(in: fileSystem)
-      .filter { [.main, .wal, .journal].contains($0.part) && $0.status.kind == .regular }
-    let folder = try PrivateFolder(
-      in: temporary, needing: members.reduce(0) { $0 + $1.status.occupiedSize }, to: "copy the store to look at it",
-      surroundings)
-    let files = StoreFileSet(main: folder.path.appending("Store.sqlite"))
-    for member in members { _ = try fileSystem.copy(member.path, to: files.path(of: member.part)) }
-    self.folder = folder
-    self.files = files
-  }
-
-  /// Removes the copy.
-  package consuming func remove() {}
-}
-
 /// The environment of a run: file system, clock and randomness.
 ///
 /// Injected, so that equal input gives equal bytes and tests need not wait.
@@ -89,4 +56,32 @@ public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
 
   /// The text in upper case, as Core Data writes it.
   public var description: String { bytes.uuidText }
+}
+
+/// A deterministic random number generator (SplitMix64), not for secrets.
+///
+/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  package init(seed: UInt64) { state = seed }
+
+  package mutating func next() -> UInt64 {
+    state &+= Self.step
+    return state.mixed
+  }
+
+  package static let step: UInt64 = 0x9E37_79B9_7F4A_7C15
+}
+
+extension UInt64 {
+  /// The bits mixed as in SplitMix64; injective.
+  @inlinable
+  @inline(__always)
+  package var mixed: UInt64 {
+    var mixed = self
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
 }
