@@ -85,3 +85,111 @@ struct ExternalDataJob {
     }
   }
 }
+
+/// A tar archive (POSIX.1-1988 `ustar`, with POSIX.1-2001 extended headers) that reads its files on demand.
+struct TarArchive: ByteSource {
+  private struct Entry {
+    var file: FileSystem.Descendant
+    var start: Int64
+    var content: Int64
+  }
+
+  private(set) var count: Int64 = 0
+  private var entries: [Entry] = []
+  private let date: Timestamp
+  private let folder: FilePath.Component?
+  private let fileSystem: FileSystem
+
+  init(date: Timestamp, folder: FilePath.Component?, _ fileSystem: FileSystem) {
+    self.date = date
+    self.folder = folder
+    self.fileSystem = fileSystem
+  }
+
+  var isEmpty: Bool { entries.isEmpty }
+
+  /// Adds a file; returns its content's offset.
+  mutating func append(_ file: FileSystem.Descendant) -> Int64 {
+    let content = count + Int64(headers(of: file).count)
+    entries.append(Entry(file: file, start: count, content: content))
+    count = content + Self.padded(file.status.size)
+    return content
+  }
+
+  /// Adds the end: two blocks of zeros.
+  mutating func finish() { count += 1024 }
+
+  private static func padded(_ size: Int64) -> Int64 { (size + 511) / 512 * 512 }
+
+  // MARK: Reading
+
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count, length > 0 else { return 0 }
+    let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
+    for index in 0..<wanted { buffer[index] = 0 }
+    let end = offset + Int64(wanted)
+    var index = place(of: offset)
+    while index < entries.count, entries[index].start < end {
+      let entry = entries[index]
+      if entry.content > offset {
+        Self.copy(headers(of: entry.file), at: entry.start, into: &buffer, from: offset, wanted)
+      }
+      let first = max(entry.content, offset)
+      let last = min(entry.content + entry.file.status.size, end)
+      if first < last {
+        let bytes = try fileSystem.open(entry.file.path).bytes(at: first - entry.content, length: Int(last - first))
+        guard bytes.count == Int(last - first) else {
+          throw FileError(.changed, operation: "copy the store's large values", path: entry.file.path)
+        }
+        Self.copy(bytes, at: first, into: &buffer, from: offset, wanted)
+      }
+      index += 1
+    }
+    return wanted
+  }
+
+  /// Copies the bytes at `start` that overlap the window.
+  private static func copy(
+    _ bytes: [UInt8], at start: Int64, into buffer: inout [UInt8], from offset: Int64, _ length: Int
+  ) {
+    let first = max(start, offset)
+    let last = min(start + Int64(bytes.count), offset + Int64(length))
+    guard first < last else { return }
+    buffer.replaceSubrange(
+      Int(first - offset)..<Int(last - offset), with: bytes[Int(first - start)..<Int(last - start)])
+  }
+
+  private func place(of offset: Int64) -> Int {
+    var (low, high) = (0, entries.count - 1)
+    while low < high {
+      let middle = (low + high + 1) / 2
+      if entries[middle].start <= offset { low = middle } else { high = middle - 1 }
+    }
+    return low
+  }
+
+  // MARK: Headers
+
+  private func headers(of file: FileSystem.Descendant) -> [UInt8] {
+    var name: [UInt8] = []
+    for component in (folder.map { [$0] } ?? []) + file.relative {
+      if !name.isEmpty { name.append(UInt8(ascii: "/")) }
+      name += component.platformBytes
+    }
+    var headers: [UInt8] = []
+    var records: [UInt8] = []
+    if name.count > 100 { records += TarWriter.record("path", name) }
+    if file.status.size >= 1 << 33 { records += TarWriter.record("size", String(file.status.size).utf8) }
+    if !records.isEmpty {
+      headers += header(name: Array("PaxHeader".utf8), size: Int64(records.count), type: "x")
+      headers += records
+      headers += [UInt8](repeating: 0, count: Int(Self.padded(Int64(records.count))) - records.count)
+    }
+    let size = file.status.size < 1 << 33 ? file.status.size : 0
+    return headers + header(name: Array(name.prefix(100)), size: size, type: "0")
+  }
+
+  private func header(name: [UInt8], size: Int64, type: Character) -> [UInt8] {
+    TarWriter.header(name: name, size: size, type: type, seconds: date.secondsSince1970)
+  }
+}

@@ -250,25 +250,6 @@ final class RisingProgress: Sendable {
   }
 }
 
-/// A phase of a backup or restore.
-package enum BackupPhase: String, Sendable, Hashable {
-  case comparing
-
-  case packing
-
-  case externalData = "external-data"
-
-  /// Written files are read back.
-  case proving
-
-  case unpacking
-
-  case checking
-}
-
-/// Called with the phase, bytes done and total; false stops the work.
-package typealias BackupProgress = @Sendable (_ phase: BackupPhase, _ done: Int64, _ total: Int64) -> Bool
-
 /// The result of an extraction.
 package struct ExtractionReport: Sendable, Hashable, Encodable {
   package struct Entity: Sendable, Hashable, Encodable {

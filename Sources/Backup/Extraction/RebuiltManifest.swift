@@ -1,4 +1,5 @@
 import Platform
+import SQLiteFormat
 import SystemPackage
 
 /// Completes a rebuilt manifest, with digests and external values, by reading all blocks.
@@ -116,5 +117,141 @@ private struct ArchiveListing {
         .init(name: entry.name, bytes: entry.bytes, sha256: digest.hexadecimal, offset: entry.offset))
       self.entry = nil
     }
+  }
+}
+
+/// The block headers of a packed file, for a backup without manifests.
+///
+/// Only headers and a database's first block are read, so block digests are unknown.
+struct BlockSurvey {
+  /// The first lost member has all bytes of its gap.
+  private(set) var members: [Int] = []
+
+  private(set) var contentBytes: Int64 = 0
+
+  private let name: String
+  private let packing: BackupCompression
+  private let place: any BackupPlace
+  private let section: BackupSection
+
+  /// Reads the headers; fails if there is no block.
+  init?(
+    _ name: String, packedBy packing: BackupCompression, size: Int64, in place: any BackupPlace,
+    _ section: BackupSection
+  ) throws {
+    (self.name, self.packing, self.place, self.section) = (name, packing, place, section)
+    var offset: Int64 = 0
+    var end: Int64 = 0
+    while offset < size, let found = try next(at: offset, size) {
+      // Consecutive blocks have no lost member between them.
+      let missing = found.header.number - members.count
+      if missing > 0 {
+        members.append(Int(clamping: found.offset - end))
+        members += [Int](repeating: 0, count: missing - 1)
+      } else if found.offset > end, let last = members.indices.last {
+        members[last] += Int(clamping: found.offset - end)
+      }
+      members.append(found.header.length)
+      contentBytes =
+        Int64(found.header.number) * Int64(BackupManifest.blockLength) + Int64(found.header.contentLength)
+      offset = found.offset + Int64(found.header.length)
+      end = offset
+    }
+    guard !members.isEmpty, end <= size else { return nil }
+  }
+
+  private struct Found {
+    var offset: Int64
+    var header: (number: Int, contentLength: Int, length: Int)
+  }
+
+  private func next(at offset: Int64, _ size: Int64) throws -> Found? {
+    let length = packing.memberHeaderLength
+    let there = try place.read(name, in: section, at: offset, length: length)
+    if let header = known(there[...], at: offset, size) { return Found(offset: offset, header: header) }
+    // These follow all blocks.
+    if ManifestCopy.Part(there[...], packing) != nil || there.starts(with: ZstandardMember.tableMagic) { return nil }
+    var start = offset + 1
+    while start < size {
+      let bytes = try place.read(name, in: section, at: start, length: BackupManifest.blockLength + length)
+      for index in packing.memberStarts(in: bytes, before: BackupManifest.blockLength) {
+        if let header = known(bytes[index...], at: start + Int64(index), size) {
+          return Found(offset: start + Int64(index), header: header)
+        }
+      }
+      start += Int64(BackupManifest.blockLength)
+    }
+    return nil
+  }
+
+  /// Parses the header of the next block or a later one.
+  private func known(
+    _ bytes: ArraySlice<UInt8>, at offset: Int64, _ size: Int64
+  ) -> (number: Int, contentLength: Int, length: Int)? {
+    guard let header = packing.memberHeader(bytes), offset + Int64(header.length) <= size else { return nil }
+    let number = Int(header.number)
+    guard number >= members.count, Int64(number) * Int64(packing.leastMemberLength) <= offset else { return nil }
+    return (number, header.contentLength, header.length)
+  }
+
+  private var content: BackupManifest.Content {
+    let count = contentBytes == 0 ? 0 : members.count
+    return .init(bytes: contentBytes, sha256: "", blocks: [String](repeating: "", count: count))
+  }
+
+  private func file(_ role: BackupManifest.File.Role, of id: BackupIdentifier) -> BackupManifest.File {
+    var file = BackupManifest.File(
+      role: role, name: name, bytes: members.reduce(Int64(0)) { $0 + Int64($1) }, sha256: "", members: members,
+      content: content)
+    file.packing = packing
+    return file
+  }
+
+  // MARK: Whole backups
+
+  /// Makes the manifest of a full backup or evidence from its blocks, if possible.
+  static func manifest(
+    of id: BackupIdentifier, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection
+  ) throws -> BackupManifest? {
+    func survey(_ role: BackupManifest.File.Role) throws -> BlockSurvey? {
+      guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name], packing.isAvailable
+      else { return nil }
+      return try BlockSurvey(name, packedBy: packing, size: size, in: place, section)
+    }
+    guard let main = try survey(.database) else { return nil }
+    let raw: [BackupManifest.File.Role] = [.evidenceLog, .evidenceSharedMemory, .evidenceJournal]
+    let isEvidence = raw.contains { $0.packedFile(of: id, among: sizes) != nil }
+    let pageSize = isEvidence ? nil : try main.pageSize(of: id)
+    // Blocks contain neither the store's identity nor its check.
+    var manifest = BackupManifest(
+      id: id, kind: pageSize == nil ? .evidence : .full, reason: .manual,
+      store: .init(path: PathText(""), kind: "unknown"), files: [], check: .init(isSound: true),
+      versions: .init(library: "", operatingSystem: ""))
+    manifest.rebuilt = true
+    if let pageSize {
+      var file = main.file(.database, of: id)
+      file.content = nil
+      manifest.files.append(file)
+      manifest.database = main.content
+      manifest.database?.pageSize = pageSize
+      manifest.database?.pageCount = UInt32(clamping: main.contentBytes / Int64(pageSize))
+    } else {
+      manifest.files.append(main.file(.evidenceMain, of: id))
+      for role in raw {
+        if let survey = try survey(role) { manifest.files.append(survey.file(role, of: id)) }
+      }
+    }
+    if let archive = try survey(.externalData) { manifest.files.append(archive.file(.externalData, of: id)) }
+    return manifest
+  }
+
+  /// Reads the page size from the first block; nil if pages do not fill the content.
+  private func pageSize(of id: BackupIdentifier) throws -> Int? {
+    let file = file(.database, of: id)
+    guard let reader = try MemberReader(file, content: content, in: place, section), let block = try reader.block(0),
+      let pageSize = DatabaseHeader(Array(block.prefix(DatabaseHeader.length)))?.pageSize, pageSize > 0,
+      contentBytes % Int64(pageSize) == 0
+    else { return nil }
+    return pageSize
   }
 }

@@ -166,3 +166,165 @@ extension StoredBackup {
     return holders.subtracting([id]).sorted()
   }
 }
+
+/// A reason to keep or drop a backup.
+package enum RetentionReason: Sendable, Hashable {
+  case policyIsEmpty
+
+  case tags([String])
+
+  case within(RetentionDuration)
+
+  /// It is the newest of a counted period.
+  case newest(of: RetentionPeriod)
+
+  /// It is the newest of its period, within a rule's duration.
+  case newestWithin(RetentionPeriod, RetentionDuration)
+
+  /// It is the last one verified at least this far.
+  case lastProven(RetentionSnapshot.Verification)
+
+  case newestOfAll
+
+  case neededBy(String)
+
+  /// It is evidence or of an unsound store, outside the rules.
+  case apart
+
+  /// It holds records that a migration removed, and is outside the rules until released.
+  case onlyHere(OnlyHereNote)
+
+  /// It is the last one before a recent quarantine of the store.
+  case beforeQuarantine
+
+  /// It is the last one before entities lost more than half of their records.
+  case beforeFall(entities: [String], in: String)
+
+  /// It is the last one with external values that another kept one refers to but lacks.
+  case holdsValues(count: Int, lackedBy: String)
+
+  /// It shows the drop in records for which another one is kept.
+  case showsFall(since: String)
+
+  /// Its kind is unknown, so the rules don't apply.
+  case unknown
+
+  /// It is dated later than now by a wrong clock, and replaces no other.
+  case datedInTheFuture
+
+  /// It is dated before its parent by a wrong clock.
+  case datedBeforeParent
+
+  /// A jump in dates follows it, not yet confirmed; judged without the later ones, it would be kept.
+  case clockMayHaveJumped(days: Int)
+
+  /// A rule keeps it although unproven; it replaces no proven one.
+  case notProven(RetentionSnapshot.Proof)
+
+  case noRule
+
+  /// Its proof failed or is missing, so the rules count others instead.
+  case noProof(RetentionSnapshot.Proof)
+
+  /// The stable code, part of the command line's contract.
+  package var code: String {
+    switch self {
+    case .policyIsEmpty: "policy-is-empty"
+    case .tags: "tag"
+    case .within: "within"
+    case .newest(let period): period.rawValue
+    case .newestWithin(let period, _): "within-\(period.rawValue)"
+    case .lastProven: "last-proven"
+    case .newestOfAll: "newest"
+    case .neededBy: "needed"
+    case .apart: "apart"
+    case .onlyHere: "only-here"
+    case .beforeQuarantine: "before-quarantine"
+    case .beforeFall: "before-fall"
+    case .holdsValues: "holds-values"
+    case .showsFall: "shows-fall"
+    case .unknown: "unknown"
+    case .datedInTheFuture: "dated-in-the-future"
+    case .datedBeforeParent: "dated-before-its-parent"
+    case .clockMayHaveJumped: "clock-may-have-jumped"
+    case .notProven: "not-proven-yet"
+    case .noRule: "no-rule"
+    case .noProof: "no-proof"
+    }
+  }
+
+  /// The reason in plain words; for rules, restic's.
+  package var words: String {
+    switch self {
+    case .policyIsEmpty: "policy is empty"
+    case .tags(let tags): "has tags [\(tags.joined(separator: ", "))]"
+    case .within(let duration): "within \(duration)"
+    case .newest(let period): "\(period.rawValue) snapshot"
+    case .newestWithin(let period, let duration): "\(period.rawValue) within \(duration)"
+    case .lastProven(let verification): "the last one \(verification.words)"
+    case .newestOfAll: "the newest"
+    case .neededBy(let child): "\(child) cannot be restored without it"
+    case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"
+    case .onlyHere(let note): "\(Self.words(of: note)), and is kept until it is released"
+    case .beforeQuarantine:
+      "the last one of before the store was quarantined, kept for \(RetentionJudgement.daysAfterQuarantine) days"
+    case .beforeFall(let entities, let later):
+      "the last one before \(Self.list(entities)) lost more than half of the records, in \(later): kept for "
+        + "\(RetentionJudgement.daysAfterFall) days, or until it is released"
+    case .holdsValues(let count, let later):
+      "the last one with \(counted(count, "large value")) that records in \(later) refer to, and that \(later) lacks"
+    case .showsFall(let earlier): "it shows what was lost after \(earlier), which is kept because of that"
+    case .unknown: "what it holds cannot be read, so that rules do not touch it"
+    case .datedInTheFuture: "dated in the future: a clock is or was wrong"
+    case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
+    case .clockMayHaveJumped(let days): "the next one is dated \(days) days later: the clock may have jumped"
+    case .notProven(let proof): "kept but not counted, for its proof \(proof.words)"
+    case .noRule: "no rule keeps it"
+    case .noProof(let proof): "no rule keeps it, and its proof \(proof.words)"
+    }
+  }
+
+  /// Describes a note after an original's name: `holds 12 records of Person that …`.
+  package static func words(of note: OnlyHereNote) -> String {
+    note.records.map { "holds \($0) that its migration removed" }
+      ?? "has a note of removed records that cannot be read"
+  }
+
+  private static func list(_ names: [String]) -> String {
+    let shown = names.prefix(3).joined(separator: ", ")
+    return names.count > 3 ? "\(shown) and \(names.count - 3) more" : shown
+  }
+
+  /// Whether it is one of restic's rules.
+  package var isRule: Bool {
+    switch self {
+    case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
+    case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .holdsValues,
+      .showsFall, .unknown, .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
+      false
+    }
+  }
+}
+
+extension RetentionSnapshot.Verification {
+  /// The depth, in words that follow `the last one`.
+  fileprivate var words: String {
+    switch self {
+    case .files: "whose files were read back; its store was not checked"
+    case .pages: "of which every page was checked; the entries of some indexes could not be compared"
+    case .changed: "of which every page was checked, and the indexes of what had changed"
+    case .whole: "of which every page and every index was checked"
+    }
+  }
+}
+
+extension RetentionSnapshot.Proof {
+  fileprivate var words: String {
+    switch self {
+    case .proven: "succeeded"
+    case .unproven: "is still to come"
+    case .failed: "failed"
+    case .inconclusive: "was inconclusive"
+    }
+  }
+}
