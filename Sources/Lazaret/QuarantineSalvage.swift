@@ -1,4 +1,5 @@
 package import Backup
+import Platform
 package import Salvage
 package import SystemPackage
 
@@ -53,4 +54,111 @@ package enum BackupSource: Sendable, Hashable {
 
   /// A sound store, a Lazaret backup of any kind, or a store packed with gzip.
   case file(FilePath)
+}
+
+/// The installation of a salvaged store's copy at an empty place.
+///
+/// The caller holds the salvage lock and the folder lock. After an interruption the next run removes partial files
+/// (`takeBack`), so that the place is empty or has the whole store.
+struct SalvageInstallation {
+  let place: StoreFileSet
+  let folder: QuarantineFolder
+  let stored: QuarantinedStore
+  let surroundings: Surroundings
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+  private var mark: PendingNotice { PendingNotice(for: place, in: fileSystem) }
+
+  /// The space needed beside the copy: the WAL index has 32 KiB, receipts are smaller.
+  private static let reserve: Int64 = 128 << 10
+
+  /// Returns the receipt's usable salvaged store.
+  func source() throws -> (files: SalvageFiles, result: Receipt.Salvage.Result)? {
+    guard let result = stored.receipt?.salvage?.result, result.isUsable, let files = folder.result(of: stored),
+      try fileSystem.status(of: files.store.main, followingLinks: false)?.kind == .regular
+    else { return nil }
+    return (files, result)
+  }
+
+  /// Whether the salvaged store has changed.
+  func isChanged(_ files: SalvageFiles, _ result: Receipt.Salvage.Result) throws -> Bool {
+    let log = try fileSystem.status(of: files.store.path(of: .wal))?.size ?? 0
+    let journal = try fileSystem.status(of: files.store.path(of: .journal))?.size ?? 0
+    guard log == 0, journal == 0 else { return true }
+    return try FileDigest(of: fileSystem.open(files.store.main)).hexadecimal != result.sha256
+  }
+
+  /// Writes the copy, synced, beside the place.
+  func stage(_ files: SalvageFiles, _ result: Receipt.Salvage.Result) throws -> StagedStore {
+    let staged = try StagedStore(copying: files.store.main, for: place, in: fileSystem) { digest in
+      guard digest.hexadecimal == result.sha256 else {
+        throw FileError(.changed, operation: "install the salvaged store", path: files.store.main)
+      }
+    }
+    if let access = try fileSystem.access(to: stored.files.main) {
+      try fileSystem.adoptAccess(of: access.usable, to: staged.path)
+    }
+    guard try fileSystem.freeSpace(at: place.folder) >= Self.reserve else {
+      throw FileError(.noSpace, operation: "install the salvaged store", path: place.folder)
+    }
+    return staged
+  }
+
+  /// Announces the installation on disk.
+  func announce(_ staged: borrowing StagedStore) throws {
+    guard let status = try fileSystem.status(of: staged.path, followingLinks: false) else {
+      throw FileError(.changed, operation: "install the salvaged store", path: staged.path)
+    }
+    try mark.write(.init(id: stored.id, inode: status.identity.inode))
+  }
+
+  /// Installs the staged store, large values first, and notes it on the receipt.
+  func install(_ staged: consuming StagedStore, from files: SalvageFiles) throws -> QuarantinedStore {
+    if let member = try place.members(in: fileSystem).first {
+      throw FileError(.alreadyExists, operation: "install the salvaged store", path: member.path)
+    }
+    let external = files.store.path(of: .externalData)
+    do {
+      if try fileSystem.status(of: external, followingLinks: false)?.kind == .directory {
+        try fileSystem.copyTree(external, to: place.path(of: .externalData))
+        try fileSystem.synchronizeDirectory(place.folder)
+      }
+      try staged.put()
+    } catch {
+      // Report the first error; the next opening removes the rest.
+      try? Self.removeHalf(of: place, in: fileSystem)
+      throw error
+    }
+    return try note()
+  }
+
+  /// Notes an installation's start or end on the receipt.
+  ///
+  /// Lists of the quarantine show it: the place may be one that no app opens.
+  func noteAttempt(isOver: Bool = false) throws {
+    let date = surroundings.now()
+    _ = try folder.update(stored.id) { receipt in
+      receipt.salvage?.installing = isOver ? nil : Receipt.Release(date: date.rfc3339, path: PathText(place.main))
+    }
+  }
+
+  func note() throws -> QuarantinedStore {
+    let date = surroundings.now()
+    return try folder.update(stored.id) { receipt in
+      receipt.salvage?.state = .installed
+      receipt.salvage?.date = date.rfc3339
+      receipt.salvage?.isWanted = false
+      receipt.salvage?.installing = nil
+      receipt.salvage?.installed = Receipt.Release(date: date.rfc3339, path: PathText(place.main))
+      receipt.add(Receipt.Moment(.installed, at: date, path: PathText(place.main)))
+    }
+  }
+
+  /// Removes copied large values without a main file, under the caller's folder lock.
+  static func removeHalf(of place: StoreFileSet, in fileSystem: FileSystem) throws {
+    guard try PendingNotice(for: place, in: fileSystem).installation() != nil,
+      try fileSystem.status(of: place.main, followingLinks: false) == nil
+    else { return }
+    try fileSystem.removeTree(place.path(of: .externalData))
+  }
 }

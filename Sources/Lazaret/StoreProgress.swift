@@ -1,4 +1,7 @@
 internal import Backup
+internal import Platform
+package import Salvage
+import SystemPackage
 
 /// The progress of work on a store.
 public struct StoreProgress: Sendable, Hashable {
@@ -114,4 +117,84 @@ extension OpeningObserver {
     self.init(
       progress: { progress(StoreProgress($0)) }, isCancelled: { cancellation.isAsked }, foundDamage: foundDamage)
   }
+}
+
+/// The observer of an opening, which may cancel it.
+package struct OpeningObserver: Sendable {
+  /// Called repeatedly on the opening thread.
+  package var progress: @Sendable (OpeningProgress) -> Void
+
+  /// Polled repeatedly; true ends the opening with `cancelled` and leaves the store unchanged, or whole in quarantine.
+  ///
+  /// Polled before each migration step, and the next opening keeps finished steps or continues a salvage. Not polled
+  /// after another store is installed.
+  package var isCancelled: @Sendable () -> Bool
+
+  /// Called on its own thread if the background pass finds damage in the open store.
+  ///
+  /// The app may go on: sound pages stay readable. The next opening checks every page and follows the policy.
+  package var foundDamage: @Sendable (FoundDamage) -> Void
+
+  /// Creates an observer that by default cancels with the current task.
+  package init(
+    progress: @escaping @Sendable (OpeningProgress) -> Void = { _ in },
+    isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled },
+    foundDamage: @escaping @Sendable (FoundDamage) -> Void = { _ in }
+  ) {
+    self.progress = progress
+    self.isCancelled = isCancelled
+    self.foundDamage = foundDamage
+  }
+
+  /// Reports progress; throws on cancellation.
+  func report(
+    _ phase: OpeningProgress.Phase, at path: FilePath, completed: Int64 = 0, of total: Int64 = 0
+  ) throws {
+    progress(OpeningProgress(phase: phase, completed: completed, total: total))
+    if isCancelled() { throw LazaretError.cancelled(path) }
+  }
+}
+
+package struct OpeningProgress: Sendable, Hashable {
+  package enum Phase: String, Sendable, CaseIterable {
+    /// `completed` of `total` pages, if every page is examined.
+    case examining
+
+    case quarantining
+
+    /// A new store is made before any move.
+    case creating
+
+    /// Missing parts are added on a copy.
+    case repairing
+
+    /// `completed` of `total` steps are done; `step` is starting.
+    case migrating
+
+    /// `completed` of `total` thousandths, estimated.
+    case salvaging
+
+    case installing
+
+    case opening
+  }
+
+  package var phase: Phase
+
+  /// Bytes; pages of an examination, steps of a migration, thousandths of a salvage.
+  package var completed: Int64 = 0
+
+  /// In the same unit; 0 if unknown.
+  package var total: Int64 = 0
+
+  /// A migration's step, such as `V1 → V2`.
+  package var step: String?
+
+  package var salvagePhase: SalvagePhase?
+
+  /// Estimated from the time so far; nil if unknown.
+  package var secondsLeft: Double?
+
+  /// The completed share of the phase, from 0 to 1; nil if unknown.
+  package var fraction: Double? { total > 0 ? min(1, max(0, Double(completed) / Double(total))) : nil }
 }
