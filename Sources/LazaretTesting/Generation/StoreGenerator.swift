@@ -152,3 +152,217 @@ public enum StoreProfile: String, Sendable, Hashable, Codable, CaseIterable {
     }
   }
 }
+
+struct GenerationPlan: Sendable {
+  let layout: StoreLayout
+  let profile: StoreProfile
+  let seed: UInt64
+  private(set) var counts: [String: Int] = [:]
+  private(set) var notes: [GenerationNote] = []
+
+  /// The entities with own records of each hierarchy, by root name.
+  private let concrete: [String: [EntityLayout]]
+
+  init(_ layout: StoreLayout, _ options: StoreGenerator.Options) {
+    self.layout = layout
+    profile = options.profile
+    seed = options.seed
+    let entities = layout.entities.filter { layout.model.entities[$0.name]?.isAbstract == false }
+    concrete = Dictionary(grouping: entities, by: \.rootName)
+    guard profile != .empty else { return }
+    for entity in entities {
+      counts[entity.name] = max(0, options.recordsByEntity[entity.name] ?? options.records)
+    }
+    guard entities.contains(where: { (counts[$0.name] ?? 0) > 0 }) else { return }
+    raiseCounts(ceiling: max(64, 8 * (counts.values.max() ?? 0)))
+    limitByUniqueness()
+  }
+
+  func members(of table: TableLayout) -> [RecordPool.Member] { pool(of: table.rootEntityName).members }
+
+  /// Returns the records of an entity and its sub-entities, optionally only those of another entity too.
+  func pool(of name: String, and other: String? = nil) -> RecordPool {
+    guard let entity = layout.entity(named: name), let all = concrete[entity.rootName] else { return RecordPool([]) }
+    let others = other.map { layout.entity(named: $0)?.numbers ?? 0...0 }
+    var entries: [(entity: EntityLayout, count: Int, slot: Int, stride: Int)] = []
+    for (slot, member) in all.enumerated()
+    where entity.numbers.contains(member.number) && others?.contains(member.number) != false {
+      entries.append((member, counts[member.name] ?? 0, slot, all.count))
+    }
+    return RecordPool(entries)
+  }
+
+  // MARK: Counts
+
+  /// Raises counts until mandatory relationships can be filled, up to a bound: models may be unsatisfiable.
+  private mutating func raiseCounts(ceiling: Int) {
+    let pairs = relationshipPairs()
+    for _ in 0..<8 {
+      var hasChanged = false
+      for pair in pairs {
+        let (own, other) = (pool(of: pair.own, and: pair.ownLimit), pool(of: pair.other, and: pair.otherLimit))
+        let needed = min(pair.needed(own.total), ceiling * max(1, other.members.count))
+        guard other.total < needed, !other.members.isEmpty else { continue }
+        let share = (needed - other.total + other.members.count - 1) / other.members.count
+        for member in other.members { counts[member.entity.name, default: 0] += share }
+        hasChanged = true
+      }
+      if !hasChanged { return }
+    }
+  }
+
+  private struct Need {
+    let own: String
+    let ownLimit: String?
+    let other: String
+    let otherLimit: String?
+    let needed: @Sendable (Int) -> Int
+  }
+
+  private func relationshipPairs() -> [Need] {
+    var result: [Need] = []
+    for entity in layout.entities {
+      let properties = layout.model.entities[entity.name]?.properties ?? [:]
+      for name in properties.keys.sorted(by: precedesByCodeUnit) {
+        guard let relationship = properties[name]?.relationship, !relationship.traits.isTransient else { continue }
+        let least = relationship.leastDestinations
+        guard least > 0 else { continue }
+        let key = PropertyKey(entityName: entity.name, name: name)
+        let inverse = inverse(of: relationship, key)
+        let holder = inverse?.key.entityName
+        let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
+        let isOwn = inverse?.key == key
+        result.append(
+          Need(own: entity.name, ownLimit: nil, other: relationship.destinationEntityName, otherLimit: holder) { own in
+            guard own > 0 else { return 0 }
+            // A self-inverse relationship pairs its records.
+            if isOwn, !relationship.isToMany { return own + own % 2 }
+            return isExclusive ? own * least : least
+          })
+      }
+    }
+    return result
+  }
+
+  func inverse(of relationship: Relationship, _ key: PropertyKey) -> (key: PropertyKey, relationship: Relationship)? {
+    guard let found = layout.model.inverse(of: relationship), let back = layout.model.inverse(of: found.relationship),
+      back.key == key
+    else { return nil }
+    return found
+  }
+
+  /// Limits counts to the capacity of uniqueness constraints.
+  private mutating func limitByUniqueness() {
+    for (root, entities) in concrete.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
+      for key in uniqueAttributes(inHierarchyOf: root) {
+        guard let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute,
+          let holder = layout.entity(named: key.entityName)
+        else { continue }
+        let capacity = AttributeBounds(attribute).capacity
+        guard !attribute.traits.isOptional, capacity < Int64.max else { continue }
+        let members = entities.filter { holder.numbers.contains($0.number) }
+        // Unique values follow the primary keys, assigned in turn within the hierarchy.
+        let share = Int(capacity) / max(1, entities.count)
+        for member in members where (counts[member.name] ?? 0) > share {
+          counts[member.name] = share
+          notes.append(GenerationNote(kind: .bounds, entityName: key.entityName, propertyName: key.name))
+        }
+      }
+    }
+  }
+
+  /// Returns the attribute with the most values of each uniqueness constraint.
+  func uniqueAttributes(inHierarchyOf root: String) -> Set<PropertyKey> {
+    var result: Set<PropertyKey> = []
+    for entity in layout.entities where entity.rootName == root {
+      for constraint in layout.model.entities[entity.name]?.uniquenessConstraints ?? [] {
+        let properties = layout.model.properties(of: entity.name)
+        let attributes = constraint.compactMap { name -> (PropertyKey, Int64)? in
+          guard let found = properties[name], let attribute = found.property.attribute, !attribute.traits.isTransient,
+            !attribute.isDerived, attribute.type != .composite
+          else { return nil }
+          return (
+            PropertyKey(entityName: found.declaringEntityName, name: name), AttributeBounds(attribute).capacity
+          )
+        }
+        guard let best = attributes.max(by: { $0.1 < $1.1 }) else { continue }
+        result.insert(best.0)
+      }
+    }
+    return result
+  }
+}
+
+extension Relationship {
+  var leastDestinations: Int { max(minimumCount, traits.isOptional ? 0 : 1).clamped(to: isToMany ? 0...1000 : 0...1) }
+
+  /// Nil if unlimited.
+  var mostDestinations: Int? { maximumCount > 0 ? maximumCount : nil }
+}
+
+extension Comparable {
+  func clamped(to range: ClosedRange<Self>) -> Self { min(max(self, range.lowerBound), range.upperBound) }
+}
+
+extension ManagedObjectModel {
+  /// Returns the inverse by its declaring entity, searched in the destination and its ancestors.
+  func inverse(of relationship: Relationship) -> (key: PropertyKey, relationship: Relationship)? {
+    guard let name = relationship.inverseName else { return nil }
+    for ancestor in lineage(of: relationship.destinationEntityName) {
+      guard let property = ancestor.properties[name] else { continue }
+      guard let found = property.relationship, !found.traits.isTransient else { return nil }
+      return (PropertyKey(entityName: ancestor.name, name: name), found)
+    }
+    return nil
+  }
+}
+
+/// The records on one side of a relationship, by position from 0.
+struct RecordPool: Sendable {
+  struct Member: Sendable {
+    let entity: EntityLayout
+    let count: Int
+
+    let offset: Int
+
+    /// The entity's index and count within its hierarchy: primary keys are assigned in turn, to mix the records.
+    let slot: Int
+    let stride: Int
+
+    func primaryKey(_ index: Int) -> Int64 { Int64(index * stride + slot + 1) }
+  }
+
+  let members: [Member]
+  let total: Int
+  private let places: [Int: Int]
+
+  init(_ entries: [(entity: EntityLayout, count: Int, slot: Int, stride: Int)]) {
+    var members: [Member] = []
+    var offset = 0
+    for entry in entries {
+      members.append(
+        Member(entity: entry.entity, count: entry.count, offset: offset, slot: entry.slot, stride: entry.stride))
+      offset += entry.count
+    }
+    self.members = members
+    total = offset
+    places = Dictionary(
+      members.enumerated().map { ($1.entity.number, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func record(at position: Int) -> (number: Int, key: Int64)? {
+    var (low, high) = (0, members.count)
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if members[middle].offset <= position { low = middle } else { high = middle }
+    }
+    guard members.indices.contains(low) else { return nil }
+    // Members without records share the next one's offset.
+    while low + 1 < members.count, position >= members[low].offset + members[low].count { low += 1 }
+    let member = members[low]
+    return (member.entity.number, member.primaryKey(position - member.offset))
+  }
+
+  /// Returns a record's position; nil for another entity.
+  func position(number: Int, index: Int) -> Int? { places[number].map { members[$0].offset + index } }
+}

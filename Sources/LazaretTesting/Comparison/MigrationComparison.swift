@@ -1,7 +1,65 @@
 internal import ManagedObjectModel
-internal import Migration
-internal import PersistentStore
+public import Migration
+public import PersistentStore
 internal import Platform
+
+/// A comparison of a migrated store with the result implied by its mapping.
+///
+/// Expected values are computed one at a time from source records and mapping, independently of the migrating SQL.
+/// Memory grows with the pairs of relationships, not with the records.
+public struct MigrationComparison: Sendable {
+  /// A change permitted by the mapping.
+  public struct Alteration: Sendable, Hashable, Codable {
+    /// The permission.
+    public var kind: MigrationCondition.Kind
+
+    /// The destination entity.
+    public var entity: String
+
+    /// The destination property.
+    public var property: String
+
+    /// The number of values or pairs.
+    public var count: Int
+  }
+
+  /// The deviations from the mapping.
+  public let differences: [StoreDifference]
+
+  /// The number of all differences.
+  public let differenceCount: Int
+
+  /// The number of compared source records.
+  public let comparedRecords: Int
+
+  /// The permitted changes: numbers that do not fit, dropped pairs.
+  public let alterations: [Alteration]
+
+  /// The destination's entities and properties made by custom steps, which are not checked.
+  public let unchecked: [String]
+
+  /// Compares a store with its source before one step.
+  ///
+  /// - Parameters:
+  ///   - source: the earlier store, opened with the source model.
+  ///   - result: the later store, opened with the destination model.
+  public init(
+    _ mapping: MappingModel, source: PersistentStore, result: PersistentStore,
+    options: StoreComparison.Options = StoreComparison.Options()
+  ) throws(StoreTestingError) {
+    do {
+      var work = try MigrationComparisonWork(mapping, source, result, options)
+      try work.run()
+      differences = work.list.differences
+      differenceCount = work.list.count
+      comparedRecords = work.records
+      alterations = work.alterations
+      unchecked = work.unchecked.sorted(by: precedesByCodeUnit)
+    } catch {
+      throw StoreTestingError(error, operation: "compare a store with what it was migrated from", path: result.path)
+    }
+  }
+}
 
 struct MigrationComparisonWork {
   let mapping: MappingModel
