@@ -78,8 +78,10 @@ struct BackupPlacesTests {
     try scene.back(up: "C/Other.sqlite", 1)
     #expect(try scene.find("C/Other.sqlite").owner?.movedFrom == nil)
     #expect(try BackupCatalog(of: scene.find("C/Other.sqlite")).backups.count == 2)
-    // Another store at the old path begins anew.
+    // Its old path still leads to them, unless another store is there.
+    #expect(try BackupCatalog(of: scene.find("A/App.sqlite")).backups.count == 2)
     try scene.make("A/App.sqlite", mark: "later", uuid: Self.two)
+    #expect(try BackupCatalog(of: scene.find("A/App.sqlite")).backups.isEmpty)
     try scene.back(up: "A/App.sqlite", 2)
     #expect(try scene.marks(in: scene.find("A/App.sqlite")) == [["later"]])
     #expect(try BackupCatalog(of: scene.find("C/Other.sqlite")).backups.count == 2)

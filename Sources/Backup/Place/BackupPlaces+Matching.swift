@@ -13,6 +13,17 @@ extension BackupPlaces {
     return FolderPlace(folder.path, of: owner, in: fileSystem)
   }
 
+  /// Returns the folder of a store that was at this path before, unless another store is there now.
+  func formerlyNoted(_ asked: Asked, _ folders: [Folder]) throws -> FolderPlace? {
+    let uuid = uuid(of: asked)
+    let found = folders.filter { folder in
+      guard let note = folder.note, note.earlierPaths?.contains(asked.relativeText) == true else { return false }
+      return !asked.exists || uuid != nil && uuid == note.uuid
+    }
+    guard found.count == 1, let note = found[0].note else { return nil }
+    return FolderPlace(found[0].path, of: PlaceOwner(note, home: asked.home), in: fileSystem)
+  }
+
   func notedFolder(_ asked: Asked, _ folders: [Folder]) throws -> Folder? {
     // This machine's notes take precedence over sealed ones.
     let noted = [true, false].flatMap { isHere in folders.filter { $0.note != nil && $0.isNotedHere == isHere } }

@@ -36,7 +36,7 @@ package struct BackupPlaces: Sendable {
     if let found = try surveyed(asked, folders) { return found.place }
     if let found = try moved(asked, folders) { return found }
     if let found = try surveyed(asked, folders, isMoved: true) { return found.place }
-    return try fresh(asked)
+    return try formerlyNoted(asked, folders) ?? fresh(asked)
   }
 
   /// Returns all folders of a store, that of ``find(_:)`` first.
