@@ -92,33 +92,6 @@ public struct LazaretCommand: ParsableCommand {
   }
 }
 
-struct KeyCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "key",
-    abstract: "Makes the keys that bundles are encrypted to.",
-    discussion: """
-      The secret key stays with the receiver of bundles; the public one, age1…, goes to the senders. They are keys of \
-      age (age-encryption.org/v1), whose own programs take them too.
-
-      \(ExitStatus.help)
-      """,
-    subcommands: [KeyNewCommand.self, KeyPublicCommand.self])
-}
-
-struct KitCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "kit",
-    abstract: "Makes and shows recovery kits: what a salvage would want to know of a healthy store.",
-    discussion: """
-      A kit has the store's tables with their pages and rowids, and a sum of each page of stores up to 64 MB. With it a \
-      salvage tells exactly which records are lost, finds pages without any other trace and sees flipped bits inside of \
-      values. It holds none of the records' values. A coordinator that has a home notes one a day by itself.
-
-      \(ExitStatus.help)
-      """,
-    subcommands: [KitCreateCommand.self, KitShowCommand.self])
-}
-
 struct InboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inbox",
@@ -183,30 +156,6 @@ extension QuarantinedStore {
   }
 
   func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
-}
-
-struct KeyPublicCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "public", abstract: "Prints the public keys of a file of secret keys.",
-    usage: "lazaret key public <file> [--json]",
-    discussion: """
-      EXAMPLE
-        lazaret key public support.key
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "A file that lazaret key new or age-keygen wrote.")
-  var file: PathArgument
-
-  @OptionGroup var output: OutputOptions
-
-  func run() throws {
-    try report(json: output.json) {
-      let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
-      try output.print(["publicKeys": keys], content: keys.joined(separator: "\n") + "\n")
-    }
-  }
 }
 
 struct OutboxPruneCommand: ParsableCommand {
