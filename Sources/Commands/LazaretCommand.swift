@@ -92,21 +92,6 @@ public struct LazaretCommand: ParsableCommand {
   }
 }
 
-struct InboxCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "inbox",
-    abstract: "Says who may send bundles here, and which are kept; lazaret serve --inbox receives them.",
-    discussion: ExitStatus.help,
-    subcommands: [InboxTokenCommand.self, InboxPruneCommand.self, InboxRemovedCommand.self, InboxBatchCommand.self])
-}
-
-struct InboxTokenCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "token", abstract: "Makes, lists and revokes the tokens of senders.", discussion: ExitStatus.help,
-    subcommands: [InboxTokenNewCommand.self, InboxTokenListCommand.self, InboxTokenRevokeCommand.self],
-    defaultSubcommand: InboxTokenListCommand.self)
-}
-
 struct OutboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "outbox", abstract: "Lists, sends and takes back the bundles that wait to be sent.",
@@ -182,33 +167,6 @@ struct OutboxPruneCommand: ParsableCommand {
   }
 }
 
-struct InboxTokenRevokeCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
-    usage: "lazaret inbox token revoke <name> [--home <dir> | --database <url>] [<options>]",
-    discussion: """
-      EXAMPLE
-        lazaret inbox token revoke "Garage 2" --home Support
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "What the sender is called.")
-  var name: String
-
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var database: DatabaseOptions
-  @OptionGroup var output: OutputOptions
-
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { try home.current().existing(to: "revoke the token").path }
-      try records.revokeSender(name, at: Surroundings.machine.now())
-      try output.print(["sender": name, "revoked": true] as JSON.Object, "\(printable(name)) cannot send any more.\n")
-    }
-  }
-}
-
 struct OutboxRetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
@@ -241,46 +199,6 @@ struct OutboxRetryCommand: ParsableCommand {
       let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
       let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
       try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
-    }
-  }
-}
-
-struct InboxRemovedCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",
-    usage: "lazaret inbox removed [--limit <n>] [--home <dir> | --database <url>] [<options>]",
-    discussion: """
-      The latest come first. A bundle that was discarded on the pages is there too.
-
-      EXAMPLE
-        lazaret inbox removed --home Support
-
-      \(ExitStatus.help)
-      """)
-
-  @Option(help: ArgumentHelp("The most that are listed.", valueName: "n"))
-  var limit = 100
-
-  @Option(help: ArgumentHelp("Only those before this number, as \"next\" of --json says.", valueName: "number"))
-  var after: Int64?
-
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var database: DatabaseOptions
-  @OptionGroup var output: OutputOptions
-
-  func validate() throws {
-    guard (1...10_000).contains(limit) else { throw ValidationError("--limit is from 1 to 10000.") }
-  }
-
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { try home.current().existing(to: "list what was removed").path }
-      let found = try records.removals(after: after, limit: limit + 1)
-      let removals = Array(found.prefix(limit))
-      let next = found.count > removals.count ? removals.last?.number : nil
-      var text = removals.isEmpty ? "No bundle was removed.\n" : InboxRemovalTable(removals).text
-      if let next { text += "  There are earlier ones: lazaret inbox removed --after \(next)\n" }
-      try output.print(["removed": removals, "next": JSON.orNull(next)] as JSON.Object, content: text)
     }
   }
 }
