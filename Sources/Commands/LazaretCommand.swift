@@ -92,21 +92,6 @@ public struct LazaretCommand: ParsableCommand {
   }
 }
 
-struct OutboxCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "outbox", abstract: "Lists, sends and takes back the bundles that wait to be sent.",
-    discussion: """
-      What lazaret send could not send at once waits in Outbox/ of the home. Nothing is sent from there by itself.
-
-      \(ExitStatus.help)
-      """,
-    subcommands: [
-      OutboxListCommand.self, OutboxSendCommand.self, OutboxRetryCommand.self, OutboxCancelCommand.self,
-      OutboxPruneCommand.self,
-    ],
-    defaultSubcommand: OutboxListCommand.self)
-}
-
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Takes, lists, verifies, restores and prunes backups of stores.",
@@ -141,64 +126,4 @@ extension QuarantinedStore {
   }
 
   func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
-}
-
-struct OutboxPruneCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "prune", abstract: "Removes what was sent or taken back more than 90 days ago.",
-    discussion: """
-      Also ends what killed runs left. Receipts that were noted with quarantined stores stay there. What waits, or was \
-      refused, stays until it is sent or taken back.
-
-      EXAMPLE
-        lazaret outbox prune --home Stores
-
-      \(ExitStatus.help)
-      """)
-
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var output: OutputOptions
-
-  func run() throws {
-    try report(json: output.json) {
-      let removed = try Outbox(home: try home.current().existing(to: "prune the outbox").path).settle()
-      try output.print(["removed": removed], "\(counted(Int64(removed), "entry", "entries")) removed.\n")
-    }
-  }
-}
-
-struct OutboxRetryCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
-    usage: "lazaret outbox retry <id> [--to <url>] [--token-file <file>] [--wait] [<options>]",
-    discussion: ExitStatus.help)
-
-  @Argument(help: "The entry's name, or how it or its SHA-256 begins.")
-  var id: String
-
-  @Option(
-    help: ArgumentHelp(
-      "The whole address, where it has a secret part behind its path, which is not kept.", valueName: "url"))
-  var to: String?
-
-  @OptionGroup var token: TokenOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var persistence: PersistenceOptions
-  @OptionGroup var output: OutputOptions
-
-  func run() throws {
-    try report(json: output.json) {
-      let address = try to.map { text in try CommandLineSlip.telling { try ReceiverAddress(text) } }
-      let home = try home.current().existing(to: "send what waits in the outbox")
-      let outbox = Outbox(home: home.path)
-      try outbox.settle()
-      let entry = try home.sending { try outbox.entry(id) }
-      // A named file comes first, then the remembered one, then the environment.
-      let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
-      let given = isRemembered ? nil : try token.token()
-      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
-      let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
-      try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
-    }
-  }
 }
