@@ -1,5 +1,5 @@
 import ArgumentParser
-import Backup
+public import Backup
 import Lazaret
 import ObjectStorage
 import Platform
@@ -169,3 +169,5 @@ extension BackupPhase {
     }
   }
 }
+
+extension BackupCompression: ExpressibleByArgument {}
