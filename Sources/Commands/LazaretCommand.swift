@@ -1,13 +1,14 @@
 public import ArgumentParser
 import Backup
-import Inbox
 import Lazaret
-import ObjectStorage
 import Platform
 import SQLiteFormat
 import Salvage
-import SupportBundle
 import Zstandard
+
+#if canImport(Glibc)
+  import CLinux
+#endif
 
 /// The command `lazaret`.
 public struct LazaretCommand: ParsableCommand {
@@ -92,22 +93,16 @@ public struct LazaretCommand: ParsableCommand {
   }
 }
 
-struct QuarantineCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "quarantine", abstract: "Lists, adds, shows, salvages, puts back and removes quarantined stores.",
-    discussion: ExitStatus.help,
-    subcommands: [
-      QuarantineListCommand.self, QuarantineShowCommand.self, QuarantineAddCommand.self,
-      QuarantineSalvageCommand.self, QuarantineReleaseCommand.self, QuarantineDiscardCommand.self,
-    ], defaultSubcommand: QuarantineListCommand.self)
-}
-
-extension QuarantinedStore {
-  func payload(undo: String?) -> JSON.Object { JSON.Object(self, ["undo": undo]) }
-
-  func payload(in quarantines: Quarantines, _ check: EvidenceCheck?) throws -> JSON.Object {
-    JSON.Object(self, ["undo": try quarantines.undo(of: self), "evidence": check?.payload(on: self)])
+enum FreedMemory {
+  /// Returns large blocks to the system when freed.
+  ///
+  /// Once it has freed a block of up to 32 MB, the GNU C library keeps such blocks: on a store of 1 GB that costs some
+  /// 50 MB.
+  ///
+  /// - Parameter bytes: the smallest block size. Backups use 1 MiB blocks, whose pages would be cleared each time.
+  static func goesBack(from bytes: Int32 = 4 << 20) {
+    #if canImport(Glibc)
+      lazaret_give_back_memory(bytes)
+    #endif
   }
-
-  func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
 }
