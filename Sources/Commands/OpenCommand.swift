@@ -1,9 +1,9 @@
 import ArgumentParser
 import Backup
-import Lazaret
+public import Lazaret
 import ManagedObjectModel
 import Migration
-import PersistentStore
+public import PersistentStore
 import Platform
 import SystemPackage
 
@@ -313,3 +313,21 @@ final class StepProgress: Sendable {
 
   func clear() { line.clear() }
 }
+
+extension OpeningPolicy.Remedy: ExpressibleByArgument {
+  /// Parses the short words of the command line, or the library's own.
+  public init?(argument: String) {
+    switch argument {
+    case "later": self = .salvageLater
+    case "replace": self = .emptyStore
+    default: self.init(rawValue: argument)
+    }
+  }
+
+  /// The values listed in help and errors.
+  public static var allValueStrings: [String] { ["salvage", "later", "replace", "refuse"] }
+}
+
+extension OpeningPolicy.RepairRule: ExpressibleByArgument {}
+
+extension Examination.Depth: ExpressibleByArgument {}

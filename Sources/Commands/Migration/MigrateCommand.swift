@@ -1,6 +1,9 @@
 import ArgumentParser
 import Lazaret
 import Migration
+import Platform
+import SQLiteFormat
+import SystemPackage
 
 struct MigrateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -78,5 +81,39 @@ struct MigrateCommand: ParsableCommand {
         throw ExitStatus.doubtful
       }
     }
+  }
+}
+
+struct MigrationText {
+  let text: String
+
+  init(_ result: Migrator.Result) {
+    var lines = "\(printable(result.store.string)): "
+    if let repair = result.repair {
+      lines += repair.isNothing ? "" : "repaired (\(repair.words) added)\(result.steps.isEmpty ? "" : ", ")"
+    }
+    guard !result.steps.isEmpty else {
+      if result.repair != nil {
+        text = lines + "\n" + (result.backup.map { "\n  The original: \(printable($0.string))\n" } ?? "")
+        return
+      }
+      let outcome =
+        result.backup == nil
+        ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished"
+      text = lines + outcome + "\n"
+      return
+    }
+    lines += "migrated in \(counted(Int64(result.steps.count), "step"))"
+    if result.resumedSteps > 0 { lines += ", \(result.resumedSteps) of them by an earlier run" }
+    lines += "\n"
+    for step in result.steps {
+      let rows = step.entities.reduce(0) { $0 + $1.rows }
+      lines += "\n  \(printable(step.step)): \(counted(Int64(rows), "record"))\n"
+      lines += MigrationPlanText.list("Lost", step.losses)
+      for name in step.leftBehind { lines += "    Left behind, since it no longer fits: \(printable(name))\n" }
+    }
+    if let metrics = result.metrics { lines += "\n  \(printable(metrics.words))\n" }
+    if let backup = result.backup { lines += "\n  The original: \(printable(backup.string))\n" }
+    text = lines
   }
 }

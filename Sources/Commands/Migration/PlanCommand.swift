@@ -1,10 +1,9 @@
 import ArgumentParser
-import Foundation
-import Logging
 import ManagedObjectModel
 import Migration
 import Platform
 import SQLiteFormat
+import SystemPackage
 
 struct PlanCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -68,97 +67,6 @@ extension MigrationPlan {
   }
 }
 
-struct LogOptions: ParsableArguments {
-  enum Level: String, CaseIterable, ExpressibleByArgument {
-    case trace, debug, info, notice, warning, error, critical
-  }
-
-  @Option(
-    name: .customLong("log-level"),
-    help: ArgumentHelp(
-      "Print on standard error what is done: trace, debug, info, notice, warning, error or critical. At debug every SQL statement, without values.",
-      valueName: "level"))
-  var level: Level?
-
-  /// Makes the logger; silent without a level or `--verbose`.
-  ///
-  /// - Parameter json: whether to log JSON lines.
-  func logger(json: Bool) -> Logger {
-    let told = level ?? (TextStyle.current.isVerbose ? .info : nil)
-    guard let told, let threshold = Logger.Level(rawValue: told.rawValue) else {
-      return Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
-    }
-    return Logger(label: "lazaret") { _ in StandardErrorLog(level: threshold, json: json) }
-  }
-}
-
-struct MigrationArguments: ParsableArguments {
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
-
-  @OptionGroup var model: ModelOption
-
-  @OptionGroup var versionOrder: VersionOrderOptions
-
-  @Option(
-    help: ArgumentHelp(
-      "The version to lead to, which may be an older one; the current one if not given.", valueName: "version"))
-  var to: String?
-
-  @OptionGroup var way: MigrationWayOptions
-
-  func bundle(json: Bool) throws -> ModelBundle { try versionOrder.load(model.path, to: to, json: json) }
-
-  /// Runs `body`; the error for an unknown version suggests the closest one.
-  func finding<Result>(in bundle: ModelBundle, _ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch var error as MigrationError where error.kind == .unknownVersion {
-      let names = (bundle.versions + bundle.unorderedVersions).map { printable($0.name) }
-      error.hint = Likeness.hint(error.hint, for: [to].compactMap(\.self) + way.via, among: names)
-      throw error
-    }
-  }
-
-  func options(for bundle: ModelBundle) throws -> Migrator.Options {
-    var options = try way.options(for: bundle)
-    options.version = to
-    return options
-  }
-}
-
-struct StandardErrorLog: LogHandler {
-  var logLevel: Logger.Level
-  var metadata: Logger.Metadata = [:]
-  private let json: Bool
-
-  init(level: Logger.Level, json: Bool) {
-    logLevel = level
-    self.json = json
-  }
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  func log(event: LogEvent) {
-    var metadata = metadata
-    if let more = event.metadata { metadata.merge(more) { _, new in new } }
-    let texts = metadata.mapValues { "\($0)" }
-    if json {
-      let texts = texts.sorted { $0.key < $1.key }.map { JSON.Value.Member($0.key, .string($0.value)) }
-      let entry: JSON.Value = [
-        "level": .string(event.level.rawValue), "message": .string("\(event.message)"), "metadata": .object(texts),
-      ]
-      Terminal.standardError.write(JSON.Value.members(("log", entry)).text + "\n")
-    } else {
-      let facts = texts.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-      Terminal.standardError.write("\(event.level.rawValue): \(event.message)\(facts)\n")
-    }
-  }
-}
-
 /// The properties that a model's versions deliberately drop; a migration to the current version reports their deletion
 /// as planned.
 ///
@@ -193,5 +101,186 @@ struct PlannedRemovals {
 
   private static func has(_ property: String, _ entity: String, _ version: ModelVersion) -> Bool {
     version.model.properties(of: entity)[property] != nil
+  }
+}
+
+/// A plan for a terminal: losses first, then a line a step, or everything.
+struct MigrationPlanText {
+  private let plan: MigrationPlan
+
+  private let isWhole: Bool
+
+  /// The most lines of a kind, to fit a screen.
+  private static let limit = 8
+
+  private let planned: PlannedRemovals
+
+  init(_ plan: MigrationPlan, isWhole: Bool, planned: PlannedRemovals) {
+    self.plan = plan
+    self.isWhole = isWhole
+    self.planned = planned
+  }
+
+  private typealias Losses = [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]
+
+  private func losses(arePlanned: Bool) -> Losses {
+    plan.steps.flatMap { step in
+      step.losses.filter { planned.contains($0) == arePlanned }.map { (step, $0) }
+    }
+  }
+
+  var text: String {
+    var lines = "\(printable(plan.store.text)): \(verdict)\n"
+    for refusal in plan.refusals {
+      lines += "\n  Refused: \(Self.place(refusal))\(printable(refusal.detail))\n"
+      if refusal.isOfCoreData {
+        lines += "    Core Data says: \(printable(refusal.reason)) (\(refusal.coreDataCode))\n"
+      }
+      lines += "    Way round: \(printable(refusal.wayRound))\n"
+    }
+    lines += list("Would fail", plan.steps.flatMap { step in step.failures.map { (step, $0) } })
+    lines += list("Would be lost", losses(arePlanned: false))
+    lines += list("Would be deleted, because the model drops it", losses(arePlanned: true))
+    lines += block(
+      "Left behind, since it no longer fits", plan.steps.flatMap { step in step.leftBehind.map { printable($0) } })
+    lines += list(
+      "Could fail, which only running it tells", plan.steps.flatMap { step in step.uncertain.map { (step, $0) } })
+    lines += block(
+      "Not known, since only running it tells what it makes",
+      plan.steps.flatMap { step in step.code.map { "\(printable(step.name)): \($0)" } })
+    if let repair = plan.repair {
+      lines += block(
+        "Repaired first, because it lacks something of its own model",
+        repair.changes.map(\.text) + repair.leftOut.map(\.text))
+    }
+    lines += steps
+    for detour in plan.detours { lines += text(of: detour) }
+    lines += block("Renamed from version to version, and carried on", plan.carriedRenames.map { printable($0) })
+    if plan.isNeeded {
+      lines += "\n  Needs \(readableSize(plan.neededBytes)) of free space beside the store; "
+      lines += "\(readableSize(plan.freeBytes)) are free.\n"
+    }
+    lines += block("Not used", plan.unusedMappings.map { printable($0) })
+    if plan.isInterrupted { lines += "\n  An earlier migration was interrupted; the next one goes on from there.\n" }
+    return lines + "\n  Nothing was touched.\n"
+  }
+
+  private var steps: String {
+    guard !plan.steps.isEmpty else { return "" }
+    if isWhole { return zip(1..., plan.steps).map { "\n" + text(of: $1, $0) }.joined() }
+    return block("Steps", plan.steps.map(Self.line))
+  }
+
+  /// Summarizes a step: versions, mapping, method and changes.
+  private static func line(of step: MigrationPlan.Step) -> String {
+    var counts: [String] = []
+    for way in [EntityWay.removed, .added, .custom, .rebuilt, .inPlace, .renamed] {
+      let names = step.entities.filter { $0.way == way }.compactMap { $0.destination ?? $0.source }.map {
+        printable($0)
+      }
+      guard !names.isEmpty else { continue }
+      counts.append(
+        "\(names.count <= 3 ? names.joined(separator: ", ") : counted(names.count, "entity", "entities")) \(way.rawValue)"
+      )
+    }
+    let how = step.way == .inPlace ? "added and renamed in a copy" : "rebuilt in a new file"
+    return "\(printable(step.name)), \(words(for: step.mapping)), \(how)"
+      + (counts.isEmpty ? "" : ": \(counts.joined(separator: "; "))")
+  }
+
+  private func text(of detour: MigrationPlan.Detour) -> String {
+    var lines = block(
+      "Goes by versions between, since \(printable(detour.step)) cannot be inferred",
+      detour.refusals.map { printable($0.detail) })
+    guard isWhole else { return lines }
+    if detour.losses.isEmpty {
+      lines += "    In one step nothing else would have been lost.\n"
+    } else {
+      lines += "    In one step this would have been lost:\n"
+      for loss in detour.losses { lines += "      \(printable(loss))\n" }
+    }
+    return lines
+  }
+
+  private func list(_ title: String, _ findings: [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]) -> String {
+    block(title, findings.map { "\(printable($0.step.name)): \(Self.words(for: $0.found))" })
+  }
+
+  private func block(_ title: String, _ lines: [String]) -> String {
+    guard !lines.isEmpty else { return "" }
+    // A line about one omitted line would take as much room.
+    let shown = isWhole || lines.count <= Self.limit + 1 ? lines[...] : lines.prefix(Self.limit)
+    var text = "\n  \(title):\n" + shown.map { "    \($0)\n" }.joined()
+    if shown.count < lines.count {
+      text += "    … and \(grouped(lines.count - shown.count)) more; --verbose names them\n"
+    }
+    return text
+  }
+
+  private static func place(_ refusal: MigrationPlan.Refusal) -> String {
+    refusal.step.map { "step \(printable($0)): " } ?? ""
+  }
+
+  private var verdict: String {
+    let way = "\(printable(plan.from ?? "a model of its own")) → \(printable(plan.to))"
+    guard plan.refusals.isEmpty else { return "\(way), which cannot be done" }
+    guard !plan.steps.isEmpty else { return "of version \(printable(plan.to)) already" }
+    return "\(way) in \(counted(Int64(plan.steps.count), "step")), \(counted(Int64(plan.rows), "record"))"
+      + ", \(readableSize(plan.bytes))" + outcome
+  }
+
+  private var outcome: String {
+    var parts: [String] = []
+    if plan.freeBytes < plan.neededBytes { parts.append("the disk is too full") }
+    if !plan.failures.isEmpty { parts.append("it would fail") }
+    if !losses(arePlanned: false).isEmpty {
+      parts.append("something is lost")
+    } else if !plan.losses.isEmpty, plan.failures.isEmpty {
+      parts.append("only what the model drops is deleted")
+    }
+    if parts.isEmpty { parts.append(plan.isCertain ? "nothing is lost" : "not everything is known before it runs") }
+    return "; " + parts.joined(separator: ", ")
+  }
+
+  private func text(of step: MigrationPlan.Step, _ number: Int) -> String {
+    var lines = "  Step \(number) of \(plan.steps.count): \(printable(step.name)), \(Self.words(for: step.mapping)), "
+    lines += step.way == .inPlace ? "added and renamed in a copy\n" : "rebuilt in a new file\n"
+    if let reason = step.reason { lines += "    because \(printable(reason))\n" }
+    for other in step.alternatives { lines += "    not chosen: \(Self.words(for: other))\n" }
+    var table = TextTable(["entity", "becomes", "how", "records"], numericColumns: [3])
+    for entity in step.entities {
+      table.append([
+        entity.source.map { printable($0) } ?? "–", entity.destination.map { printable($0) } ?? "–",
+        entity.way.rawValue + (entity.policy.map { " (\(printable($0)))" } ?? ""),
+        entity.rows.map { grouped($0) } ?? "?",
+      ])
+    }
+    lines += table.text(indent: "    ")
+    return lines
+  }
+
+  private static func words(for mapping: MigrationPlan.Mapping) -> String {
+    switch mapping.kind {
+    case .inferred: "inferred"
+    case .code, .mappingFile, .mappingModel: "by \(printable(mapping.path?.text ?? mapping.name ?? "a mapping"))"
+    }
+  }
+
+  static func list(_ title: String, _ findings: [MigrationPlan.Finding]) -> String {
+    guard !findings.isEmpty else { return "" }
+    return "    \(title):\n"
+      + findings.map { "      \(words(for: $0))\n" }.joined()
+  }
+
+  private static func words(for finding: MigrationPlan.Finding) -> String {
+    // The message of a failed trial step has its count; otherwise none was counted.
+    let isTold = finding.kind.hasPrefix("migration-") || finding.kind == MigrationPlan.Finding.notTried
+    guard finding.rows != nil || !isTold else { return printable(finding.text) }
+    var count = finding.rows.map { counted(Int64($0), "record") } ?? "how many is known only once it runs"
+    if !finding.examples.isEmpty {
+      count += ": " + finding.examples.map { "\($0)" }.joined(separator: ", ")
+      if finding.examples.count != finding.rows { count += " …" }
+    }
+    return "\(printable(finding.text)) (\(count))"
   }
 }

@@ -2,6 +2,32 @@ import ArgumentParser
 import Platform
 import SystemPackage
 
+/// A path argument; any bytes but zero.
+struct PathArgument: ExpressibleByArgument {
+  var path: FilePath
+
+  private let isFolder: Bool
+
+  init?(argument: String) {
+    guard !argument.isEmpty else { return nil }
+    path = RawArguments.path(of: argument)
+    isFolder = argument.hasSuffix("/")
+  }
+
+  /// Throws for a new file written as a missing folder or named like a part of a store.
+  func requirePlace() throws {
+    if let store = try StoreFileSet.store(withPart: path, in: FileSystem()) {
+      throw ValidationError(
+        "\(quoted(path)) is the name of a part of the store \(quoted(store)), and SQLite would take it for one. Choose another name."
+      )
+    }
+    guard isFolder, try FileSystem().status(of: path)?.kind != .directory else { return }
+    throw ValidationError("There is no folder \(quoted(path)). Make it first, or leave out the / at the end.")
+  }
+
+  static var defaultCompletionKind: CompletionKind { .file() }
+}
+
 /// The process's arguments, byte for byte.
 ///
 /// A path may be invalid UTF-8, but the parser takes only text. It gets such an argument with replacements, and
