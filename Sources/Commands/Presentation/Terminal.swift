@@ -1,5 +1,6 @@
 import Foundation
 import Platform
+import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -104,4 +105,156 @@ struct Terminal: Sendable {
 private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
   guard let start = unsafe start else { return 0 }
   return unsafe write(descriptor, start, count)
+}
+
+/// The text style by options, environment and terminal.
+///
+/// Before a verb's options are read, text is unstyled.
+struct TextStyle: Sendable {
+  enum ColorChoice: String, CaseIterable, Sendable {
+    case auto, always, never
+  }
+
+  /// Whether text is for people; JSON and text for other processes stay unchanged.
+  var isForPeople = false
+
+  var color = ColorChoice.auto
+
+  /// Whether only errors, warnings and questions appear.
+  var isQuiet = false
+
+  var isVerbose = false
+
+  var showsZeros = false
+
+  /// The absolute current folder with a final slash; nil to keep paths whole.
+  var folder: String?
+
+  private static let shared = Mutex(TextStyle())
+
+  static var current: TextStyle { shared.withLock { $0 } }
+
+  static func change(_ change: (inout sending TextStyle) -> Void) { shared.withLock { change(&$0) } }
+
+  /// Returns the current folder; nil if no displayed path can begin with it.
+  static func currentFolder() -> String? {
+    // A removed folder.
+    guard let path = try? FileSystem().realPath(".").string, path != "/", printable(path) == path else { return nil }
+    return path + "/"
+  }
+
+  func showsColor(isInteractive: Bool) -> Bool {
+    switch color {
+    case .always: return isForPeople
+    case .never: return false
+    case .auto:
+      let environment = ProcessInfo.processInfo.environment
+      // See https://no-color.org: any nonempty text.
+      guard isForPeople, isInteractive, environment["NO_COLOR"]?.isEmpty ?? true else { return false }
+      return environment["TERM"] != "dumb"
+    }
+  }
+
+  /// Shortens every path below the current folder.
+  ///
+  /// A path begins at a word boundary; a name like an option keeps its `./`.
+  func shortened(_ line: String) -> String {
+    guard let folder, line.contains(folder) else { return line }
+    var result = ""
+    var rest = line[...]
+    while let found = rest.range(of: folder) {
+      let before = rest[..<found.lowerBound]
+      rest = rest[found.upperBound...]
+      result += before
+      let isStart = (result.unicodeScalars.last).map { Self.opening.contains($0) } ?? true
+      let next = rest.unicodeScalars.first
+      if isStart, let next, !Self.closing.contains(next) {
+        if next == "-" { result += "./" }
+      } else {
+        result += folder
+      }
+    }
+    return result + rest
+  }
+
+  private static let opening: Set<Unicode.Scalar> = [" ", "\"", "'", "(", "[", "=", "\t", "\u{F}"]
+
+  /// The characters that cannot continue a path after a folder's slash.
+  private static let closing: Set<Unicode.Scalar> = [" ", "\"", "'", ")", "]", ",", "/", "\t", "\u{E}", "\u{F}"]
+}
+
+/// The meaning of text, shown as a colour.
+enum Tint: Int, CaseIterable {
+  case good
+
+  case doubtful
+
+  case bad
+
+  case strong
+
+  case faint
+
+  /// The control sequence (ECMA-48, SGR), of the sixteen common colours.
+  private var sequence: String {
+    switch self {
+    case .good: "\u{1B}[32m"
+    case .doubtful: "\u{1B}[33m"
+    case .bad: "\u{1B}[31m"
+    case .strong: "\u{1B}[1m"
+    case .faint: "\u{1B}[2m"
+    }
+  }
+
+  /// The control characters around a tint, which displayed text lacks.
+  ///
+  /// A hostile store's text can only choose colours with them: `Terminal.write` escapes other control characters and
+  /// ends tints at the line's end.
+  fileprivate static let start: Unicode.Scalar = "\u{E}"
+  fileprivate static let end: Unicode.Scalar = "\u{F}"
+  fileprivate static let first = UInt32(UInt8(ascii: "a"))
+
+  fileprivate init?(_ scalar: Unicode.Scalar) {
+    guard scalar.value >= Self.first, let tint = Tint(rawValue: Int(scalar.value - Self.first)) else { return nil }
+    self = tint
+  }
+
+  /// Shows a line with or without colours; escapes every other control character.
+  static func shown(_ line: String, inColor: Bool, _ show: (String) -> String) -> String {
+    guard line.unicodeScalars.contains(where: { $0 == start || $0 == end }) else { return show(line) }
+    var result = ""
+    var piece = String.UnicodeScalarView()
+    var isOpen = false
+    func flush() {
+      result += show(String(piece))
+      piece.removeAll()
+    }
+    var scalars = line.unicodeScalars.makeIterator()
+    while let scalar = scalars.next() {
+      if scalar == start, let code = scalars.next() {
+        flush()
+        guard inColor, let tint = Tint(code) else { continue }
+        result += tint.sequence
+        isOpen = true
+      } else if scalar == end {
+        flush()
+        if isOpen { result += "\u{1B}[0m" }
+        isOpen = false
+      } else {
+        piece.append(scalar)
+      }
+    }
+    flush()
+    return isOpen ? result + "\u{1B}[0m" : result
+  }
+
+  static func width(of text: String) -> Int {
+    guard text.unicodeScalars.contains(where: { $0 == start || $0 == end }) else { return text.count }
+    return shown(text, inColor: false) { $0 }.count
+  }
+}
+
+func tinted(_ text: String, _ tint: Tint?) -> String {
+  guard let tint, !text.isEmpty, let code = Unicode.Scalar(Tint.first + UInt32(tint.rawValue)) else { return text }
+  return "\(Tint.start)\(code)\(text)\(Tint.end)"
 }

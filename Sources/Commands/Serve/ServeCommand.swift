@@ -2,6 +2,7 @@ import ArgumentParser
 import HTTPServer
 import Inspector
 import Lazaret
+import Logging
 import Platform
 import SupportBundle
 import SystemPackage
@@ -191,5 +192,18 @@ struct ListeningOptions: ParsableArguments {
         "\(listen) can be reached from other machines: give --tls-cert and --tls-key, or say --insecure.")
     }
     guard port != 0 || place.isLoopback else { throw ValidationError("Give a --port with --listen.") }
+  }
+}
+
+extension Logger {
+  /// Logs an answered request at `info`, with only the first path component, since the rest may concern a record.
+  func note(_ answer: RequestMeter.Answer) {
+    info(
+      "request",
+      metadata: [
+        "method": "\(answer.method)", "area": "\(answer.area)", "status": "\(answer.status)",
+        "milliseconds": "\((answer.duration / .milliseconds(1)).rounded())",
+        "client": "\(answer.client?.description ?? "unknown")",
+      ])
   }
 }
