@@ -1,5 +1,5 @@
 import Foundation
-import Platform
+package import Platform
 
 /// A thread-safe, synchronous S3 client for one bucket.
 ///
@@ -394,5 +394,61 @@ enum ContentDigest {
   /// It does not protect against intent; the signature covers the SHA-256.
   static func md5(_ bytes: ArraySlice<UInt8>) -> String {
     Data(Insecure.MD5.hash(data: bytes)).base64EncodedString()
+  }
+}
+
+package struct S3ObjectFacts: Sendable, Hashable {
+  package var key: String
+
+  package var bytes: Int64
+
+  /// The time of writing by the server's clock, if sent.
+  package var modified: Timestamp?
+}
+
+package struct S3Listing: Sendable {
+  /// Sorted by key.
+  package var objects: [S3ObjectFacts] = []
+
+  /// The server's clock at its answer, if sent.
+  package var date: Timestamp?
+}
+
+package enum S3WriteCondition: Sendable, Hashable {
+  /// Replaces an existing object.
+  case none
+
+  /// Fails if the key is taken.
+  case absent
+}
+
+/// The effect of deletion in a bucket.
+package enum S3Keeping: Sendable, Hashable {
+  case nothing
+
+  /// Deleted objects stay as versions.
+  case versions
+
+  /// Objects stay for these days after writing; nil stands for each object's own lock.
+  case locked(days: Int?)
+
+  /// The credentials do not allow the query.
+  case unknown
+
+  /// A sentence if deletion is not final and that is known.
+  package func words(at date: Timestamp) -> String? {
+    switch self {
+    case .nothing, .unknown: nil
+    case .versions:
+      "The bucket keeps versions: what is removed is hidden, and takes room until a rule of the bucket expires it."
+    case .locked(nil):
+      "The bucket locks objects: what is removed is hidden, and stays for as long as each object's lock says."
+    case .locked(let days?):
+      "The bucket locks objects for \(counted(days, "day")): what is removed is hidden, and can be deleted for good once that has passed since it was written, all of it from \(Self.day(in: days, date)) on, unless an object has a longer lock of its own."
+    }
+  }
+
+  private static func day(in days: Int, _ date: Timestamp) -> String {
+    String(Timestamp(secondsSince1970: date.secondsSince1970 + Int64(days + 1) * 86_400).rfc3339.prefix(10))
   }
 }

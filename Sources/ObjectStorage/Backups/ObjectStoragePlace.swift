@@ -1,5 +1,6 @@
 package import Backup
 package import Platform
+import SystemPackage
 
 /// A bucket prefix with the backups of one store.
 ///
@@ -212,37 +213,6 @@ final class StorageState: Sendable {
   var hasLostLock: Bool { lockedUntil.withLock { $0.map { $0 < .now } ?? false } }
 }
 
-/// The effect of deletion in a bucket.
-package enum S3Keeping: Sendable, Hashable {
-  case nothing
-
-  /// Deleted objects stay as versions.
-  case versions
-
-  /// Objects stay for these days after writing; nil stands for each object's own lock.
-  case locked(days: Int?)
-
-  /// The credentials do not allow the query.
-  case unknown
-
-  /// A sentence if deletion is not final and that is known.
-  package func words(at date: Timestamp) -> String? {
-    switch self {
-    case .nothing, .unknown: nil
-    case .versions:
-      "The bucket keeps versions: what is removed is hidden, and takes room until a rule of the bucket expires it."
-    case .locked(nil):
-      "The bucket locks objects: what is removed is hidden, and stays for as long as each object's lock says."
-    case .locked(let days?):
-      "The bucket locks objects for \(counted(days, "day")): what is removed is hidden, and can be deleted for good once that has passed since it was written, all of it from \(Self.day(in: days, date)) on, unless an object has a longer lock of its own."
-    }
-  }
-
-  private static func day(in days: Int, _ date: Timestamp) -> String {
-    String(Timestamp(secondsSince1970: date.secondsSince1970 + Int64(days + 1) * 86_400).rfc3339.prefix(10))
-  }
-}
-
 /// A backup file being written, in parts if large.
 ///
 /// Its key stays free until `commit`.
@@ -422,4 +392,26 @@ package final class ObjectReadAhead: Sendable {
 
   /// Drops the buffer after a change.
   package func forget() { state.withLock { $0 = State() } }
+}
+
+extension BackupError {
+  init(_ error: S3Error) {
+    switch error.kind {
+    // The same kind as for a folder, so that callers need not know the place's type.
+    case .notFound:
+      self.init(FileError(.notFound, operation: error.operation, detail: error.detail))
+    case .precondition:
+      self.init(
+        .nameTaken,
+        because: FileError(.alreadyExists, operation: error.operation, detail: error.detail, hint: error.hint))
+    case .address, .settings, .credentials, .access, .noBucket, .region, .clock, .unreachable, .certificate, .timeOut,
+      .server, .checksum, .unsupported, .answer:
+      self.init(.place, because: error)
+    }
+  }
+}
+
+/// Runs requests; their errors become those of a place of backups.
+func asking<Value>(_ requests: () throws(S3Error) -> Value) throws(BackupError) -> Value {
+  do throws(S3Error) { return try requests() } catch { throw BackupError(error) }
 }

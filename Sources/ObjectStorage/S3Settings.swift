@@ -1,0 +1,252 @@
+import Foundation
+package import Platform
+
+package struct S3Settings: Sendable {
+  package var endpoint: S3Endpoint
+
+  package var region: String
+
+  /// Whether the bucket is in the path instead of the host name.
+  package var usesPathStyle: Bool
+
+  package var credentials: S3Credentials
+
+  /// The file of trusted authorities; nil for the system's.
+  var authorities: String?
+
+  package var patience = S3Patience()
+
+  package init(
+    endpoint: S3Endpoint, region: String, usesPathStyle: Bool, credentials: S3Credentials, authorities: String? = nil
+  ) {
+    self.endpoint = endpoint
+    self.region = region
+    self.usesPathStyle = usesPathStyle
+    self.credentials = credentials
+    self.authorities = authorities
+  }
+}
+
+/// A client's timeouts and retries.
+package struct S3Patience: Sendable, Hashable {
+  /// The milliseconds for connecting.
+  package var connecting = 10_000
+
+  /// The seconds a transfer may stay below ``slowest``.
+  package var stalling = 30
+
+  /// The bytes per second below which a transfer stalls.
+  package var slowest = 512
+
+  /// The seconds for a slow answer, such as completing an upload.
+  package var working = 300
+
+  /// The seconds per request.
+  package var whole = 1800
+
+  /// The attempts per request; the pauses usually span half a minute for a restarting server.
+  package var attempts = 12
+
+  /// The longest first pause in milliseconds; it doubles each time.
+  package var firstPause = 200
+
+  /// The longest pause in milliseconds.
+  package var longestPause = 10_000
+
+  /// The longest accepted `Retry-After`, in seconds.
+  var longestPauseAsked = 30
+
+  package init() {}
+
+  /// For a process with a waiting caller or other work.
+  package static var short: S3Patience {
+    var patience = S3Patience()
+    patience.attempts = 6
+    return patience
+  }
+
+  /// The longest pause in milliseconds.
+  ///
+  /// - Parameter attempt: the failed attempts, from 1.
+  package func pause(after attempt: Int) -> Int {
+    min(longestPause, firstPause << min(max(attempt - 1, 0), 20))
+  }
+}
+
+/// A client's clock and pauses.
+package struct S3Waiting: Sendable {
+  package var now: @Sendable () -> Timestamp
+
+  package var pause: @Sendable (_ milliseconds: Int) -> Void
+
+  /// A random number from 0 to `most`.
+  package var random: @Sendable (_ most: Int) -> Int
+
+  package init(
+    now: @escaping @Sendable () -> Timestamp, pause: @escaping @Sendable (_ milliseconds: Int) -> Void,
+    random: @escaping @Sendable (_ most: Int) -> Int
+  ) {
+    self.now = now
+    self.pause = pause
+    self.random = random
+  }
+
+  package static let machine = S3Waiting(
+    now: Surroundings.machine.now, pause: { Thread.sleep(forTimeInterval: Double($0) / 1000) },
+    random: { Int.random(in: 0...max(0, $0)) })
+}
+
+extension S3Client {
+  /// Pauses randomly; returns the milliseconds.
+  package func pause(upTo most: Int) -> Int {
+    let time = waiting.random(most)
+    waiting.pause(time)
+    return time
+  }
+}
+
+/// A bucket or a prefix in it: `s3://bucket/prefix`.
+///
+/// Free of secrets, so it can be shown and logged.
+package struct S3Address: Sendable, Hashable, CustomStringConvertible {
+  package let bucket: String
+
+  /// The key prefix without outer slashes; empty for the whole bucket.
+  package let prefix: String
+
+  package static let scheme = "s3://"
+
+  /// In bytes; a key has at most 1,024, and names follow the prefix.
+  private static let longestPrefix = 700
+
+  /// Parses an address.
+  ///
+  /// - Throws: `s3-address`, without a text that may hold a secret.
+  package init(_ text: String) throws(S3Error) {
+    guard text.hasPrefix(Self.scheme) else { throw Self.refused("it does not begin with s3://") }
+    let rest = text.dropFirst(Self.scheme.count)
+    // `user:secret@` must not be shown.
+    guard !rest.contains("@") else { throw Self.refused("it contains @, and credentials are no part of an address") }
+    guard !rest.contains(where: { $0 == "?" || $0 == "#" }) else { throw Self.refused("it contains ? or #") }
+    let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+    let bucket = String(rest[..<slash])
+    guard Self.isBucket(bucket) else { throw Self.refused("\(printable(bucket)) is not a name that a bucket can have") }
+    self.bucket = bucket
+    var prefix = rest[slash...].dropFirst()
+    if prefix.last == "/" { prefix.removeLast() }
+    guard prefix.utf8.count <= Self.longestPrefix else { throw Self.refused("its prefix is too long") }
+    let parts = prefix.split(separator: "/", omittingEmptySubsequences: false)
+    guard prefix.isEmpty || parts.allSatisfy({ !$0.isEmpty && $0 != "." && $0 != ".." }) else {
+      throw Self.refused("a part of its prefix is empty, . or ..")
+    }
+    guard prefix.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }) else {
+      throw Self.refused("its prefix contains control characters")
+    }
+    self.prefix = String(prefix)
+  }
+
+  package func key(_ name: String) -> String { prefix.isEmpty ? name : "\(prefix)/\(name)" }
+
+  package var description: String { Self.scheme + bucket + (prefix.isEmpty ? "" : "/" + prefix) }
+
+  /// Whether a name follows Amazon's rules: 3 to 63 lower-case letters, digits, dots and hyphens, the first and last a
+  /// letter or digit.
+  ///
+  /// (Amazon S3 User Guide, "General purpose bucket naming rules".)
+  private static func isBucket(_ name: String) -> Bool {
+    let bytes = Array(name.utf8)
+    guard (3...63).contains(bytes.count), let first = bytes.first, let last = bytes.last else { return false }
+    func isAlphanumeric(_ byte: UInt8) -> Bool { (97...122).contains(byte) || (48...57).contains(byte) }
+    guard isAlphanumeric(first), isAlphanumeric(last), !name.contains("..") else { return false }
+    return bytes.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") }
+  }
+
+  private static func refused(_ detail: String) -> S3Error {
+    S3Error(.address, operation: "read the address of the object storage", detail: detail)
+  }
+}
+
+package struct S3Endpoint: Sendable, Hashable {
+  package let isEncrypted: Bool
+
+  /// The host; an IPv6 address in brackets.
+  package let host: String
+
+  /// Nil for the default port.
+  package let port: Int?
+
+  /// The path prefix with its leading slash; usually empty.
+  package let path: String
+
+  package init(isEncrypted: Bool, host: String, port: Int? = nil, path: String = "") {
+    self.isEncrypted = isEncrypted
+    self.host = host
+    self.port = port
+    self.path = path
+  }
+
+  static func amazon(_ region: String) -> S3Endpoint {
+    S3Endpoint(isEncrypted: true, host: "s3.\(region).amazonaws.com" + (region.hasPrefix("cn-") ? ".cn" : ""))
+  }
+
+  /// Parses an address such as `https://storage.example:9000`.
+  package init?(_ text: String) {
+    let schemes = [("https://", true), ("http://", false)]
+    guard let (scheme, isEncrypted) = schemes.first(where: { text.lowercased().hasPrefix($0.0) }) else { return nil }
+    let rest = text.dropFirst(scheme.count)
+    let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+    var (host, port) = (rest[..<slash], nil as Int?)
+    let isBracketed = host.hasPrefix("[")
+    if let colon = host.lastIndex(of: ":"), !isBracketed || host[..<colon].hasSuffix("]") {
+      guard let number = UInt16(host[host.index(after: colon)...]), number > 0 else { return nil }
+      (host, port) = (host[..<colon], Int(number))
+    }
+    if isBracketed {
+      let address = host.dropFirst().dropLast()
+      guard host.hasSuffix("]"), !address.isEmpty, address.utf8.allSatisfy(Self.isOfAddress) else { return nil }
+    } else {
+      guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(Self.isOfName) else { return nil }
+    }
+    var path = rest[slash...]
+    while path.last == "/" { path.removeLast() }
+    guard path.utf8.allSatisfy({ Self.isOfName($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }),
+      !path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        .contains(where: { ["", ".", ".."].contains($0) })
+    else { return nil }
+    let usual = isEncrypted ? 443 : 80
+    self.init(
+      isEncrypted: isEncrypted, host: host.lowercased(), port: port == usual ? nil : port, path: String(path))
+  }
+
+  private static func isOfName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private static func isOfAddress(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: ":"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+      UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: "."):
+      true
+    default: false
+    }
+  }
+
+  /// Whether the address itself is this machine.
+  package var isLoopback: Bool {
+    if host == "localhost" || host == "[::1]" { return true }
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+
+  /// The host, with a non-default port.
+  package func authority(bucket: String? = nil) -> String {
+    (bucket.map { "\($0)." } ?? "") + host + (port.map { ":\($0)" } ?? "")
+  }
+
+  package var scheme: String { isEncrypted ? "https" : "http" }
+}
