@@ -82,3 +82,28 @@ public struct BundleFacts: Sendable, Hashable, Codable {
     self.storePath = storePath
   }
 }
+
+/// How much of a store leaves the machine with a bundle.
+public enum BundleLevel: String, Sendable, Hashable, Codable, CaseIterable {
+  /// Numbers, states, and names of tables and columns: no user data.
+  case facts
+
+  /// The facts, and the damaged, orphan and schema pages unchanged.
+  case damagedPages = "damaged-pages"
+
+  /// The facts, and the whole damaged store with replaced values, except those that the report lists.
+  case scrubbed
+
+  /// Everything, byte for byte.
+  case full
+
+  /// The description for the user who is asked for consent.
+  public var words: String {
+    switch self {
+    case .facts: "only numbers, names of tables and columns, and what is damaged; none of your data"
+    case .damagedPages: "the facts, and the damaged pages as they are; they can hold some of your data"
+    case .scrubbed: "the facts, and the whole store with meaningless values of the same length in the place of its own"
+    case .full: "everything, byte for byte, all your data included"
+    }
+  }
+}

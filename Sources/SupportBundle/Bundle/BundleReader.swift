@@ -165,119 +165,6 @@ public struct BundleReader: Sendable {
   }
 }
 
-struct UnpackedBag {
-  let folder: FilePath
-  let fileSystem: FileSystem
-  private var files: [String: (bytes: Int64, sha256: String)] = [:]
-
-  private static let operation = "check the bundle"
-  private static let required = ["bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"]
-
-  init(folder: FilePath, fileSystem: FileSystem) {
-    self.folder = folder
-    self.fileSystem = fileSystem
-  }
-
-  mutating func add(_ name: String, bytes: Int64, sha256: String) { files[name] = (bytes, sha256) }
-
-  /// Verifies every file against the manifest.
-  func checked(_ path: FilePath, sha256: String, bytes: Int64, isEncrypted: Bool) throws -> ReceivedBundle {
-    for name in Self.required where files[name] == nil { throw damaged(path, "it has no \(name)") }
-    guard let declaration = BagTags(try content("bagit.txt")), declaration["BagIt-Version"] == "1.0" else {
-      throw damaged(path, "bagit.txt does not say that it is a bag of version 1.0")
-    }
-    guard let info = BagTags(try content("bag-info.txt")), info["Lazaret-Bundle-Version"] == "1",
-      let level = info["Lazaret-Level"].flatMap(BundleLevel.init(rawValue:))
-    else {
-      throw damaged(path, "bag-info.txt does not say what is in it, or a later version of this software wrote it")
-    }
-    guard let manifest = BagManifest(try content("manifest-sha256.txt")),
-      let tagManifest = BagManifest(try content("tagmanifest-sha256.txt"))
-    else { throw damaged(path, "a list of its files is damaged") }
-    var listed = Set<String>()
-    for (name, sum) in manifest.sums {
-      guard name.hasPrefix("data/") else { throw damaged(path, "its list names a file that is not below data/") }
-      guard let file = files[name] else { throw damaged(path, "a file of its list is missing") }
-      guard file.sha256 == sum else { throw damaged(path, "a file is not the one that the list says") }
-      listed.insert(name)
-    }
-    for (name, sum) in tagManifest.sums {
-      guard !name.hasPrefix("data/"), files[name]?.sha256 == sum else {
-        throw damaged(path, "a file that describes the bundle is missing or was altered")
-      }
-      listed.insert(name)
-    }
-    listed.insert("tagmanifest-sha256.txt")
-    guard Self.required.allSatisfy(listed.contains), files.keys.allSatisfy(listed.contains) else {
-      throw damaged(path, "it holds a file that is on no list")
-    }
-    let content = files.filter { $0.key.hasPrefix("data/") }
-    let size = content.values.reduce(0) { $0 + $1.bytes }
-    if let oxum = info["Payload-Oxum"], oxum != "\(size).\(content.count)" {
-      throw damaged(path, "it does not hold as many bytes and files as it says")
-    }
-    return ReceivedBundle(
-      folder: folder, level: level, app: info["Lazaret-App"], store: info["Lazaret-Store"] ?? "store",
-      date: info["Lazaret-Date"].flatMap(Timestamp.init), identifier: info["External-Identifier"] ?? "",
-      isEncrypted: isEncrypted, sha256: sha256, bytes: bytes,
-      files: content.map { ReceivedBundle.File(name: String($0.key.dropFirst(5)), bytes: $0.value.bytes) }
-        .ordered { $0.name < $1.name })
-  }
-
-  private func content(_ name: String) throws -> [UInt8] {
-    guard let file = files[name], file.bytes <= BagManifest.lengthLimit else {
-      throw ArchiveError(.tooLarge, "a file that describes the bundle is too large")
-    }
-    return try fileSystem.contents(of: folder.appending(name), limit: BagManifest.lengthLimit)
-  }
-
-  private func damaged(_ path: FilePath, _ detail: String) -> SupportBundleError {
-    SupportBundleError(.bundleDamaged, operation: Self.operation, path: path, detail: detail)
-  }
-}
-
-/// The lines of `bagit.txt` and `bag-info.txt`: a label, a colon, a value.
-///
-/// Source: RFC 8493, sections 2.1.1 and 2.2.2.
-package struct BagTags: Sendable, Hashable {
-  package static let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
-
-  package private(set) var pairs: [(label: String, value: String)] = []
-
-  package init() {}
-
-  /// Adds a line, filtering its characters.
-  package mutating func add(_ label: String, _ value: String) {
-    pairs.append((label, String(value.map { $0.isNewline ? " " : $0 })))
-  }
-
-  /// The first value of a label, case-insensitive.
-  package subscript(_ label: String) -> String? {
-    pairs.first { $0.label.lowercased() == label.lowercased() }?.value
-  }
-
-  package var text: String { pairs.map { "\($0.label): \($0.value)\n" }.joined() }
-
-  /// Parses tags; nil if malformed.
-  ///
-  /// White space at the start continues the previous line.
-  package init?(_ bytes: [UInt8]) {
-    guard let text = String(utf8: bytes) else { return nil }
-    for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
-      if line.first?.isWhitespace == true, !pairs.isEmpty {
-        pairs[pairs.count - 1].value += " " + String(line.drop(while: \.isWhitespace))
-        continue
-      }
-      guard let colon = line.firstIndex(of: ":"), colon != line.startIndex else { return nil }
-      pairs.append((String(line[..<colon]), String(line[colon...].dropFirst().drop(while: \.isWhitespace))))
-    }
-  }
-
-  package static func == (left: BagTags, right: BagTags) -> Bool { left.text == right.text }
-
-  package func hash(into hasher: inout Hasher) { hasher.combine(text) }
-}
-
 /// An unpacked bundle with verified files.
 public struct ReceivedBundle: Sendable, Hashable, Encodable {
   /// The folder of the bag.
@@ -333,5 +220,89 @@ public struct ReceivedBundle: Sendable, Hashable, Encodable {
       "identifier": identifier, "level": level, "app": app, "store": store, "date": date, "encrypted": isEncrypted,
       "sha256": sha256, "bytes": bytes, "files": files,
     ])
+  }
+}
+
+/// The facts readable without unpacking a bundle, to ask for consent to send it.
+public struct BundleLook: Sendable, Hashable {
+  /// Whether the bundle is encrypted to certain keys.
+  public var isEncrypted: Bool
+
+  /// How much of the store is in it; nil if encrypted.
+  public var level: BundleLevel?
+
+  /// The size in bytes.
+  public var bytes: Int64
+
+  private static let operation = "look at the bundle"
+  private static let limit: Int64 = 1 << 20
+
+  /// Reads the beginning of a file.
+  ///
+  /// - Throws: ``SupportBundleError``: `bundle-unreadable`, or a file error.
+  public init(at path: FilePath, in fileSystem: FileSystem) throws(SupportBundleError) {
+    do {
+      let file = try fileSystem.open(path)
+      let first = try file.bytes(at: 0, length: 4096)
+      bytes = file.count
+      isEncrypted = AgeOpener.isAge(first)
+      if isEncrypted { return }
+      guard GzipReader.isGzip(first) else { throw Self.unreadable(path) }
+      level = try Self.level(of: file)
+      if level == nil { throw Self.unreadable(path) }
+    } catch let error as SupportBundleError {
+      throw error
+    } catch is ArchiveError {
+      throw Self.unreadable(path)
+    } catch {
+      throw SupportBundleError.told(error, operation: Self.operation, path: path)
+    }
+  }
+
+  private static func unreadable(_ path: FilePath) -> SupportBundleError {
+    SupportBundleError(
+      .bundleUnreadable, operation: operation, path: path,
+      detail: "it is not a bundle that lazaret export wrote",
+      hint: "Give the file that lazaret export wrote; nothing else is sent.")
+  }
+
+  /// Reads the level from `bag-info.txt`; nil if missing or unknown.
+  private static func level(of file: ReadableFile) throws -> BundleLevel? {
+    var gzip = try GzipReader(limits: UnpackingLimits(bytes: 64 << 20))
+    var tar = TarReader()
+    var info: [UInt8] = []
+    var stage = Stage.before
+    var position: Int64 = 0
+    while position < min(file.count, limit), stage != .after {
+      let packed = try file.bytes(at: position, length: 16 << 10)
+      guard !packed.isEmpty else { break }
+      position += Int64(packed.count)
+      try gzip.read(packed) { piece in
+        guard stage != .after else { return }
+        try tar.read(piece) { event in
+          switch event {
+          case .entry(let entry):
+            if stage == .before, !entry.isFolder, entry.components.count == 2, entry.components[1] == "bag-info.txt" {
+              stage = .within
+            }
+          case .content(let bytes):
+            guard stage == .within else { return }
+            guard info.count + bytes.count <= BagManifest.lengthLimit else {
+              throw ArchiveError(.tooLarge, "a file that describes the bundle is too large")
+            }
+            info += bytes
+          case .end: if stage == .within { stage = .after }
+          }
+        }
+      }
+    }
+    guard stage == .after, let tags = BagTags(info), tags["Lazaret-Bundle-Version"] == "1" else { return nil }
+    return tags["Lazaret-Level"].flatMap(BundleLevel.init(rawValue:))
+  }
+
+  private enum Stage {
+    case before
+    case within
+    case after
   }
 }
