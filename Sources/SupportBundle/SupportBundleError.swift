@@ -106,3 +106,48 @@ extension SupportBundleError {
     SupportBundleError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }
+
+package enum SupportBundleErrors {
+  static let operation = "export the store"
+
+  static func request(_ operation: String, _ path: FilePath?, _ detail: String, _ hint: String) -> SupportBundleError {
+    SupportBundleError(.request, operation: operation, path: path, detail: detail, hint: hint)
+  }
+
+  /// The store has no data for the level.
+  static func store(_ path: FilePath, _ detail: String) -> SupportBundleError {
+    SupportBundleError(.store, operation: operation, path: path, detail: detail)
+  }
+
+  /// The output has values, names or checksums.
+  ///
+  /// - Parameter kept: the columns with kept values.
+  static func notScrubbed(
+    _ path: FilePath, count: Int, in name: String, at offset: Int64, keeping kept: Set<String>
+  ) -> SupportBundleError {
+    SupportBundleError(
+      .notScrubbed, operation: operation, path: path,
+      detail:
+        "\(count) values of records, or names or sums of files, were found in what was to be written, the first in "
+        + "\(printable(name)) at byte \(offset)" + keptDetail(kept), hint: keptHint(kept))
+  }
+
+  /// Returns the likely cause if columns were kept.
+  package static func keptDetail(_ kept: Set<String>) -> String {
+    kept.isEmpty
+      ? "" : "; likely because values of \(words(kept)) are kept: they are values of other columns too"
+  }
+
+  package static func keptHint(_ kept: Set<String>) -> String? {
+    guard !kept.isEmpty else { return nil }
+    return
+      "Nothing was written. Keep the other columns with these values too, whatever the case of their letters, or do "
+      + "not keep \(words(kept)). \(reportIt)"
+  }
+
+  package static let reportIt = "Please report it with the store's schema if it fails with nothing kept."
+
+  private static func words(_ kept: Set<String>) -> String {
+    kept.sorted().map { printable($0) }.joined(separator: ", ")
+  }
+}

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Lazaret
 internal import PersistentStore
 internal import Platform
-import Salvage
+internal import Salvage
 internal import SystemPackage
 
 /// One export, from evidence to files.
@@ -289,59 +289,6 @@ struct ExportSizing {
     }
     return taken == 0 ? 0 : Double(packed) / Double(taken)
   }
-}
-
-/// The future content of a bundle, for the user's consent.
-package struct ExportPreview: Sendable, Hashable, Codable {
-  package struct Level: Sendable, Hashable, Codable {
-    package var level: BundleLevel
-
-    package var words: String
-
-    package var files: Int
-
-    package var bytes: Int64
-
-    /// Whether ``bytes`` is exact, not estimated.
-    package var isExact: Bool
-
-    /// The estimated size of the bundle.
-    package var packedBytes: Int64
-
-    private enum CodingKeys: String, CodingKey {
-      case level, words, files, bytes
-      case isExact = "exact"
-      case packedBytes
-    }
-  }
-
-  package struct File: Sendable, Hashable, Codable {
-    /// The path below `data/`.
-    package var name: String
-
-    package var bytes: Int64
-
-    package var words: String
-  }
-
-  package var level: BundleLevel
-
-  package var store: String
-
-  /// Every level, smallest first.
-  package var levels: [Level]
-
-  package var files: [File]
-
-  /// The scrub report of a scrubbed bundle.
-  package var scrub: ScrubReport?
-
-  /// The duration of the scrub check.
-  package var checkSeconds: Double?
-
-  package var remarks: [String]
-
-  package var asked: Level? { levels.first { $0.level == level } }
 }
 
 /// A scrub concurrent with the single-threaded damage analysis, stopped on release.
