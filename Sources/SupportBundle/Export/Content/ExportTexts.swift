@@ -1,9 +1,9 @@
 internal import Lazaret
 internal import ManagedObjectModel
-import PersistentStore
+internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
-import Salvage
+internal import Salvage
 internal import SystemPackage
 
 /// The files common to bundles of every level.
@@ -194,70 +194,6 @@ struct SchemaListing {
   }
 }
 
-/// The page map, `data/page-map.json`: runs with state, table and page type.
-struct PageMapFile {
-  let text: [UInt8]
-
-  private struct Run {
-    var first: UInt32
-    var last: UInt32
-    var state: PageStates.State
-    var owner: Int?
-    var type: String
-  }
-
-  init(_ states: PageStates, pages: EvidencePages?, isCancelled: () -> Bool) throws {
-    var runs: [Run] = []
-    for run in states.runs {
-      for number in run.pages {
-        if number % 4096 == 0, isCancelled() { throw StoreExporter.cancelled() }
-        let type = try Self.type(of: number, run.state, pages)
-        if let last = runs.last, last.state == run.state, last.owner == run.owner, last.type == type {
-          runs[runs.count - 1].last = number
-        } else {
-          runs.append(Run(first: number, last: number, state: run.state, owner: run.owner, type: type))
-        }
-      }
-    }
-    let owners = states.owners.map { owner in
-      "\"table\":\(JSON.literal(owner.table))" + (owner.isIndex ? ",\"index\":\(JSON.literal(owner.name))" : "")
-    }
-    let counts = PageStates.State.allCases.map { "\"\($0.rawValue)\":\(states.counts[$0] ?? 0)" }.joined(separator: ",")
-    var text = Array(
-      "{\"formatVersion\":1,\"pageSize\":\(states.pageSize),\"total\":\(states.total),\"mapped\":\(states.mapped),\n"
-        .utf8)
-    text += "\"counts\":{\(counts)},\n\"runs\":[".utf8
-    for (index, run) in runs.enumerated() {
-      text += (index == 0 ? "\n" : ",\n").utf8
-      text +=
-        "{\"first\":\(run.first),\"last\":\(run.last),\"state\":\"\(run.state.rawValue)\",\"type\":\"\(run.type)\"".utf8
-      if let owner = run.owner { text += ("," + owners[owner]).utf8 }
-      text += "}".utf8
-    }
-    text += "\n]}\n".utf8
-    self.text = text
-  }
-
-  private static func type(
-    of number: UInt32, _ state: PageStates.State, _ pages: EvidencePages?
-  ) throws -> String {
-    switch state {
-    case .overflow, .special, .free: return state.rawValue
-    case .healthy, .orphan, .damaged, .unplaced, .unreadable: break
-    }
-    guard let content = try pages?.page(number) else { return "missing" }
-    let start = number == 1 ? DatabaseHeader.length : 0
-    guard content.bytes.count > start else { return "missing" }
-    switch PageKind(rawValue: content.bytes[start]) {
-    case .tableLeaf: return "table-leaf"
-    case .tableInterior: return "table-interior"
-    case .indexLeaf: return "index-leaf"
-    case .indexInterior: return "index-interior"
-    case nil: return "other"
-    }
-  }
-}
-
 /// The models of a store, compiled and as JSON: `data/model/…`.
 enum ModelFiles {
   static func items(given: AppModel?, found examination: Examination, _ log: inout OpeningLog) -> [BundleItem] {
@@ -312,5 +248,84 @@ enum ModelFiles {
           ? Character(scalar) : "_"
       })
     return name.isEmpty || name.hasPrefix(".") || name.hasSuffix(".") ? "_\(name)_" : name
+  }
+}
+
+/// The explanation in every bundle: `data/README.txt`.
+enum BundleReadme {
+  static func text(_ level: BundleLevel, name: String, storePath: String?, staying: String) -> [UInt8] {
+    let store = storePath ?? ""
+    let content =
+      switch level {
+      case .facts: "There is nothing of the store's records in it."
+      case .damagedPages:
+        """
+        pages/pages.bin holds the damaged pages of the store and those of its schema, as they are, one behind the other;
+        pages/index.json tells of each range of it which pages it is, from which file and offset, and why it is there.
+        They can hold records of the store's owner. Treat them as such.
+        """
+      case .scrubbed:
+        """
+        \(staying)
+
+        \(store) is the store, page for page and with the same damage, with meaningless values of the same length and
+        kind in the place of its own. scrub.json says what was replaced, what stays and why, and what could not be
+        understood and was overwritten. What fails on the original fails alike on it.
+        """
+      case .full:
+        """
+        \(store) is the store as it is, byte for byte, with all records of its owner, and its companions
+        beside it. Treat it as such: keep it encrypted, and delete it when it is no longer needed.
+        """
+      }
+    let look =
+      storePath.map { path in
+        """
+
+          lazaret inspect data/\(path)
+          lazaret salvage data/\(path) -o Rescued.sqlite
+          lazaret serve
+        """
+      } ?? ""
+    return Array(
+      """
+      What this is
+      ============
+
+      A support bundle about the store "\(name)", made by Lazaret for finding out why the store did not open or lost
+      records. Its level is "\(level.rawValue)": \(level.words).
+
+      \(content)
+
+      facts.json         what was found, in numbers and words
+      examination.json   every note of the examination, as lazaret inspect prints it as JSON
+      salvage.json       what can be recovered and what not, and the likely causes
+      page-map.json      what every page is: state, table, kind
+      schema.sql         the statements of the schema, as far as they could be read
+      model/             the models of the app and of the store, compiled and as JSON
+      receipt.json       the receipt of the quarantine, where the store is in one
+      timeline.json      what happened to the store, and when
+      log.txt            the log of looking at the store and of opening a copy of it
+      system.json        the system that it was on
+
+      How to look at it
+      =================
+
+      A bundle whose name ends in .age is encrypted. The holder of the secret key opens it with
+
+        age -d -i KEY -o BUNDLE.tar.gz BUNDLE.tar.gz.age
+
+      or lets Lazaret do all of it, decrypting, unpacking safely and checking every sum:
+
+        lazaret bundle unpack BUNDLE -o FOLDER
+
+      By hand:
+
+        tar -xzf BUNDLE.tar.gz
+        cd the-folder-that-it-made
+        sha256sum -c manifest-sha256.txt tagmanifest-sha256.txt
+      \(look)
+
+      """.utf8)
   }
 }
