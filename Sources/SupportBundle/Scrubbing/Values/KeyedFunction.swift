@@ -1,3 +1,5 @@
+internal import Platform
+
 /// SipHash-2-4: a pseudorandom function with a 128-bit key (Aumasson and Bernstein, 2012).
 struct KeyedFunction: Sendable {
   private let key0: UInt64
@@ -89,4 +91,44 @@ struct KeyedFunction: Sendable {
       v2 = v2 << 32 | v2 >> 32
     }
   }
+}
+
+/// A keyed pseudorandom stream for a seed.
+///
+/// SplitMix64 (Steele, Lea and Flood, 2014) continues from the keyed function; its start can be recovered, but reveals
+/// no seed without the key.
+struct KeyStream {
+  private var state: UInt64
+  private var word: UInt64 = 0
+  private var left = 0
+
+  init(_ function: KeyedFunction, seed: UInt64) { state = function(seed, 0x73_7472_6561_6d) }
+
+  @inline(__always)
+  mutating func next64() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    return state.mixed
+  }
+
+  @inline(__always)
+  mutating func next16() -> Int {
+    if left == 0 {
+      word = next64()
+      left = 4
+    }
+    left &-= 1
+    let result = Int(truncatingIfNeeded: word & 0xffff)
+    word >>= 16
+    return result
+  }
+
+  /// Returns a number below a bound of up to 2³¹.
+  @inline(__always)
+  mutating func below(_ bound: Int) -> Int {
+    if bound <= 256 { return (next16() &* bound) >> 16 }
+    let wide = next16() << 16 | next16()
+    return (wide &* bound) >> 32
+  }
+
+  mutating func below64(_ bound: UInt64) -> UInt64 { next64().multipliedFullWidth(by: max(1, bound)).high }
 }
