@@ -150,39 +150,32 @@ package enum RetryAfter {
   }
 }
 
-/// A receiver's answer.
-public struct UploadResponse: Sendable {
-  /// The status code.
-  public var status: Int
+/// Pauses between tries: random, below a bound that grows from one second to five minutes.
+///
+/// "Full jitter" keeps the clients of a receiver from returning simultaneously.
+public struct RetrySchedule: Sendable {
+  /// The first bound.
+  public static let first = Duration.seconds(1)
 
-  /// The header fields with lower-case names.
-  public private(set) var fields: [String: String]
+  /// The last bound.
+  public static let last = Duration.seconds(300)
 
-  /// The first ``bodyLimit`` bytes of the body.
-  public var body: [UInt8]
+  private var generator: SeededGenerator
 
-  /// Whether the body was longer.
-  public var isCutOff: Bool
+  /// Creates a schedule; equal seeds give equal pauses.
+  public init(seed: UInt64 = UInt64.random(in: 0 ... .max)) { generator = SeededGenerator(seed: seed) }
 
-  /// The most bytes read of a body.
-  public static let bodyLimit = 64 << 10
-
-  /// Creates an answer.
-  public init(_ status: Int, fields: [String: String] = [:], body: [UInt8] = [], isCutOff: Bool = false) {
-    self.status = status
-    self.fields = Dictionary(fields.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
-    self.body = body
-    self.isCutOff = isCutOff
+  /// Returns the bound after a number of consecutive failures, from 1.
+  public static func bound(after failures: Int) -> Duration {
+    min(last, first * Int64(1 << min(max(failures, 1) - 1, 9)))
   }
 
-  /// The value of a field, case-insensitive.
-  public subscript(_ name: String) -> String? { fields[name.lowercased()] }
-
-  /// Returns a nonnegative whole number in a field; nil if missing or malformed.
-  public func number(_ name: String) -> Int64? {
-    guard let text = self[name], !text.isEmpty, text.utf8.count <= 19,
-      text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-    else { return nil }
-    return Int64(text)
+  /// Returns a pause after a number of consecutive failures, from 1.
+  ///
+  /// - Parameter asked: the receiver's minimum.
+  public mutating func pause(after failures: Int, asked: Duration? = nil) -> Duration {
+    let share = Double.random(in: 0...1, using: &generator)
+    let drawn = Self.bound(after: failures) * share
+    return max(drawn, asked ?? .zero)
   }
 }

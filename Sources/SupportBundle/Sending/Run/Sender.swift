@@ -158,19 +158,6 @@ public struct Sender: Sendable {
   }
 }
 
-/// The transport of requests, replaceable in tests.
-///
-/// One request at a time, without retries or redirections.
-public protocol UploadTransport: Sendable {
-  /// Sends a request and waits for its answer.
-  ///
-  /// - Parameter progress: called with the sent bytes of the body, if known.
-  /// - Throws: ``TransportError`` without an answer.
-  func send(
-    _ request: UploadRequest, progress: @escaping @Sendable (Int64) -> Void
-  ) throws(TransportError) -> UploadResponse
-}
-
 /// The result of sending a bundle.
 public struct SendingOutcome: Sendable {
   /// The receiver's receipt.

@@ -1,6 +1,19 @@
 internal import Foundation
 public import SystemPackage
 
+/// The transport of requests, replaceable in tests.
+///
+/// One request at a time, without retries or redirections.
+public protocol UploadTransport: Sendable {
+  /// Sends a request and waits for its answer.
+  ///
+  /// - Parameter progress: called with the sent bytes of the body, if known.
+  /// - Throws: ``TransportError`` without an answer.
+  func send(
+    _ request: UploadRequest, progress: @escaping @Sendable (Int64) -> Void
+  ) throws(TransportError) -> UploadResponse
+}
+
 /// A request to a receiver.
 public struct UploadRequest: Sendable {
   /// The HTTP method.
@@ -95,5 +108,42 @@ public struct TransportError: Error, Sendable, Hashable {
   public init(_ kind: Kind, _ detail: String) {
     self.kind = kind
     self.detail = detail
+  }
+}
+
+/// A receiver's answer.
+public struct UploadResponse: Sendable {
+  /// The status code.
+  public var status: Int
+
+  /// The header fields with lower-case names.
+  public private(set) var fields: [String: String]
+
+  /// The first ``bodyLimit`` bytes of the body.
+  public var body: [UInt8]
+
+  /// Whether the body was longer.
+  public var isCutOff: Bool
+
+  /// The most bytes read of a body.
+  public static let bodyLimit = 64 << 10
+
+  /// Creates an answer.
+  public init(_ status: Int, fields: [String: String] = [:], body: [UInt8] = [], isCutOff: Bool = false) {
+    self.status = status
+    self.fields = Dictionary(fields.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
+    self.body = body
+    self.isCutOff = isCutOff
+  }
+
+  /// The value of a field, case-insensitive.
+  public subscript(_ name: String) -> String? { fields[name.lowercased()] }
+
+  /// Returns a nonnegative whole number in a field; nil if missing or malformed.
+  public func number(_ name: String) -> Int64? {
+    guard let text = self[name], !text.isEmpty, text.utf8.count <= 19,
+      text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+    else { return nil }
+    return Int64(text)
   }
 }
