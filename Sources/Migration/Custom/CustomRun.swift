@@ -173,175 +173,202 @@ final class CustomRun {
   }
 }
 
-/// Checks a custom step's records: values fit their types, mandatory ones exist.
+// MARK: Failures
+
+/// Finds the expression and the records on which a whole-table statement failed.
+struct CustomFailure {
+  let route: CustomRoute
+  let database: Database
+
+  static func isOfExpression(_ error: DatabaseError) -> Bool {
+    [.SQLITE_ERROR, .SQLITE_TOOBIG, .SQLITE_MISMATCH].contains(error.resultCode)
+  }
+
+  /// Builds the error with property, count and up to ten primary keys; never a value.
+  func told(_ error: DatabaseError) throws -> MigrationError {
+    var place = CustomStepCheck.place(route.mapping, nil)
+    var what = "an expression fails for a record"
+    var name: String?
+    if let found = try first() {
+      name = found.property
+      place = CustomStepCheck.place(route.mapping, found.property)
+      let count = "\(found.keys.count) record\(found.keys.count == 1 ? "" : "s")"
+      what =
+        "the \(found.property == nil ? "filter" : "expression") fails for "
+        + "\(found.isComplete ? count : "at least \(count)"); primary keys: \(found.keys.sqlList)"
+    }
+    return MigrationError(
+      .dataViolation, detail: "\(place): \(what) (SQLite reported \(error.resultCode))",
+      hint: "Correct the expressions of the mapping, so that they work for all records; the store is as it was.",
+      entityName: route.destination?.name, propertyName: name)
+  }
+
+  private struct Found {
+    var property: String?
+    var keys: [Int64]
+    var isComplete: Bool
+  }
+
+  private func first() throws -> Found? {
+    guard let source = route.source else { return nil }
+    if let filter = route.filter, let found = try keys(filter, "o.Z_ENT = \(source.number)", source) {
+      return Found(property: nil, keys: found.keys, isComplete: found.isComplete)
+    }
+    for property in route.mapping.propertyMappings {
+      guard case .expression = property.value,
+        let column = route.columns.first(where: { $0.column.path == property.destination }),
+        let found = try keys(column.sql, route.condition, source)
+      else { continue }
+      return Found(property: property.destination.description, keys: found.keys, isComplete: found.isComplete)
+    }
+    return nil
+  }
+
+  /// The first ten failing records.
+  ///
+  /// Each failure ends a pass; the next one starts after that record.
+  private func keys(
+    _ sql: String, _ condition: String, _ source: EntityLayout
+  ) throws -> (keys: [Int64], isComplete: Bool)? {
+    let table = "old.\(SQLText.identifier(source.tableName)) AS o"
+    var keys: [Int64] = []
+    var last = Int64.min
+    while keys.count < 10 {
+      do {
+        let rows = try Row.fetchCursor(
+          database,
+          sql: "SELECT o.Z_PK, typeof(\(sql)) FROM \(table) WHERE o.Z_PK > \(last) AND \(condition) ORDER BY o.Z_PK")
+        while let row = try rows.next() { last = row[0] }
+        return keys.isEmpty ? nil : (keys, true)
+      } catch let error as DatabaseError where Self.isOfExpression(error) {
+        guard
+          let next = try Int64.fetchOne(
+            database,
+            sql: "SELECT o.Z_PK FROM \(table) WHERE o.Z_PK > \(last) AND \(condition) ORDER BY o.Z_PK LIMIT 1")
+        else { return nil }
+        keys.append(next)
+        last = next
+      }
+    }
+    return (keys, false)
+  }
+}
+
+// MARK: Filters
+
+/// The records a custom mapping leaves out; they are deleted with everything only they hold.
 ///
-/// Indexes check uniqueness; the verification of every step checks dangling references.
-struct CustomRunCheck {
-  let work: CustomRun
+/// An entity continues where a mapping makes records of the same name or renaming identifier; then only the filters of
+/// such mappings count. Otherwise a record is left out if no mapping takes it, or if a filter drops it from the
+/// mappings that alone use some of its values.
+struct CustomFilters {
+  struct Reader {
+    let mapping: EntityMapping
 
-  private var layout: StepLayout { work.layout }
+    /// The condition on `o`; `0` if it takes all.
+    let leavesOut: String
 
-  private func check(_ route: CustomRoute, _ entity: EntityLayout) throws {
-    let known = layout.destinationSide.properties[entity.name] ?? []
-    for property in known {
-      let mapping = route.mapping.propertyMapping(of: property.path)
-      if let attribute = property.attribute, let column = column(property, entity) {
-        if attribute.isDerived { continue }
-        let isMade =
-          if case .expression = mapping?.value { true } else { route.makePolicy != nil }
-        if isMade { try checkType(column, attribute.type, property, entity, route) }
-        if !property.isOptional, isStricter(property, mapping, route) {
-          try refuse("o.\(column.sqlName) IS NULL", ("has no value in", "have no value in"), property, entity, .missing)
-        }
-      } else if let relationship = property.relationship, isStricter(property, mapping, route) {
-        try checkCount(relationship, property, entity)
+    /// Whether it uses a source property; assumed where an expression or a policy might.
+    func uses(_ property: StoredProperty) -> Bool {
+      if mapping.needsPolicy { return true }
+      return mapping.propertyMappings.contains { mapped in
+        if mapped.source == property.path { return true }
+        guard case .expression(.sql(let text)) = mapped.value else { return false }
+        return text.contains(property.path.name)
       }
     }
   }
 
-  func run() throws {
-    var done: Set<[String]> = []
-    for route in work.step.routes {
-      if let destination = route.destination, done.insert([route.mapping.name, destination.name]).inserted {
-        try check(route, destination)
+  let layout: StepLayout
+
+  /// The condition on left-out rows `o`; nil without readers or left-out rows.
+  func condition(of entity: EntityLayout, _ readers: [Reader]) -> String? {
+    let own = readers.filter { $0.mapping.sourceEntityName == entity.name }
+    let onward = own.filter { goesOn($0.mapping) }
+    var deciding = onward.isEmpty ? own : onward
+    if onward.isEmpty, deciding.contains(where: { $0.leavesOut == "0" }) {
+      // An unfiltered mapping may use only some values; a filter on the mapping of the others still loses those.
+      let known = (layout.sourceSide.properties[entity.name] ?? []).filter { property in
+        !own.contains { $0.leavesOut == "0" && $0.uses(property) }
       }
-      guard route.makePolicy != nil else { continue }
-      for name in work.policies?.entityNames(madeBy: route) ?? [] {
-        guard let entity = layout.destination.entity(named: name), done.insert([route.mapping.name, name]).inserted
-        else {
-          continue
-        }
-        try check(route, entity)
-      }
+      deciding = own.filter { reader in reader.leavesOut != "0" && known.contains(where: reader.uses) }
     }
+    guard !deciding.isEmpty, !deciding.contains(where: { $0.leavesOut == "0" }) else { return nil }
+    return deciding.map { "(\($0.leavesOut))" }.joined(separator: " AND ")
   }
 
-  /// Whether a value may newly be missing; copied ones are unchanged.
-  private func isStricter(_ property: StoredProperty, _ mapping: PropertyMapping?, _ route: CustomRoute) -> Bool {
-    guard property.relationship == nil, route.makePolicy == nil, case .copy(let old)? = mapping?.value else {
-      return true
-    }
-    return layout.sourceSide.properties[route.source?.name ?? ""]?.first { $0.path == old }?.isOptional ?? true
-  }
+  static func leavesOut(_ filter: String?) -> String { filter.map { "(\($0)) IS NOT TRUE" } ?? "0" }
 
-  private func column(_ property: StoredProperty, _ entity: EntityLayout) -> ColumnLayout? {
-    guard case .attribute(let columns) = layout.destination.storage(of: property.path.name, in: entity.name) else {
-      return nil
-    }
-    return columns.first { $0.path == property.path }
-  }
-
-  // MARK: Types
-
-  private func checkType(
-    _ column: ColumnLayout, _ type: AttributeType, _ property: StoredProperty, _ entity: EntityLayout,
-    _ route: CustomRoute
-  ) throws {
-    let name = "o.\(column.sqlName)"
-    let isFit: String
-    switch type {
-    case .integer16: isFit = "typeof(\(name)) = 'integer' AND \(name) BETWEEN -32768 AND 32767"
-    case .integer32: isFit = "typeof(\(name)) = 'integer' AND \(name) BETWEEN -2147483648 AND 2147483647"
-    case .integer64: isFit = "typeof(\(name)) = 'integer'"
-    case .boolean: isFit = "typeof(\(name)) = 'integer' AND \(name) IN (0, 1)"
-    case .decimal, .double, .float, .date: isFit = "typeof(\(name)) IN ('integer', 'real')"
-    case .string, .uri:
-      isFit = "typeof(\(name)) = 'text' AND \(MappingFunctions.textCheckFunction)(CAST(\(name) AS BLOB))"
-    case .uuid: isFit = "typeof(\(name)) = 'blob' AND length(\(name)) = 16"
-    case .binary, .transformable:
-      isFit = "typeof(\(name)) = 'blob'" + (property.isMarked ? " AND substr(\(name), 1, 1) IN (x'01', x'02')" : "")
-    case .undefined, .objectID, .composite: return
-    }
-    let condition = "\(name) IS NOT NULL AND NOT (\(isFit))"
+  /// Counts the records of an entity that meet a condition; nil for zero.
+  ///
+  /// - Parameter schema: The prefix of source tables, `old.` or empty.
+  static func finding(
+    _ entity: EntityLayout, where condition: String, schema: String, _ database: Database
+  ) throws -> MigrationPlan.Finding? {
     let place =
-      "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
-    let rows = try Int.fetchOne(work.database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return }
-    let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) \(place) ORDER BY 1")
-    let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    let words =
-      (type == .string || type == .uri) && found == ["text"]
-      ? "bytes that are no text in UTF-8" : "SQLite's \(found.joined(separator: ", "))"
-    throw MigrationError(
-      .dataViolation,
-      detail: "\(CustomStepCheck.place(route.mapping, property.path.description)): the values of \(rows) "
-        + "record\(rows == 1 ? "" : "s") do not fit the type \(type.sourceName) "
-        + "(\(words)); primary keys: \(keys.sqlList)",
-      hint: Self.hint(type), entityName: entity.name, propertyName: property.path.description)
+      "FROM \(schema)\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
+    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+    guard rows > 0 else { return nil }
+    let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+    return finding(entity.name, rows: rows, examples: keys)
   }
 
-  private static func hint(_ type: AttributeType) -> String {
-    switch type {
-    case .integer16, .integer32, .integer64: "Write CAST(… AS INTEGER), and nil or a limit for what is too large."
-    case .boolean: "Let the expression give 0 or 1."
-    case .decimal, .double, .float: "Write CAST(… AS REAL)."
-    case .date: "Give seconds since 2001-01-01T00:00:00Z, for instance unixepoch(text) - 978307200."
-    case .string, .uri: "Write uuid_text(…) for a UUID, or hex(…) for other bytes."
-    case .uuid: "Give the 16 bytes: uuid() for a new one, uuid_blob(text) for one in text."
-    case .binary, .transformable: "Write CAST(… AS BLOB)."
-    case .undefined, .objectID, .composite: "Correct the mapping."
-    }
+  private static func finding(_ entityName: String, rows: Int?, examples: [Int64]) -> MigrationPlan.Finding {
+    MigrationPlan.Finding(
+      kind: MigrationLoss.Kind.filteredRecords.rawValue, entity: entityName, property: nil, rows: rows,
+      examples: examples, text: MigrationLoss(.filteredRecords, source: entityName).text)
   }
 
-  // MARK: Mandatory values
-
-  private func checkCount(_ relationship: Relationship, _ property: StoredProperty, _ entity: EntityLayout) throws {
-    let count: String
-    switch layout.destination.storage(of: property.path.name, in: entity.name) {
-    case .toOne(let column, _, _):
-      guard !property.isOptional else { return }
-      return try refuse(
-        "o.\(SQLText.identifier(column)) IS NULL", Self.leadNowhere, property, entity, .missing)
-    case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-      count =
-        "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-    case .attribute, nil: return
+  private func goesOn(_ mapping: EntityMapping) -> Bool {
+    guard let from = mapping.sourceEntityName, let to = mapping.destinationEntityName else { return false }
+    if from == to { return true }
+    guard let old = layout.mapping.source.entities[from], let new = layout.mapping.destination.entities[to] else {
+      return false
     }
-    if relationship.needsDestination { try refuse("\(count) = 0", Self.leadNowhere, property, entity, .missing) }
-    if relationship.minimumCount > 1 {
-      try refuse(
-        "\(count) BETWEEN 1 AND \(relationship.minimumCount - 1)",
-        (
-          "leads to fewer than \(relationship.minimumCount) records through",
-          "lead to fewer than \(relationship.minimumCount) records through"
-        ),
-        property, entity, .number)
-    }
-    if relationship.maximumCount > 1 {
-      try refuse(
-        "\(count) > \(relationship.maximumCount)",
-        (
-          "leads to more than \(relationship.maximumCount) records through",
-          "lead to more than \(relationship.maximumCount) records through"
-        ),
-        property, entity, .number)
-    }
+    return old.renamingIdentifier == new.renamingIdentifier
   }
 
-  private enum Reason {
-    case missing, number
-  }
+  // MARK: Forecast
 
-  private static let leadNowhere = (one: "refers to no record by", many: "refer to no record by")
-
-  private func refuse(
-    _ condition: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout,
-    _ reason: Reason
-  ) throws {
-    let place =
-      "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
-    let rows = try Int.fetchOne(work.database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return }
-    let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    throw MigrationError(
-      .dataViolation,
-      detail:
-        "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(rows == 1 ? words.one : words.many) "
-        + "\(printable(entity.name)).\(printable(property.path.description)), which is mandatory; "
-        + "primary keys: \(keys.sqlList)",
-      hint:
-        "Let the mapping give a value to every record, or leave the records out by its filter; the store is as it was.",
-      entityName: entity.name, propertyName: property.path.description,
-      reason: reason == .missing ? "Validation error missing attribute values on mandatory destination attribute" : nil)
+  /// Finds the records a step would leave out, assuming that policies use all.
+  ///
+  /// - Parameters:
+  ///   - database: The step's source store; nil for nil counts, if only earlier steps would make it.
+  ///   - referenceDate: In seconds since 2001-01-01T00:00:00Z.
+  /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` if a filter fails for a
+  ///   record.
+  static func leftOut(
+    _ database: Database?, _ layout: StepLayout, referenceDate: Double = 0
+  ) throws -> [MigrationPlan.Finding] {
+    guard layout.isCustom else { return [] }
+    let filters = CustomFilters(layout: layout)
+    let paths = MappingPathResolver(layout: layout.source, schema: "")
+    var readers: [Reader] = []
+    for mapping in layout.mapping.entityMappings {
+      guard let name = mapping.sourceEntityName, layout.source.entity(named: name) != nil,
+        mapping.destinationEntityName != nil || mapping.needsPolicy
+      else { continue }
+      let builder = CustomRouteBuilder(layout: layout, mapping: mapping, bind: paths.bind)
+      readers.append(Reader(mapping: mapping, leavesOut: leavesOut(try builder.filter()?.sql)))
+    }
+    if let database { try StepConnection.addFunctions(to: database, referenceDate: referenceDate) }
+    var result: [MigrationPlan.Finding] = []
+    for entity in layout.source.entities {
+      guard let condition = filters.condition(of: entity, readers) else { continue }
+      guard let database else {
+        result.append(finding(entity.name, rows: nil, examples: []))
+        continue
+      }
+      do {
+        if let found = try finding(entity, where: condition, schema: "", database) { result.append(found) }
+      } catch let error as DatabaseError where CustomFailure.isOfExpression(error) {
+        throw MigrationError(
+          .dataViolation, operation: "plan the migration",
+          detail: "a filter of the mapping fails for a record of \(printable(entity.name)) "
+            + "(SQLite reported \(error.resultCode))",
+          hint: "Correct the filters of the mapping, so that they work for all records.", entityName: entity.name)
+      }
+    }
+    return result
   }
 }
