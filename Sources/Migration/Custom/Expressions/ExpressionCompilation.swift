@@ -1,4 +1,5 @@
 internal import GRDB
+import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
@@ -101,5 +102,153 @@ extension MappingPathResolver {
       try self.sql(reading, of: entityName, for: place)
     }
     return BoundExpression(sql: "(\(sql))", attribute: nil, properties: properties, tokens: parser.tokens)
+  }
+}
+
+/// Resolves key paths over a source model to columns.
+struct MappingPathResolver {
+  let layout: StoreLayout
+
+  /// The prefix of source tables: `old.` or empty.
+  let schema: String
+
+  private static let limit = 8
+
+  func hasProperty(_ name: String, of entityName: String) -> Bool {
+    layout.storage(of: name, in: entityName) != nil
+  }
+
+  /// The column in `o`; nil for anything but its attributes.
+  func attribute(_ path: [String], of entityName: String) -> (path: PropertyPath, sql: String)? {
+    guard let first = path.first, case .attribute(let columns)? = layout.storage(of: first, in: entityName),
+      let column = Self.column(columns, Array(path.dropFirst()))
+    else { return nil }
+    return (PropertyPath(first, leaf: Array(path.dropFirst())), "o.\(column.sqlName)")
+  }
+
+  func sql(
+    _ reading: TypedExpression.Reading, of entityName: String, for place: String
+  ) throws(ExpressionProblem) -> String {
+    if reading.function == "uuid" {
+      return "\(MappingFunctions.identifierFunction)(o.Z_PK, \(SQLText.literal(place)), "
+        + "(SELECT Z_UUID FROM \(schema)Z_METADATA LIMIT 1))"
+    }
+    if reading.function == "primarykey" { return "o.Z_PK" }
+    if reading.isTestedForNil, reading.path.count == 1, isMarked(reading.path[0], entityName),
+      let attribute = attribute(reading.path, of: entityName)
+    {
+      return attribute.sql
+    }
+    return try sql(reading, reading.path[...], entityName, "o", 0)
+  }
+
+  private func sql(
+    _ reading: TypedExpression.Reading, _ path: ArraySlice<String>, _ entityName: String, _ row: String, _ depth: Int
+  ) throws(ExpressionProblem) -> String {
+    guard let first = path.first else { return "NULL" }
+    let rest = path.dropFirst()
+    let name = "\(printable(first)) of \(printable(entityName))"
+    switch layout.storage(of: first, in: entityName) {
+    case .attribute(let columns) where reading.function == nil:
+      guard let column = Self.column(columns, Array(rest)) else {
+        throw ExpressionProblem(
+          reading.position, "attribute \(name) is not followed by the right names",
+          hint: "Its leaves: \(Self.leaves(columns)).")
+      }
+      guard !isMarked(first, entityName) else {
+        throw ExpressionProblem(
+          reading.position,
+          "attribute \(name) has external storage, so that its values may lie outside the store",
+          hint: "Copy it under its own or another name; what reads its values needs a policy.")
+      }
+      return "\(row).\(column.sqlName)"
+    case .toOne(let column, _, _) where reading.function == nil || !rest.isEmpty:
+      let key = "\(row).\(SQLText.identifier(column))"
+      guard !rest.isEmpty else { return key }
+      let target = try destination(of: first, entityName, reading, depth)
+      let next = "q\(depth)"
+      let value = try sql(reading, rest, target.name, next, depth + 1)
+      return "(SELECT \(value) FROM \(table(target.tableName)) AS \(next) WHERE \(next).Z_PK = \(key))"
+    case .toManyByColumn(let table, let column, _):
+      return try many(
+        reading, path, entityName, depth,
+        from: "\(self.table(table)) AS q\(depth) WHERE q\(depth).\(SQLText.identifier(column)) = \(row).Z_PK")
+    case .toManyByJoinTable(let table, let own, let other, _):
+      let target = try destination(of: first, entityName, reading, depth)
+      return try many(
+        reading, path, entityName, depth,
+        from: "\(self.table(table)) AS p\(depth) JOIN \(self.table(target.tableName)) AS q\(depth) "
+          + "ON q\(depth).Z_PK = p\(depth).\(SQLText.identifier(other)) "
+          + "WHERE p\(depth).\(SQLText.identifier(own)) = \(row).Z_PK")
+    case .toOne, .attribute:
+      throw ExpressionProblem(
+        reading.position, "\(name) is no to-many relationship, which \(reading.function ?? "")() needs",
+        hint: "Name a to-many relationship.")
+    case nil: throw unknown(first, entityName, reading)
+    }
+  }
+
+  /// The aggregate over the records the first name of a path leads to.
+  private func many(
+    _ reading: TypedExpression.Reading, _ path: ArraySlice<String>, _ entityName: String, _ depth: Int, from: String
+  ) throws(ExpressionProblem) -> String {
+    let first = path.first ?? ""
+    guard let function = reading.function else {
+      throw ExpressionProblem(
+        reading.position, "relationship \(printable(first)) of \(printable(entityName)) leads to many records",
+        hint: "Write count(\(first)), or sum, avg, min, max, total or group_concat of an attribute behind it.")
+    }
+    let target = try destination(of: first, entityName, reading, depth)
+    var value = "*"
+    if path.count > 1 {
+      var behind = reading
+      behind.function = nil
+      value = try sql(behind, path.dropFirst(), target.name, "q\(depth)", depth + 1)
+    } else if function != "count" {
+      throw ExpressionProblem(
+        reading.position, "\(function)() needs an attribute behind \(printable(first))",
+        hint: "Write \(function)(\(first).attribute).")
+    }
+    return "(SELECT \(function)(\(value)) FROM \(from))"
+  }
+
+  private func table(_ name: String) -> String { schema + SQLText.identifier(name) }
+
+  private func destination(
+    of relationship: String, _ entityName: String, _ reading: TypedExpression.Reading, _ depth: Int
+  ) throws(ExpressionProblem) -> EntityLayout {
+    guard depth < Self.limit else {
+      throw ExpressionProblem(reading.position, "the path follows more than \(Self.limit) relationships")
+    }
+    guard
+      let name = layout.model.properties(of: entityName)[relationship]?.property.relationship?.destinationEntityName,
+      let entity = layout.entity(named: name)
+    else { throw unknown(relationship, entityName, reading) }
+    return entity
+  }
+
+  private func unknown(_ name: String, _ entityName: String, _ reading: TypedExpression.Reading) -> ExpressionProblem {
+    let known = layout.model.properties(of: entityName).keys.filter { hasProperty($0, of: entityName) }
+    return ExpressionProblem(
+      reading.position, "\(printable(entityName)) has no stored property \"\(printable(name))\"",
+      hint: NameSuggestion.hint(for: name, among: known, "properties of \(printable(entityName))"))
+  }
+
+  private func isMarked(_ name: String, _ entityName: String) -> Bool {
+    guard let attribute = layout.model.properties(of: entityName)[name]?.property.attribute else { return false }
+    return attribute.allowsExternalBinaryDataStorage && (attribute.type == .binary || attribute.type == .transformable)
+  }
+
+  private static func column(_ columns: [ColumnLayout], _ leaf: [String]) -> ColumnLayout? {
+    columns.first { column in
+      if case .compositeLeaf(_, let path, _) = column.role { path == leaf } else { leaf.isEmpty }
+    }
+  }
+
+  private static func leaves(_ columns: [ColumnLayout]) -> String {
+    let names = columns.compactMap { column -> String? in
+      if case .compositeLeaf(_, let path, _) = column.role { path.joined(separator: ".") } else { nil }
+    }
+    return names.isEmpty ? "none" : names.sorted().map(printable).joined(separator: ", ")
   }
 }
