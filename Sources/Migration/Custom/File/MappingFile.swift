@@ -211,162 +211,211 @@ extension MappingFile {
   }
 }
 
-/// Reads a JSON text of bounded depth; never traps.
-struct JSONTreeReader {
-  struct Problem: Error {
-    var line: Int
-    var detail: String
+// MARK: Reading
+
+/// Reads a mapping file and rejects unknown keys, so that typos show.
+struct MappingFileReader {
+  struct Content {
+    var name: String?
+    var source: MappingFile.Version
+    var destination: MappingFile.Version
+    var rest: MappingFile.Rest
+    var entities: [MappingFile.Entity]
+    var removed: [(name: String, place: String)]
   }
 
-  private static let depthLimit = 32
+  static let formatVersion = "1"
 
-  private let bytes: [UInt8]
-  private var offset = 0
-  private var line = 1
+  let path: FilePath?
 
-  static func read(_ bytes: [UInt8]) throws(Problem) -> JSONTree {
-    guard String(utf8: bytes) != nil else {
-      throw Problem(line: 1, detail: "the file is no UTF-8 text")
+  private func problem(_ node: JSONTree, _ place: String, _ detail: String, hint: String? = nil) -> MigrationError {
+    MappingFile.invalid(path, place, node.line, detail, hint: hint)
+  }
+
+  mutating func content(of tree: JSONTree) throws -> Content {
+    let members = try object(
+      tree, "$", ["$schema", "format", "name", "comment", "source", "destination", "rest", "entities", "remove"])
+    guard let format = members["format"] else {
+      throw problem(tree, "$", "the key \"format\" is missing", hint: "Write \"format\": \(Self.formatVersion).")
     }
-    var reader = JSONTreeReader(bytes: bytes)
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.offset = 3 }
-    let tree = try reader.value(depth: 0)
-    reader.skipSpace()
-    guard reader.offset == bytes.count else { throw reader.problem("something follows the end of the object") }
-    return tree
+    guard case .number(Self.formatVersion) = format.value else {
+      throw problem(
+        format, "$.format", "this is no format that is known", hint: "Write \"format\": \(Self.formatVersion).")
+    }
+    var entities: [MappingFile.Entity] = []
+    let rest = try rest(members["rest"], "$.rest", or: .infer)
+    for (index, node) in try list(members["entities"], "$.entities").enumerated() {
+      entities.append(try entity(node, "$.entities[\(index)]", rest))
+    }
+    var removed: [(name: String, place: String)] = []
+    for (index, node) in try list(members["remove"], "$.remove").enumerated() {
+      removed.append((try text(node, "$.remove[\(index)]"), "$.remove[\(index)]"))
+    }
+    guard !entities.isEmpty || !removed.isEmpty else {
+      throw problem(tree, "$", "there is neither an entity mapping in \"entities\" nor an entity in \"remove\"")
+    }
+    return Content(
+      name: try members["name"].map { node in try text(node, "$.name") },
+      source: try version(members["source"], "$.source", tree),
+      destination: try version(members["destination"], "$.destination", tree), rest: rest, entities: entities,
+      removed: removed)
   }
 
-  private func problem(_ detail: String) -> Problem { Problem(line: line, detail: detail) }
+  // MARK: Versions
 
-  private var byte: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+  private func version(
+    _ node: JSONTree?, _ place: String, _ root: JSONTree
+  ) throws -> MappingFile.Version {
+    guard let node else {
+      throw problem(root, place, "it is missing", hint: "Name the version, as in \"source\": \"V1\".")
+    }
+    if case .string(let name) = node.value { return MappingFile.Version(name: name) }
+    let members = try object(node, place, ["version", "checksum", "entities"])
+    var version = MappingFile.Version()
+    if let name = members["version"] { version.name = try text(name, "\(place).version") }
+    if let checksum = members["checksum"] { version.checksum = try text(checksum, "\(place).checksum") }
+    if let entities = members["entities"] {
+      var hashes: [String: VersionHash] = [:]
+      for (name, value) in try object(entities, "\(place).entities", nil) {
+        guard case .string(let digits) = value.value, let hash = VersionHash(hex: digits) else {
+          throw problem(value, "\(place).entities.\(name)", "this is no version hash of 64 hexadecimal digits")
+        }
+        hashes[name] = hash
+      }
+      version.hashes = hashes
+    }
+    guard version.name != nil || version.checksum != nil || version.hashes != nil else {
+      throw problem(node, place, "it names no version", hint: "Give \"version\", \"checksum\" or \"entities\".")
+    }
+    return version
+  }
 
-  private mutating func skipSpace() {
-    while let next = byte, next == 0x20 || next == 0x09 || next == 0x0A || next == 0x0D {
-      if next == 0x0A { line += 1 }
-      offset += 1
+  // MARK: Entities
+
+  private func entity(
+    _ node: JSONTree, _ place: String, _ rest: MappingFile.Rest
+  ) throws -> MappingFile.Entity {
+    let members = try object(
+      node, place,
+      [
+        "name", "comment", "source", "destination", "filter", "attributes", "relationships", "policy", "userInfo",
+        "rest",
+      ])
+    func required(_ key: String) throws -> String {
+      guard let value = members[key] else { throw problem(node, place, "the key \"\(key)\" is missing") }
+      return try text(value, "\(place).\(key)")
+    }
+    func optional(_ key: String) throws -> String? {
+      guard let value = members[key] else { return nil }
+      return try text(value, "\(place).\(key)")
+    }
+    var entity = MappingFile.Entity(
+      name: try optional("name"), source: try required("source"), destination: try required("destination"),
+      filter: try optional("filter"), policyClassName: try optional("policy"), userInfo: [:],
+      rest: try self.rest(members["rest"], "\(place).rest", or: rest), attributes: [], relationships: [], place: place)
+    if let info = members["userInfo"] {
+      for (key, value) in try object(info, "\(place).userInfo", nil) {
+        entity.userInfo[key] = try text(value, "\(place).userInfo.\(key)")
+      }
+    }
+    for member in try list(of: members["attributes"], "\(place).attributes") {
+      let place = "\(place).attributes.\(member.key)"
+      entity.attributes.append((member.key, try attribute(member.value, place), place))
+    }
+    for member in try list(of: members["relationships"], "\(place).relationships") {
+      let place = "\(place).relationships.\(member.key)"
+      entity.relationships.append((member.key, try relationship(member.value, place), place))
+    }
+    return entity
+  }
+
+  private func list(of node: JSONTree?, _ place: String) throws -> [JSONTree.Member] {
+    guard let node else { return [] }
+    guard case .object(let members) = node.value else {
+      throw problem(node, place, "\(node.kindName) stands where an object is expected")
+    }
+    return members
+  }
+
+  private func attribute(_ node: JSONTree, _ place: String) throws -> MappingFile.AttributeContent {
+    if case .string(let sql) = node.value { return .sql(sql) }
+    let allowed =
+      "Write an SQL expression as a text, or one of {\"sql\": …}, {\"copy\": …}, {\"constant\": …}, "
+      + "{\"default\": true}, {\"null\": true}."
+    guard case .object(let list) = node.value, list.count == 1, let only = list.first else {
+      throw problem(node, place, "\(node.kindName) stands where the value of an attribute is expected", hint: allowed)
+    }
+    switch only.key {
+    case "sql": return .sql(try text(only.value, "\(place).sql"))
+    case "copy": return .copy(try text(only.value, "\(place).copy"))
+    case "constant": return .constant(only.value)
+    case "default" where only.value.value == .boolean(true): return .defaultValue
+    case "null" where only.value.value == .boolean(true): return .null
+    default: throw problem(node, place, "\"\(printable(only.key))\" is no value of an attribute", hint: allowed)
     }
   }
 
-  private mutating func takes(_ character: Character) -> Bool {
-    skipSpace()
-    guard byte == character.asciiValue else { return false }
-    offset += 1
-    return true
-  }
-
-  private mutating func value(depth: Int) throws(Problem) -> JSONTree {
-    guard depth < Self.depthLimit else {
-      throw problem("objects and lists are nested more than \(Self.depthLimit) deep")
+  private func relationship(
+    _ node: JSONTree, _ place: String
+  ) throws -> MappingFile.RelationshipContent {
+    let allowed =
+      "Write the name of a relationship of the source as a text, or one of {\"copy\": …}, "
+      + "{\"madeBy\": …, \"through\": …}, {\"inverse\": true}, {\"null\": true}."
+    if case .string(let name) = node.value { return .relationship(name) }
+    let members = try object(node, place, ["copy", "madeBy", "through", "inverse", "null"], hint: allowed)
+    if let mapping = members["madeBy"], members.keys.allSatisfy({ $0 == "madeBy" || $0 == "through" }) {
+      let through = try members["through"].map { node in try text(node, "\(place).through") }
+      return .madeBy(try text(mapping, "\(place).madeBy"), through: through)
     }
-    skipSpace()
-    let start = line
-    guard let first = byte else { throw problem("the file ends where a value is expected") }
-    switch first {
-    case UInt8(ascii: "{"): return JSONTree(value: .object(try members(depth)), line: start)
-    case UInt8(ascii: "["): return JSONTree(value: .array(try items(depth)), line: start)
-    case UInt8(ascii: "\""): return JSONTree(value: .string(try string()), line: start)
-    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-      return JSONTree(value: .number(try number()), line: start)
-    default: return JSONTree(value: try word(), line: start)
+    if members.count == 1 {
+      if let copy = members["copy"] { return .relationship(try text(copy, "\(place).copy")) }
+      if members["inverse"]?.value == .boolean(true) { return .inverse }
+      if members["null"]?.value == .boolean(true) { return .null }
     }
+    throw problem(node, place, "these keys do not make the value of a relationship", hint: allowed)
   }
 
-  private mutating func members(_ depth: Int) throws(Problem) -> [JSONTree.Member] {
-    offset += 1
-    var result: [JSONTree.Member] = []
-    var keys: Set<String> = []
-    if takes("}") { return result }
-    repeat {
-      skipSpace()
-      guard byte == UInt8(ascii: "\"") else { throw problem("a key in quotes is expected") }
-      let key = try string()
-      guard keys.insert(key).inserted else { throw problem("the key \"\(key)\" comes twice") }
-      guard takes(":") else { throw problem("a colon is expected after the key \"\(key)\"") }
-      result.append(JSONTree.Member(key: key, value: try value(depth: depth + 1)))
-    } while takes(",")
-    guard takes("}") else { throw problem("a comma or the end of the object is expected") }
-    return result
+  // MARK: Parts
+
+  private func rest(
+    _ node: JSONTree?, _ place: String, or usual: MappingFile.Rest
+  ) throws -> MappingFile.Rest {
+    guard let node else { return usual }
+    if case .string(let word) = node.value, let rest = MappingFile.Rest(rawValue: word) { return rest }
+    throw problem(node, place, "it must be \"infer\" or \"none\"")
   }
 
-  private mutating func items(_ depth: Int) throws(Problem) -> [JSONTree] {
-    offset += 1
-    var result: [JSONTree] = []
-    if takes("]") { return result }
-    repeat { result.append(try value(depth: depth + 1)) } while takes(",")
-    guard takes("]") else { throw problem("a comma or the end of the list is expected") }
-    return result
-  }
-
-  private mutating func word() throws(Problem) -> JSONTree.Value {
-    for (text, value) in [
-      ("null", JSONTree.Value.null), ("true", .boolean(true)), ("false", .boolean(false)),
-    ] where bytes[offset...].starts(with: text.utf8) {
-      offset += text.utf8.count
-      return value
+  private func list(_ node: JSONTree?, _ place: String) throws -> [JSONTree] {
+    guard let node else { return [] }
+    guard case .array(let items) = node.value else {
+      throw problem(node, place, "\(node.kindName) stands where a list is expected")
     }
-    throw problem("a value is expected")
+    guard items.count <= MappingFile.entityLimit else {
+      throw problem(node, place, "it has more than \(MappingFile.entityLimit) items")
+    }
+    return items
   }
 
-  private mutating func number() throws(Problem) -> String {
-    let start = offset
-    func isPart(_ byte: UInt8) -> Bool {
-      (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte)
+  private func text(_ node: JSONTree, _ place: String) throws -> String {
+    guard case .string(let text) = node.value, !text.isEmpty else {
+      throw problem(node, place, "\(node.kindName) stands where a text is expected that is not empty")
     }
-    while let next = byte, isPart(next) { offset += 1 }
-    let text = String(decoding: bytes[start..<offset], as: UTF8.self)
-    let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
-    let startsWell = digits.hasPrefix("0") ? digits.count == 1 || !(digits.dropFirst().first?.isNumber ?? false) : true
-    guard let value = Double(text), value.isFinite, startsWell, digits.first?.isNumber == true, !text.hasSuffix("."),
-      text.utf8.count <= 64
-    else { throw problem("this is no number") }
     return text
   }
 
-  private mutating func string() throws(Problem) -> String {
-    offset += 1
-    var content: [UInt8] = []
-    while let next = byte {
-      offset += 1
-      switch next {
-      case UInt8(ascii: "\""): return String(decoding: content, as: UTF8.self)
-      case UInt8(ascii: "\\"): content += try escape()
-      case 0..<0x20: throw problem("a line break or control character in a text must be written as an escape")
-      default: content.append(next)
+  private func object(
+    _ node: JSONTree, _ place: String, _ known: [String]?, hint: String? = nil
+  ) throws -> [String: JSONTree] {
+    guard case .object(let members) = node.value else {
+      throw problem(node, place, "\(node.kindName) stands where an object is expected", hint: hint)
+    }
+    if let known {
+      for member in members where !known.contains(member.key) {
+        throw problem(
+          member.value, place, "there is no key \"\(printable(member.key))\" here",
+          hint: hint ?? NameSuggestion.hint(for: member.key, among: known, "keys"))
       }
     }
-    throw problem("the text that begins here has no end")
-  }
-
-  private mutating func escape() throws(Problem) -> [UInt8] {
-    guard let next = byte else { throw problem("the text has no end") }
-    offset += 1
-    switch next {
-    case UInt8(ascii: "n"): return [0x0A]
-    case UInt8(ascii: "t"): return [0x09]
-    case UInt8(ascii: "r"): return [0x0D]
-    case UInt8(ascii: "b"): return [0x08]
-    case UInt8(ascii: "f"): return [0x0C]
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [next]
-    case UInt8(ascii: "u"):
-      var code = try hexadecimal()
-      if (0xD800..<0xDC00).contains(code), bytes[offset...].starts(with: "\\u".utf8) {
-        offset += 2
-        let low = try hexadecimal()
-        guard (0xDC00..<0xE000).contains(low) else { throw problem("half of a surrogate pair") }
-        code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
-      }
-      guard let scalar = Unicode.Scalar(code) else { throw problem("half of a surrogate pair") }
-      return Array(String(Character(scalar)).utf8)
-    default: throw problem("there is no such escape")
-    }
-  }
-
-  private mutating func hexadecimal() throws(Problem) -> UInt32 {
-    let digits = bytes[offset...].prefix(4)
-    guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
-      let code = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
-    else { throw problem("four hexadecimal digits are expected") }
-    offset += 4
-    return code
+    return Dictionary(members.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 }
