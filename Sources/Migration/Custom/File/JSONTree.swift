@@ -1,3 +1,5 @@
+internal import Platform
+
 /// A JSON text (RFC 8259) as a tree with key order and line numbers.
 ///
 /// Depth is bounded, keys are unique, and numbers keep their spelling.

@@ -1,6 +1,6 @@
 internal import GRDB
 internal import ManagedObjectModel
-public import PersistentStore
+internal import PersistentStore
 internal import Platform
 
 struct FoundRelationship {
@@ -199,58 +199,5 @@ extension RecordAccess {
       sql: "UPDATE \(table) SET \(known.map { "\(SQLText.identifier($0.column)) = ?" }.joined(separator: ", ")) "
         + "WHERE Z_PK = ?"
     ).execute(arguments: StatementArguments(known.map { $0.value.databaseValue } + [key.databaseValue]))
-  }
-}
-
-/// A record in a custom step: values by model names, without app classes.
-///
-/// Source records are read-only. Changes to destination records are written when the stage's call returns, or earlier.
-public final class MigrationRecord {
-  /// A record's identity within its store.
-  public struct ID: Sendable, Hashable {
-    /// The entity's name.
-    public let entityName: String
-
-    /// The primary key, unique in its entity hierarchy.
-    public let primaryKey: Int64
-  }
-
-  /// The identity.
-  public let id: ID
-
-  /// The attribute values by name; by path within composites (`place.latitude`).
-  public internal(set) var values: [String: RecordValue]
-
-  let records: RecordAccess
-  var isNew: Bool
-  var isDirty = false
-
-  init(_ id: ID, values: [String: RecordValue], in records: RecordAccess, isNew: Bool = false) {
-    self.id = id
-    self.values = values
-    self.records = records
-    self.isNew = isNew
-  }
-
-  /// The entity's name.
-  public var entityName: String { id.entityName }
-
-  /// The primary key, unique in its entity hierarchy.
-  public var primaryKey: Int64 { id.primaryKey }
-
-  /// The value of an attribute; `null` for nil.
-  ///
-  /// An unknown name, or a change to a source record, fails the step.
-  public subscript(name: String) -> RecordValue {
-    get {
-      if let value = values[name] { return value }
-      records.noteUnknown(name, of: entityName)
-      return .null
-    }
-    set {
-      guard records.allowsChange(of: name, in: entityName) else { return }
-      values[name] = newValue
-      records.noteChange(of: self)
-    }
   }
 }
