@@ -275,14 +275,3 @@ extension InferenceBuilder {
     \(MigrationRefusal.acceptLoss)
     """
 }
-
-extension StoredProperty {
-  /// Whether another property has the same kind and type or cardinality.
-  func isOfKind(_ other: StoredProperty) -> Bool {
-    switch (content, other.content) {
-    case (.attribute(let one), .attribute(let other)): one.type == other.type && one.isDerived == other.isDerived
-    case (.relationship(let one), .relationship(let other)): one.isToMany == other.isToMany
-    case (.attribute, .relationship), (.relationship, .attribute): false
-    }
-  }
-}
