@@ -1,4 +1,6 @@
+internal import Foundation
 internal import GRDB
+internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 package import SystemPackage
@@ -80,6 +82,130 @@ extension MigrationError {
       self.init(.sourceDamaged, path: path, detail: "SQLite met damage in it: \(name) (code \(code))")
     case .sqlite(let code, let name): self.init(.sqlite, path: path, detail: "SQLite reported \(name) (code \(code))")
     case .unforeseen: self.init(.sqlite, path: path, detail: "an unforeseen failure")
+    }
+  }
+}
+
+/// A read-only view that leaves no files.
+///
+/// SQLite writes next to a WAL store even when reading (https://sqlite.org/wal.html, "Read-Only Databases"), so it is
+/// first copied to the temporary folder.
+struct StoreView {
+  private let original: StoreFileSet
+  private let surroundings: Surroundings
+
+  init(of original: StoreFileSet, surroundings: Surroundings) {
+    self.original = original
+    self.surroundings = surroundings
+  }
+
+  /// Reads a consistent state of the store.
+  ///
+  /// - Throws: `locked` during a write, `changed` if another process keeps writing, or the body's error.
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let isAlone = before.allSatisfy { $0.part == .main || $0.size == 0 }
+      let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      lock.release()
+      // A write may have mixed old and new.
+      if isUnchanged { return try result.get() }
+    }
+    throw busy
+  }
+
+  private var busy: FileError {
+    FileError(
+      .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
+      hint: "Quit the app that uses it, then look again.")
+  }
+
+  /// Works on a temporary checkpointed copy.
+  ///
+  /// - Throws: The errors of `read`.
+  func onCopy<Value>(_ body: (FilePath) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let copy = try PrivateCopy(of: original, surroundings: surroundings)
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      lock.release()
+      guard isUnchanged else { continue }
+      let connection = try StepConnection(copy.files.main, .copy)
+      try connection.run { database in
+        try database.bringLogIntoMainFile()
+        try database.execute(sql: "PRAGMA journal_mode = DELETE")
+      }
+      try connection.close()
+      let value = try body(copy.files.main)
+      copy.remove()
+      return value
+    }
+    throw busy
+  }
+
+  private func members() throws(FileError) -> [StoreFileSet.Member] {
+    try original.members(in: surroundings.fileSystem)
+  }
+
+  private func readCopy<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let copy = try PrivateCopy(of: original, surroundings: surroundings)
+    return try Self.read(copy.files.main, .copy, body)
+  }
+
+  private static func read<Value>(
+    _ path: FilePath, _ mode: WorkingConnection.Mode, _ body: (Database) throws -> Value
+  ) throws -> Value {
+    let connection = try StepConnection(path, mode)
+    let value = try connection.read(body)
+    try connection.close()
+    return value
+  }
+}
+
+extension Migrator {
+  /// A store's metadata.
+  struct StoreFacts {
+    var metadata: StoreMetadata
+
+    var model: ManagedObjectModel?
+  }
+
+  func storeFacts(_ path: FilePath) throws -> StoreFacts {
+    let connection = try StepConnection(path, .immutable)
+    let facts = try connection.read { try StoreFacts($0) }
+    try connection.close()
+    return facts
+  }
+}
+
+extension Migrator.StoreFacts {
+  /// Reads the metadata; an unreadable model cache counts as missing.
+  init(_ database: Database) throws {
+    if try !database.hasStored(["Z_UUID"], in: "Z_METADATA"), try database.hasStored(["Z_PLIST"], in: "Z_METADATA") {
+      throw MigrationError(
+        .sourceDamaged, detail: "its metadata has no column for the store's identifier, which nothing else shows")
+    }
+    // Z_PRIMARYKEY can be repaired; reject computed values of a hostile store.
+    guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
+      let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+    else {
+      throw MigrationError(
+        .dataViolation, detail: "it is not a Core Data store", hint: "Give a store that Core Data or SwiftData made.")
+    }
+    let uuid: DatabaseValue = row[0]
+    let list: DatabaseValue = row[1]
+    metadata = try StoreMetadata(
+      uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(list) ?? Data()))
+    model = nil
+    if try database.hasStored(["Z_CONTENT"], in: "Z_MODELCACHE"),
+      let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
+      let bytes = Data.fromDatabaseValue(value)
+    {
+      // Only versions outside the app's model need it; without it such a store is refused.
+      model = try? ManagedObjectModel(modelCache: [UInt8](bytes))
     }
   }
 }
