@@ -1,3 +1,4 @@
+internal import Foundation
 public import Platform
 
 /// The report of a failed migration, for support.
@@ -178,5 +179,133 @@ extension MigrationReport.Failure {
         kind: $0.kind, entity: plain($0.entityName), property: $0.property.map { plain($0.description) },
         detail: plain($0.detail))
     }
+  }
+}
+
+/// The treatment of an entity's records.
+public enum EntityWay: String, Sendable, Hashable, Codable, CaseIterable {
+  /// The entity is new, with an empty table or none.
+  case added
+
+  /// Unchanged, byte for byte.
+  case unchanged
+
+  /// Unchanged; the entity or properties are renamed.
+  case renamed
+
+  /// Kept; new columns are added, with defaults filled in.
+  case inPlace = "in-place"
+
+  /// Rewritten.
+  case rebuilt
+
+  case custom
+
+  case removed
+}
+
+/// The counts of a migration step.
+public struct StepAccount: Sendable, Hashable, Codable {
+  /// The records of a destination entity.
+  public struct EntityRows: Sendable, Hashable, Codable {
+    /// The destination entity.
+    public var entity: String
+
+    /// Their source entity; nil if new.
+    public var source: String?
+
+    /// The count.
+    public var rows: Int
+  }
+
+  /// The step, such as `V1 → V2`.
+  public var step: String
+
+  /// The method.
+  public var way: MigrationWay
+
+  /// The destination entities' records, by number.
+  public var entities: [EntityRows] = []
+
+  /// The records deleted with their source entity.
+  public var removedRows: [String: Int] = [:]
+
+  /// The losses with record counts.
+  public var losses: [MigrationPlan.Finding] = []
+
+  /// The records a custom mapping left out, by source entity.
+  public var filteredRows: [String: Int] = [:]
+
+  /// The removed entities' changes left out of persistent history.
+  public var removedChanges = 0
+
+  /// The app's indexes and triggers left behind.
+  public var leftBehind: [String] = []
+
+  /// The repair, if the step is one.
+  public var repair: RepairAccount?
+}
+
+/// The method of a step.
+public enum MigrationWay: String, Sendable, Hashable, Codable {
+  /// Adds and renames columns in a copy.
+  case inPlace = "in-place"
+
+  /// Fills a new store from the old one.
+  case rebuild
+
+  /// Adds missing model parts to a copy.
+  case repair
+}
+
+/// The metrics of a migration, a line of `migrations.jsonl`.
+public struct MigrationMetrics: Sendable, Hashable, Codable {
+  /// The end in RFC 3339.
+  public var date: String
+
+  /// The store's file name.
+  public var store: String
+
+  /// The previous version; nil if the app has none of that name.
+  public var from: String?
+
+  /// The present version.
+  public var to: String
+
+  /// The number of steps, with those of earlier runs.
+  public var steps: Int
+
+  /// The steps an earlier run finished.
+  public var resumedSteps: Int
+
+  /// The seconds of this run.
+  public var seconds: Double
+
+  /// The records of the last step.
+  public var rows: Int
+
+  /// The peak memory in bytes, if known.
+  public var peakMemory: Int64?
+
+  /// The size before, without external files, in bytes.
+  public var bytesBefore: Int64
+
+  /// The size after, without external files, in bytes.
+  public var bytesAfter: Int64
+
+  /// The metrics on one line.
+  public var words: String {
+    let memory = peakMemory.map { ", \(readableSize($0)) of memory" } ?? ""
+    let time = String(format: "%.3f", seconds)
+    return "\(from ?? "the store's model") → \(to) in \(counted(steps, "step")): \(counted(rows, "row")), \(time) s"
+      + "\(memory), \(counted(bytesBefore, "byte")) before, \(grouped(bytesAfter)) after"
+  }
+
+  /// The peak memory in bytes, if known.
+  static func processPeakMemory() -> Int64? {
+    // Linux only.
+    guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return nil }
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+    return line?.split(separator: " ").compactMap { Int64($0) }.first.map { $0 * 1024 }
   }
 }

@@ -279,60 +279,6 @@ extension Migrator {
   }
 }
 
-/// The counts of a migration step.
-public struct StepAccount: Sendable, Hashable, Codable {
-  /// The records of a destination entity.
-  public struct EntityRows: Sendable, Hashable, Codable {
-    /// The destination entity.
-    public var entity: String
-
-    /// Their source entity; nil if new.
-    public var source: String?
-
-    /// The count.
-    public var rows: Int
-  }
-
-  /// The step, such as `V1 → V2`.
-  public var step: String
-
-  /// The method.
-  public var way: MigrationWay
-
-  /// The destination entities' records, by number.
-  public var entities: [EntityRows] = []
-
-  /// The records deleted with their source entity.
-  public var removedRows: [String: Int] = [:]
-
-  /// The losses with record counts.
-  public var losses: [MigrationPlan.Finding] = []
-
-  /// The records a custom mapping left out, by source entity.
-  public var filteredRows: [String: Int] = [:]
-
-  /// The removed entities' changes left out of persistent history.
-  public var removedChanges = 0
-
-  /// The app's indexes and triggers left behind.
-  public var leftBehind: [String] = []
-
-  /// The repair, if the step is one.
-  public var repair: RepairAccount?
-}
-
-/// The method of a step.
-public enum MigrationWay: String, Sendable, Hashable, Codable {
-  /// Adds and renames columns in a copy.
-  case inPlace = "in-place"
-
-  /// Fills a new store from the old one.
-  case rebuild
-
-  /// Adds missing model parts to a copy.
-  case repair
-}
-
 /// The attributes filled by the migration; dropping them is no loss.
 struct MadeValues: Codable, Sendable, Hashable {
   /// `Entity.attribute` of the last version reached, sorted.
@@ -370,5 +316,46 @@ struct MadeValues: Codable, Sendable, Hashable {
       }
     }
     names = after.subtracting(taken).sorted()
+  }
+}
+
+/// The method of a step: in place for additions and renames, else a rebuild.
+struct StepDecision: Sendable {
+  var way: MigrationWay { change == nil ? .rebuild : .inPlace }
+
+  /// Nil for a rebuild.
+  let change: InPlaceChange?
+
+  let reason: String?
+
+  /// Decides by the models and, if known, the contents.
+  ///
+  /// App changes to Core Data's tables, and defaults for many records, may need a rebuild.
+  init(_ layout: StepLayout, contents: SourceContents? = nil) {
+    do throws(InPlaceObstacle) {
+      if layout.isCustom { throw InPlaceObstacle("the mapping is a custom one") }
+      let change = try InPlaceChange(layout)
+      if let contents, let obstacle = change.obstacle(in: contents, layout) { throw obstacle }
+      self.change = change
+      reason = nil
+    } catch {
+      change = nil
+      reason = printable(error.detail)
+    }
+  }
+
+  func way(of mapping: EntityMapping, _ layout: StepLayout) -> EntityWay {
+    guard let source = mapping.sourceEntityName else { return .added }
+    guard let destination = mapping.destinationEntityName else { return .removed }
+    guard mapping.kind == .copy || mapping.kind == .transform else { return .custom }
+    let isSameNumber =
+      layout.source.entity(named: source)?.number == layout.destination.entity(named: destination)?.number
+    let isWhole = !layout.mapping.losses.contains { $0.sourceEntityName == source }
+    if mapping.isIdentity, isSameNumber, isWhole { return .unchanged }
+    guard change != nil else { return .rebuilt }
+    return mapping.propertyMappings.allSatisfy {
+      $0.source != nil && !$0.replacesNilWithDefault || $0.value == .recompute
+    }
+      ? .renamed : .inPlace
   }
 }
