@@ -1,4 +1,5 @@
 internal import GRDB
+import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
@@ -299,5 +300,13 @@ struct RepairRun {
           + "\(rows == 1 ? "leads" : "lead") to no record; a repair of records sets \(rows == 1 ? "it" : "them") aside"
       }
     }
+  }
+}
+
+extension StoreDrift {
+  /// Compares an open store with its own model.
+  init(in database: Database, of layout: StoreLayout) throws {
+    self.init(
+      of: try StoreOutline(database, layout: layout), to: layout, hashes: layout.model.versionHashes())
   }
 }
