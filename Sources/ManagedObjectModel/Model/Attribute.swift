@@ -109,27 +109,6 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case composite = 2100
 }
 
-/// A default value of an attribute.
-public enum AttributeValue: Sendable, Hashable {
-  case integer(Int64)
-  case real(Double)
-
-  /// Plain digits (`-12.50`), to keep precision.
-  case decimal(String)
-  case boolean(Bool)
-  case string(String)
-
-  /// Seconds since 2001-01-01T00:00:00Z.
-  case date(Double)
-  case data([UInt8])
-
-  case uuid([UInt8])
-  case uri(String)
-
-  /// An unsupported default.
-  case opaque(className: String)
-}
-
 extension Attribute {
   /// Reads a rule as a bound or pattern, or keeps its text.
   ///
@@ -194,18 +173,49 @@ extension ModelExpression.Constant {
   }
 }
 
-extension AttributeValue {
-  /// The value as in source; data as hexadecimal digits.
-  package var plainText: String {
+extension AttributeType {
+  /// The type's name in model sources (`Integer 16`).
+  public var sourceName: String {
     switch self {
-    case .integer(let value): String(value)
-    case .real(let value): numberFormat(value)
-    case .decimal(let digits): digits
-    case .boolean(let value): value ? "YES" : "NO"
-    case .string(let text), .uri(let text): text
-    case .date(let seconds): numberFormat(seconds)
-    case .data(let bytes), .uuid(let bytes): bytes.prefix(64).hexadecimal
-    case .opaque(let className): "<\(className)>"
+    case .undefined: "Undefined"
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binary: "Binary"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .objectID: "ObjectID"
+    case .composite: "Composite"
+    }
+  }
+
+  init?(sourceName: String) {
+    if sourceName == "Binary Data" {
+      self = .binary
+      return
+    }
+    guard let type = Self.allCases.first(where: { $0.sourceName == sourceName }) else { return nil }
+    self = type
+  }
+
+  /// The class in compiled models; nil if the attribute must name it.
+  package var valueClassName: String? {
+    switch self {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
+    case .decimal: "NSDecimalNumber"
+    case .string: "NSString"
+    case .date: "NSDate"
+    case .binary: "NSData"
+    case .uuid: "NSUUID"
+    case .uri: "NSURL"
+    case .undefined, .transformable, .objectID, .composite: nil
     }
   }
 }
