@@ -160,3 +160,107 @@ struct SourceProgram: Sendable {
     (extensions[type] ?? []).flatMap(\.properties).first { $0.name == name && $0.isStatic }
   }
 }
+
+extension SourceProgram {
+  func destination(of property: SourceProperty, in declaration: SourceDeclaration) -> SourceDeclaration? {
+    guard let type = property.type else { return nil }
+    var resolved = resolve(type.unwrapped.type, scopes: declaration.scopes, file: declaration.place.file)
+    for _ in 0..<32 {
+      switch resolved {
+      case .optional(let inner), .array(let inner, _), .set(let inner, _): resolved = inner
+      case .model(let destination): return destination
+      case .primitive, .system, .structure, .enumeration, .dictionary, .unknown: return nil
+      }
+    }
+    return nil
+  }
+
+  /// Returns structures, and enumerations without raw values, which alone are hashed.
+  func hashedTypes(of property: SourceProperty, in declaration: SourceDeclaration) -> [SourceDeclaration] {
+    var found: [SourceDeclaration] = []
+    gather(property, in: declaration, depth: 0, into: &found)
+    return found
+  }
+
+  private func gather(
+    _ property: SourceProperty, in declaration: SourceDeclaration, depth: Int,
+    into found: inout [SourceDeclaration]
+  ) {
+    guard depth < 16, found.count < 200 else { return }
+    let inference = TypeInference(program: self, scopes: declaration.scopes, file: declaration.place.file)
+    guard let type = property.type ?? property.initialValue.flatMap({ inference.type(of: $0) }) else { return }
+    var resolved = resolve(type.unwrapped.type, scopes: declaration.scopes, file: declaration.place.file)
+    while case .optional(let inner) = resolved { resolved = inner }
+    switch resolved {
+    case .enumeration(let inner) where !AttributeReader(program: self).hasRawValues(inner):
+      if !found.contains(where: { $0.path == inner.path }) { found.append(inner) }
+    case .structure(let inner):
+      guard !found.contains(where: { $0.path == inner.path }) else { return }
+      found.append(inner)
+      for element in inner.properties where !element.isComputed && !element.isStatic {
+        gather(element, in: inner, depth: depth + 1, into: &found)
+      }
+    // A collection is one Binary attribute.
+    case .primitive, .system, .model, .enumeration, .array, .set, .dictionary, .optional, .unknown: break
+    }
+  }
+}
+
+/// Follows lists of types.
+struct ListedTypes {
+  struct Item {
+    var type: TypeReference
+    var scopes: [[String]]
+    var file: String
+  }
+
+  let program: SourceProgram
+
+  /// Returns nil if only a compiler could follow the list.
+  func items(_ value: SourceExpression, scopes: [[String]], file: String, depth: Int = 0) -> [Item]? {
+    guard depth < 16 else { return nil }
+    switch value {
+    case .metatype(let type): return [Item(type: type, scopes: scopes, file: file)]
+    case .array(let elements):
+      let all = elements.map { items($0, scopes: scopes, file: file, depth: depth + 1) }
+      return all.contains { $0 == nil } ? nil : all.flatMap { $0 ?? [] }
+    case .operators(let operands, let operators) where operators.allSatisfy({ $0 == "+" }):
+      let all = operands.map { items($0, scopes: scopes, file: file, depth: depth + 1) }
+      return all.contains { $0 == nil } ? nil : all.flatMap { $0 ?? [] }
+    case .cast: return nil
+    case .path(let names): return variable(names, scopes: scopes, file: file, depth: depth)
+    case .string, .integer, .real, .boolean, .null, .dictionary, .implicitMember, .keyPath, .call, .member, .type,
+      .operators, .other:
+      return nil
+    }
+  }
+
+  private func variable(_ names: [String], scopes: [[String]], file: String, depth: Int) -> [Item]? {
+    guard let last = names.last else { return nil }
+    var owner = Array(names.dropLast())
+    if owner == ["Self"] || owner == ["self"] { owner = [] }
+    if owner.isEmpty {
+      for scope in scopes {
+        guard case .found(let type) = program.find(scope, scopes: [], file: file) else { continue }
+        if let property = program.staticProperty(last, of: type) {
+          return items(of: property, in: type, depth)
+        }
+      }
+      return program.list(last, file: file).flatMap { items($0, scopes: scopes, file: file, depth: depth + 1) }
+    }
+    guard let type = program.follow(program.find(owner, scopes: scopes, file: file)).declaration,
+      let property = program.staticProperty(last, of: type)
+    else { return nil }
+    return items(of: property, in: type, depth)
+  }
+
+  private func items(of property: SourceProperty, in type: SourceDeclaration, _ depth: Int) -> [Item]? {
+    (property.returned ?? property.initialValue).flatMap {
+      items($0, scopes: type.scopes, file: property.place.file, depth: depth + 1)
+    }
+  }
+
+  func declaration(_ item: Item) -> SourceDeclaration? {
+    item.type.names.flatMap { program.follow(program.find($0, scopes: item.scopes, file: item.file)).declaration }
+  }
+}
