@@ -1,4 +1,5 @@
 package import GRDB
+internal import GRDBSQLite
 public import ManagedObjectModel
 
 /// A stored attribute value.
@@ -94,5 +95,217 @@ extension StoredValue {
     case .string(let text): self = .text(text)
     case .blob(let data): self = .blob([UInt8](data))
     }
+  }
+}
+
+/// An SQLite value with full text; GRDB itself stops at the first NUL.
+package struct WholeValue: DatabaseValueConvertible, StatementColumnConvertible {
+  package let value: DatabaseValue
+
+  package init?(sqliteStatement statement: SQLiteStatement, index: CInt) {
+    guard unsafe sqlite3_column_type(statement, index) == SQLITE_TEXT else {
+      value = unsafe DatabaseValue(sqliteStatement: statement, index: index)
+      return
+    }
+    // Text first: reading it may change the byte count.
+    guard let start = unsafe sqlite3_column_text(statement, index) else { return nil }
+    let count = unsafe Int(sqlite3_column_bytes(statement, index))
+    value = unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self).databaseValue
+  }
+
+  private init(value: DatabaseValue) { self.value = value }
+
+  package var databaseValue: DatabaseValue { value }
+
+  package static func fromDatabaseValue(_ value: DatabaseValue) -> WholeValue? { WholeValue(value: value) }
+}
+
+extension Row {
+  /// Returns a full-text value of a cursor's current row; a copied row has lost text after a NUL.
+  package func whole(_ index: Int) -> DatabaseValue {
+    let value: WholeValue? = self[index]
+    return value?.value ?? .null
+  }
+}
+
+extension Statement {
+  /// Binds full-text arguments.
+  func bindWhole(_ arguments: [DatabaseValue]) throws {
+    try setArguments(StatementArguments(arguments))
+    for (index, argument) in arguments.enumerated() {
+      guard case .string(let text) = argument.storage, text.utf8.contains(0) else { continue }
+      let bytes = Array(text.utf8)
+      let code = unsafe bytes.withUnsafeBytes { bytes in
+        unsafe sqlite3_bind_text64(
+          sqliteStatement, CInt(index + 1), bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+          UInt64(bytes.count), unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self), UInt8(SQLITE_UTF8))
+      }
+      guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+    }
+  }
+
+  package func executeWhole(_ arguments: [DatabaseValue]) throws {
+    try bindWhole(arguments)
+    try execute()
+  }
+}
+
+extension Database {
+  package func wholeStatement(_ sql: String, _ arguments: [DatabaseValue]) throws -> Statement {
+    let statement = try makeStatement(sql: sql)
+    try statement.bindWhole(arguments)
+    return statement
+  }
+
+  /// Returns a query's rows; `Row.whole` reads full-text values.
+  package func wholeCursor(_ sql: String, _ arguments: [DatabaseValue]) throws -> RowCursor {
+    try Row.fetchCursor(try wholeStatement(sql, arguments))
+  }
+
+  package func wholeRows(_ sql: String, _ arguments: [DatabaseValue]) throws -> [[DatabaseValue]] {
+    let cursor = try wholeCursor(sql, arguments)
+    var rows: [[DatabaseValue]] = []
+    while let row = try cursor.next() { rows.append((0..<row.count).map { row.whole($0) }) }
+    return rows
+  }
+}
+
+// MARK: Reading records
+
+struct RecordReader {
+  private enum Target {
+    case value(name: String, type: AttributeType, allowsExternalStorage: Bool)
+    case toOne(name: String, destination: String)
+    case toOneEntity(name: String)
+  }
+
+  private let layout: StoreLayout
+  private let entity: EntityLayout
+
+  /// Arguments: key to start after, first and last entity number, limit.
+  let sql: String
+
+  private let targets: [Target]
+
+  private let targetIndexes: [Int: [Int]]
+
+  /// Prepares the query; nil for an unknown entity.
+  init?(layout: StoreLayout, entityName: String) {
+    guard let entity = layout.entity(named: entityName), let table = layout.table(of: entityName) else { return nil }
+    self.layout = layout
+    self.entity = entity
+    // A batch can contain properties of ancestors and descendants.
+    let lineage = Set(layout.lineage(of: entityName))
+    var targets: [Target] = []
+    var columns: [String] = []
+    var owners: [EntityLayout] = []
+    for column in table.columns {
+      guard let key = column.role.property, let owner = layout.entity(named: key.entityName),
+        lineage.contains(owner.name) || entity.numbers.contains(owner.number),
+        let target = Self.target(column.role, model: layout.model)
+      else { continue }
+      targets.append(target)
+      owners.append(owner)
+      columns.append(SQLText.identifier(column.name))
+    }
+    self.targets = targets
+    targetIndexes = Dictionary(
+      uniqueKeysWithValues: entity.numbers.map { number in
+        (number, owners.indices.filter { owners[$0].numbers.contains(number) })
+      })
+    sql =
+      "SELECT \((["Z_PK", "Z_ENT"] + columns).joined(separator: ", ")) FROM \(SQLText.identifier(table.name)) "
+      + "WHERE Z_PK > ? AND Z_ENT BETWEEN ? AND ? ORDER BY Z_PK LIMIT ?"
+  }
+
+  private static func target(_ role: ColumnRole, model: ManagedObjectModel) -> Target? {
+    switch role {
+    case .attribute(let key, let type):
+      let attribute = model.entities[key.entityName]?.properties[key.name]?.attribute
+      return .value(
+        name: key.name, type: type, allowsExternalStorage: attribute?.allowsExternalBinaryDataStorage ?? false)
+    case .compositeLeaf(let key, let path, let type):
+      return .value(name: ([key.name] + path).joined(separator: "."), type: type, allowsExternalStorage: false)
+    case .toOne(let key):
+      let relationship = model.entities[key.entityName]?.properties[key.name]?.relationship
+      return relationship.map { .toOne(name: key.name, destination: $0.destinationEntityName) }
+    case .toOneEntity(let key): return .toOneEntity(name: key.name)
+    case .primaryKey, .entityNumber, .saveCount, .toOneOrder, .owner, .ownerOrder: return nil
+    }
+  }
+
+  func records(_ database: Database, after key: Int64, limit: Int) throws -> [StoreRecord] {
+    let rows = try Row.fetchCursor(
+      database, sql: sql,
+      arguments: [key, entity.numbers.lowerBound, entity.numbers.upperBound, limit])
+    var records: [StoreRecord] = []
+    while let row = try rows.next() { records.append(record(row)) }
+    return records
+  }
+
+  private func record(_ row: Row) -> StoreRecord {
+    let number = Self.integer(row, 1).flatMap { Int(exactly: $0) } ?? 0
+    let own = layout.entity(numbered: number) ?? entity
+    var record = StoreRecord(entityName: own.name, primaryKey: Self.integer(row, 0) ?? 0, values: [:], toOne: [:])
+    for index in targetIndexes[own.number] ?? [] {
+      let value = row.whole(index + 2)
+      switch targets[index] {
+      case .value(let name, let type, let isMarked):
+        record.values[name] = RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked)
+      case .toOne(let name, let destination):
+        guard let key = Int64.fromDatabaseValue(value) else { continue }
+        let isOnly = layout.entity(named: destination)?.hasSubentities == false
+        record.toOne[name] = RecordReference(entityName: isOnly ? destination : nil, primaryKey: key)
+      case .toOneEntity(let name):
+        guard let number = Int64.fromDatabaseValue(value), let number = Int(exactly: number) else { continue }
+        record.toOne[name]?.entityName = layout.entity(numbered: number)?.name
+      }
+    }
+    return record
+  }
+
+  private static func integer(_ row: Row, _ index: Int) -> Int64? {
+    let value: DatabaseValue = row[index]
+    return Int64.fromDatabaseValue(value)
+  }
+}
+
+/// A record of a Core Data store.
+public struct StoreRecord: Sendable, Hashable {
+  /// The requested entity or a sub-entity.
+  public var entityName: String
+
+  /// The primary key, unique in its hierarchy.
+  public var primaryKey: Int64
+
+  /// Attribute values by name, composites by path (`place.latitude`).
+  public var values: [String: RecordValue]
+
+  /// To-one destinations by name, without empty ones.
+  public var toOne: [String: RecordReference]
+
+  /// Creates a record.
+  public init(
+    entityName: String, primaryKey: Int64, values: [String: RecordValue], toOne: [String: RecordReference]
+  ) {
+    self.entityName = entityName
+    self.primaryKey = primaryKey
+    self.values = values
+    self.toOne = toOne
+  }
+}
+
+/// A relationship's destination.
+public struct RecordReference: Sendable, Hashable {
+  /// The destination's entity, if stored or unambiguous.
+  public var entityName: String?
+
+  /// The destination's primary key.
+  public var primaryKey: Int64
+
+  /// Creates a reference.
+  public init(entityName: String?, primaryKey: Int64) {
+    self.entityName = entityName
+    self.primaryKey = primaryKey
   }
 }
