@@ -1,5 +1,6 @@
 internal import Foundation
 public import GRDB
+internal import GRDBSQLite
 public import ManagedObjectModel
 public import Platform
 public import SystemPackage
@@ -348,4 +349,10 @@ package enum CoreDataFunctions {
     notifications.map { name in DatabaseFunction(name) { _ in nil } }
       + [DatabaseFunction("NSCoreDataNow", argumentCount: 0) { _ in now() }]
   }
+}
+
+/// The process's SQLite library.
+public enum SQLiteLibrary {
+  /// The version, such as `3.40.1`.
+  public static var version: String { unsafe String(cString: sqlite3_libversion()) }
 }
