@@ -205,41 +205,6 @@ extension LayoutBuilder {
   }
 }
 
-/// An entity's numbers and table in a store.
-public struct EntityLayout: Sendable, Hashable {
-  /// The entity's name.
-  public let name: String
-
-  /// Its number in `Z_ENT`, from 1.
-  public let number: Int
-
-  /// The parent's name; nil for a root.
-  public let parentName: String?
-
-  /// The parent's number (`Z_SUPER`); 0 for a root.
-  public let parentNumber: Int
-
-  /// The root of its hierarchy, which shares its table.
-  public let rootName: String
-
-  /// The last descendant's number; its own without descendants.
-  public internal(set) var lastDescendantNumber: Int
-
-  /// The table of its records.
-  public internal(set) var tableName: String
-
-  /// Whether it has sub-entities.
-  public var hasSubentities: Bool { lastDescendantNumber > number }
-
-  /// Whether it is a hierarchy's root.
-  public var isRoot: Bool { parentNumber == 0 }
-
-  /// The numbers of the entity and its descendants.
-  ///
-  /// Depth-first numbering (format section 3.3) makes them one range.
-  public var numbers: ClosedRange<Int> { number...max(number, lastDescendantNumber) }
-}
-
 /// A partial index's predicate as SQL.
 ///
 /// It supports property-constant comparisons joined by `AND`; Core Data's wording is unknown, so all is unverified.
