@@ -2,26 +2,6 @@ import ManagedObjectModel
 import Platform
 import SQLiteFormat
 
-struct StoreBytes {
-  var main: any ByteSource
-  var log: (any ByteSource)?
-
-  /// The index, read before the log.
-  var logIndex: WriteAheadLogIndex?
-
-  /// Whether another process has the log open and maintains its index.
-  var isLogInUse = false
-  var journal: (any ByteSource)?
-
-  var superJournalExists: ([UInt8]) -> Bool
-
-  func database(pageSize: Int? = nil) throws(FormatError) -> Database {
-    try Database(
-      main: main, writeAheadLog: log, rollbackJournal: journal, pageSize: pageSize,
-      superJournalExists: superJournalExists)
-  }
-}
-
 extension Examiner {
   /// Opens the database as far as header or remains allow.
   func openDatabase(_ bytes: StoreBytes, _ examination: inout Examination) throws -> Database? {
