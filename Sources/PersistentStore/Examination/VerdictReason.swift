@@ -1,6 +1,64 @@
 import Platform
 package import SQLiteFormat
 
+/// The usability of a store in one word.
+package enum Verdict: String, Sendable, Hashable, Codable {
+  /// It opens with the app's model.
+  case compatible
+
+  /// Every page is sound, but schema or bookkeeping deviate from the metadata's model; a repair works on a copy.
+  case repairable
+
+  /// An earlier version's store, to be migrated.
+  case outdated
+
+  /// Sound, but without a path to the app's model.
+  case incompatible
+
+  case damaged
+
+  /// Intact, but locked, forbidden, unreachable or newer than the app.
+  case unavailable
+
+  case missing
+}
+
+package enum ExaminedKind: String, Sendable, Hashable, Codable {
+  /// Core Data or SwiftData.
+  case coreData = "core-data"
+
+  /// A SQLite database without Core Data tables.
+  case sqlite
+
+  case unknown
+}
+
+package struct VerdictReason: Sendable, Hashable, Encodable {
+  /// The stable code, part of the command line's contract.
+  package var code: String
+
+  package var words: String
+
+  package var hint: String
+
+  /// Core Data's error code (`NSCocoaErrorDomain`), if any.
+  package var coreDataCode: Int?
+
+  /// SQLite's result code, if any.
+  package var sqliteCode: Int?
+
+  /// Creates a reason; words and hint are full sentences without record values.
+  package init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
+    self.code = code
+    self.words = words
+    self.hint = hint
+    coreDataCode = coreData
+    sqliteCode = sqlite
+  }
+}
+
+// MARK: Damage
+
 extension VerdictReason {
   package static let salvageHint =
     "Have it salvaged: every record that is still in its bytes is put into a new store. What the app cannot use of them is kept beside that."
@@ -232,61 +290,5 @@ extension StoreDrift {
       difference.words.count > 200 ? difference.words.prefix(199) + "…" : difference.words
     }.joined(separator: "; ")
     return differences.count > most ? "\(shown); and \(grouped(differences.count - most)) more" : shown
-  }
-}
-
-/// The usability of a store in one word.
-package enum Verdict: String, Sendable, Hashable, Codable {
-  /// It opens with the app's model.
-  case compatible
-
-  /// Every page is sound, but schema or bookkeeping deviate from the metadata's model; a repair works on a copy.
-  case repairable
-
-  /// An earlier version's store, to be migrated.
-  case outdated
-
-  /// Sound, but without a path to the app's model.
-  case incompatible
-
-  case damaged
-
-  /// Intact, but locked, forbidden, unreachable or newer than the app.
-  case unavailable
-
-  case missing
-}
-
-package enum ExaminedKind: String, Sendable, Hashable, Codable {
-  /// Core Data or SwiftData.
-  case coreData = "core-data"
-
-  /// A SQLite database without Core Data tables.
-  case sqlite
-
-  case unknown
-}
-
-package struct VerdictReason: Sendable, Hashable, Encodable {
-  /// The stable code, part of the command line's contract.
-  package var code: String
-
-  package var words: String
-
-  package var hint: String
-
-  /// Core Data's error code (`NSCocoaErrorDomain`), if any.
-  package var coreDataCode: Int?
-
-  /// SQLite's result code, if any.
-  package var sqliteCode: Int?
-
-  /// Creates a reason; words and hint are full sentences without record values.
-  package init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
-    self.code = code
-    self.words = words
-    self.hint = hint
-    coreDataCode = coreData
-    sqliteCode = sqlite
   }
 }
