@@ -6,7 +6,7 @@ struct OpeningPlacesTests {
   /// The only sources that open a file with SQLite, and why each may.
   private static let allowed: [String: String] = [
     "PersistentStore/Connection/EvidenceConnection.swift": "evidence, copies, backups, and what is browsed or checked",
-    "PersistentStore/Connection/BoundedFormat.swift": "no file: calls of printf",
+    "PersistentStore/Connection/StatementLimit.swift": "no file: calls of printf",
     "PersistentStore/Connection/WorkingConnection.swift": "a file that migration or salvage makes",
     "PersistentStore/Store/PersistentStore.swift": "the store that the app opens",
     "PersistentStore/Creation/StoreCreation.swift": "a private database in memory",
