@@ -309,3 +309,8 @@ public struct MigrationMetrics: Sendable, Hashable, Codable {
     return line?.split(separator: " ").compactMap { Int64($0) }.first.map { $0 * 1024 }
   }
 }
+
+extension StepAccount {
+  /// The records of all destination entities.
+  public var rows: Int { repair?.rows ?? entities.reduce(0) { $0 + $1.rows } }
+}

@@ -1,5 +1,8 @@
+internal import Foundation
 internal import GRDB
 internal import Logging
+import ManagedObjectModel
+internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
@@ -167,11 +170,6 @@ final class MigrationTrace: Sendable {
   var steps: [MigrationReport.Step] { state.withLock { $0.steps } }
 }
 
-extension StepAccount {
-  /// The records of all destination entities.
-  public var rows: Int { repair?.rows ?? entities.reduce(0) { $0 + $1.rows } }
-}
-
 /// Masks SQL literals for logs.
 ///
 /// Model defaults and mapping constants stay private too; quoted names stay.
@@ -210,5 +208,168 @@ package enum SQLMask {
       guard characters.first == quote else { return }
       characters.removeFirst()
     }
+  }
+}
+
+// MARK: Records
+
+extension Migrator {
+  func recorded(
+    _ path: FilePath, _ options: Options, _ body: () throws -> Result
+  ) throws(MigrationError) -> Result {
+    let trace = MigrationTrace(logger, isCancelled: options.isCancelled)
+    let bytesBefore = size(of: path)
+    let outcome = MigrationTrace.$current.withValue(trace) { () -> Swift.Result<Result, MigrationError> in
+      do { return .success(try body()) } catch { return .failure(MigrationError(any: error)) }
+    }
+    switch outcome {
+    case .success(var result):
+      guard !result.isNothing else { return result }
+      let metrics = metrics(of: result, path, trace, bytesBefore)
+      result.metrics = metrics
+      logger.notice("migrated", metadata: ["metrics": "\(metrics.words)"])
+      if options.isRecorded { append(metrics, to: recordsFolder(path, options)) }
+      return result
+    case .failure(var error):
+      if error.path == nil { error.path = path }
+      error = error.recognizingFullDisk { freeSpace(beside: path) }
+      error.tellSpace(trace.neededBytes)
+      guard error.kind != .cancelled else { throw error }
+      logger.error("migration failed", metadata: ["code": "\(error.code)", "detail": "\(printable(error.detail))"])
+      if options.isRecorded { error.reportPath = write(report(of: error, path, trace), path, options) }
+      throw error
+    }
+  }
+
+  private func freeSpace(beside path: FilePath) -> Int64? {
+    // This only adds detail to an existing error.
+    guard let set = try? StoreFileSet.locate(path, in: fileSystem) else { return nil }
+    return try? fileSystem.freeSpace(at: set.folder)
+  }
+
+  // MARK: Metrics
+
+  private func metrics(
+    of result: Result, _ path: FilePath, _ trace: MigrationTrace, _ bytesBefore: Int64
+  ) -> MigrationMetrics {
+    MigrationMetrics(
+      date: surroundings.now().rfc3339, store: path.lastComponent?.string ?? "", from: trace.from,
+      to: trace.to ?? bundle.current.name, steps: result.steps.count + (result.repair == nil ? 0 : 1),
+      resumedSteps: result.resumedSteps,
+      seconds: trace.seconds, rows: result.steps.last?.rows ?? result.repair?.rows ?? 0,
+      peakMemory: MigrationMetrics.processPeakMemory(),
+      bytesBefore: bytesBefore, bytesAfter: size(of: result.store))
+  }
+
+  private static let lineLimit = 500
+
+  private func append(_ metrics: MigrationMetrics, to folder: FilePath) {
+    let path = folder.appending("migrations.jsonl")
+    do {
+      try fileSystem.makeDirectory(folder)
+      // Another process may be writing its line.
+      let lock = try FolderLock(folder, patience: 1_000, in: fileSystem)
+      var lines: [Substring] = []
+      var text = ""
+      if try fileSystem.status(of: path, followingLinks: false) != nil {
+        text = String(decoding: try fileSystem.contents(of: path, limit: 1 << 20), as: UTF8.self)
+        lines = text.split(separator: "\n").suffix(Self.lineLimit - 1)
+      }
+      let line = try JSON.bytes(of: metrics, .line, to: "note the metrics", at: path)
+      let earlier = lines.map { "\($0)\n" }.joined()
+      try fileSystem.writeAtomically(Array(earlier.utf8) + line, to: path, replacing: true)
+      lock.release()
+    } catch {
+      // Missing metrics must not fail a finished migration.
+      logger.warning("the metrics could not be written", metadata: ["error": "\(typeName(of: error))"])
+    }
+  }
+
+  // MARK: Reports
+
+  private func report(of error: MigrationError, _ path: FilePath, _ trace: MigrationTrace) -> MigrationReport {
+    // The error matters more than unavailable details.
+    let set = try? StoreFileSet.locate(path, in: fileSystem)
+    let members = (try? set?.members(in: fileSystem)) ?? []
+    return MigrationReport(
+      date: surroundings.now().rfc3339, store: path.lastComponent?.string ?? "",
+      files: members.filter { $0.part != .externalData }.map { .init(part: $0.part, bytes: $0.status.size) },
+      freeBytes: freeSpace(beside: path), neededBytes: trace.neededBytes,
+      model: bundle.name, modelVersions: bundle.versions.map(\.name), from: trace.from, to: trace.to,
+      steps: trace.steps, failure: .init(error, hiding: (set?.main ?? path).folder.string), seconds: trace.seconds,
+      peakMemory: MigrationMetrics.processPeakMemory(),
+      versions: .init(
+        app: appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
+        operatingSystem: LibraryVersion.operatingSystem))
+  }
+
+  /// The longest suffix after the store's name.
+  private static let reportEnding = "-2026-11-21-10-11-12-10000.migration.json"
+
+  private static let reportLimit = 20
+
+  /// Writes a report and prunes the oldest.
+  ///
+  /// - Returns: Nil on failure, as on a full disk.
+  private func write(_ report: MigrationReport, _ store: FilePath, _ options: Options) -> FilePath? {
+    let folder = recordsFolder(store, options).appending("Reports")
+    // Truncate the store's name to leave room for time, number and suffix.
+    let stem =
+      FilePath.Component(store.stem ?? "Store")?.fitted(suffix: Self.reportEnding).string.dropLast(
+        Self.reportEnding.count
+      ).description ?? "Store"
+    do {
+      let bytes = try JSON.bytes(of: report, to: "write the report", at: folder)
+      try fileSystem.makeDirectory(folder)
+      let name = "\(stem)-\(surroundings.now().fileName)"
+      var number = 1
+      while true {
+        let path = folder.appending("\(name)\(number == 1 ? "" : "-\(number)").migration.json")
+        number &+= 1
+        if try fileSystem.status(of: path, followingLinks: false) != nil { continue }
+        try fileSystem.writeAtomically(bytes, to: path, replacing: false)
+        try rotate(folder, stem)
+        return path
+      }
+    } catch {
+      // Report the migration's failure.
+      logger.warning("the report could not be written", metadata: ["error": "\(typeName(of: error))"])
+      return nil
+    }
+  }
+
+  private func rotate(_ folder: FilePath, _ stem: String) throws(FileError) {
+    var reports: [(written: Timestamp, path: FilePath)] = []
+    for name in try fileSystem.entries(of: folder)
+    where name.string.hasPrefix(stem + "-") && name.string.hasSuffix(".migration.json") {
+      let path = folder.appending(name)
+      guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
+        continue
+      }
+      reports.append((status.modified, path))
+    }
+    reports.sort { ($0.written, $0.path.string) < ($1.written, $1.path.string) }
+    for report in reports.dropLast(Self.reportLimit) { try fileSystem.unlink(report.path) }
+  }
+
+  private func recordsFolder(_ store: FilePath, _ options: Options) -> FilePath {
+    if let home = options.home { return home }
+    // A dangling link: its own folder.
+    return (try? StoreFileSet.locate(store, in: fileSystem).folder) ?? store.folder
+  }
+
+  private func size(of path: FilePath) -> Int64 {
+    guard let set = try? StoreFileSet.locate(path, in: fileSystem), let members = try? set.members(in: fileSystem)
+    else { return 0 }
+    return members.filter { $0.part != .externalData && $0.part != .sharedMemory }.reduce(0) { $0 + $1.status.size }
+  }
+}
+
+extension MigrationError {
+  fileprivate mutating func tellSpace(_ needed: Int64?) {
+    guard let needed, lacksNeededBytes else { return }
+    detail += "; the migration needs \(needed) bytes in all beside the store"
+    self.neededBytes = needed
+    hint = "Free \(needed) bytes, then try again; the store is as it was."
   }
 }
