@@ -161,7 +161,8 @@ extension FileSystem {
 
   /// Gives a finished file its final name, durably.
   ///
-  /// On failure, a file that replaces no other keeps its first name only.
+  /// On failure, a file that replaces no other keeps its first name only. A file that can lose neither name is
+  /// installed.
   public func install(_ source: FilePath, at destination: FilePath, replacing: Bool) throws(FileError) {
     if replacing {
       try rename(source, to: destination)
@@ -185,7 +186,11 @@ extension FileSystem {
     } catch {
       // The error that led here is the one to report.
       let isThere = (try? status(of: source, followingLinks: false)) != nil
-      if isThere { try? unlink(destination) } else { try? rename(destination, to: source) }
+      if isThere {
+        do { try unlink(destination) } catch { return }
+      } else {
+        try? rename(destination, to: source)
+      }
       throw error
     }
   }
