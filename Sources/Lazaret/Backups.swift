@@ -25,7 +25,7 @@ package struct Backups: Sendable {
     self.surroundings = surroundings
   }
 
-  private var folders: BackupPlaces {
+  package var folders: BackupPlaces {
     var places = BackupPlaces(home: home, surroundings: surroundings)
     places.identities = identities
     return places

@@ -24,6 +24,12 @@ extension BackupPlaces {
     return FolderPlace(found[0].path, of: PlaceOwner(note, home: asked.home), in: fileSystem)
   }
 
+  /// Whether a backup was made of the file at a path, whichever store it was then.
+  package func isBackup(_ backup: StoredBackup, of store: FilePath) throws -> Bool {
+    let asked = try asked(store)
+    return backup.manifest?.store.path.path == asked.main || backup.manifest?.store.relativePath?.path == asked.relative
+  }
+
   func notedFolder(_ asked: Asked, _ folders: [Folder]) throws -> Folder? {
     // This machine's notes take precedence over sealed ones.
     let noted = [true, false].flatMap { isHere in folders.filter { $0.note != nil && $0.isNotedHere == isHere } }

@@ -91,7 +91,9 @@ struct ChosenBackups {
     guard
       let other = try backups.catalogs().first(where: { $0.backups.contains { $0.id == id } })
     else { return own }
-    guard allowsOtherStore else { throw BackupError.ofOtherStore(try other.backup(id)) }
+    let backup = try other.backup(id)
+    let isOwn = try of.map { try backups.folders.isBackup(backup, of: $0) } ?? false
+    guard allowsOtherStore || isOwn else { throw BackupError.ofOtherStore(backup) }
     return other.place
   }
 

@@ -15,6 +15,9 @@ struct PageShiftSearch {
   /// The number of inserted pages; negative for removed ones.
   private let shift: Int64
 
+  /// The page numbers that pointers name.
+  private var pointers: [Int64] = []
+
   /// The page numbers that fit the content at their places.
   private var before: [Int64] = []
 
@@ -43,6 +46,7 @@ struct PageShiftSearch {
     var search = PageShiftSearch(reader, try PageSurvey.run(reader) { _ in }, shift: shift)
     try search.followPointers()
     try search.lookAtRoots()
+    search.pointers.sort()
     search.before.sort()
     search.after.sort()
     guard let found = search.place() else { return nil }
@@ -66,6 +70,7 @@ struct PageShiftSearch {
         for (index, child) in node.children.enumerated() {
           let low = index > 0 && isTable ? node.keys[index - 1] : .min
           let high = index < node.keys.count ? node.keys[index] : .max
+          pointers.append(Int64(child))
           if fits(Int64(child), isTable, above: low, upTo: high) { before.append(Int64(child)) }
           if fits(Int64(child) + shift, isTable, above: low, upTo: high) { after.append(Int64(child)) }
         }
@@ -91,6 +96,7 @@ struct PageShiftSearch {
         if map.look(UInt32(place)) == .tableInterior { return tree.hasRowids }
         return PageScore.fit(buffer.span, start: 0, tree.shape, geometry: reader.geometry)?.tier == 0
       }
+      pointers.append(Int64(tree.root))
       if try fits(Int64(tree.root)) { before.append(Int64(tree.root)) }
       if try fits(Int64(tree.root) + shift) { after.append(Int64(tree.root)) }
     }
@@ -109,16 +115,29 @@ struct PageShiftSearch {
   /// Returns the first and the last page before which the shift may lie; nil without enough evidence.
   private func place() -> ClosedRange<Int64>? {
     let removed = max(0, -shift)
-    let candidates = Set([2] + before.map { $0 + 1 } + after.map { max(2, $0 - removed) }).sorted()
-    var (earlier, later) = (0, 0)
-    var best = (gain: Self.leastGain - 1, first: Int64(0), last: Int64(0))
-    for candidate in candidates {
-      while earlier < before.count, before[earlier] < candidate { earlier += 1 }
-      while later < after.count, after[later] < candidate + removed { later += 1 }
-      let gain = (after.count - later) - (before.count - earlier)
-      if gain > best.gain { best = (gain, candidate, candidate) }
-      if gain == best.gain, best.last > 0 { best.last = candidate }
+    let end = Int64(map.pageCount) + 1
+    var candidates = Set([2, end] + before.map { $0 + 1 } + after.map { $0 - removed })
+    for pointer in pointers { candidates.formUnion([pointer, pointer - removed + 1]) }
+    var best = (score: score(end, removed) + Self.leastGain - 1, first: Int64(0), last: Int64(0))
+    for candidate in candidates.filter({ $0 >= 2 && $0 <= end }).sorted() {
+      let score = score(candidate, removed)
+      if score > best.score { best = (score, candidate, candidate) }
+      if score == best.score, best.last > 0 { best.last = candidate }
     }
     return best.last > 0 ? best.first...best.last : nil
+  }
+
+  /// Returns the number of pointers that are explained by a shift before a page, those to removed pages included.
+  private func score(_ page: Int64, _ removed: Int64) -> Int {
+    func below(_ limit: Int64, _ numbers: [Int64]) -> Int {
+      var (low, high) = (0, numbers.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if numbers[middle] < limit { low = middle + 1 } else { high = middle }
+      }
+      return low
+    }
+    return below(page, before) + after.count - below(page + removed, after)
+      + below(page + removed, pointers) - below(page, pointers)
   }
 }
