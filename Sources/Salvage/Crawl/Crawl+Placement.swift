@@ -97,12 +97,14 @@ extension Crawl {
         continue
       }
       let low = map.look(top) == .tableInterior ? leaves.first.map { map.firstKey($0).subtractingClamped(1) } : nil
-      let count = trees[tree].leaves.count
+      let (count, innerCount) = (trees[tree].leaves.count, trees[tree].innerPages.count)
       try walk(top, tree: tree, above: low ?? .min, upTo: .max, depth: 0)
       for page in trees[tree].leaves.dropFirst(count) {
         _ = ofFragments.insert(page)
         if !isProven { _ = likened.insert(page) }
       }
+      // Interior pages without rowids have rows themselves.
+      if !isProven { for page in trees[tree].innerPages.dropFirst(innerCount) { _ = likened.insert(page) } }
       if trees[tree].gaps.last?.page == top { trees[tree].gaps.removeLast() }
     }
   }

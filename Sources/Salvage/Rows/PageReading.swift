@@ -23,7 +23,7 @@ struct PageReading {
   mutating func run(progress: (Int) throws -> Void) throws {
     for index in tables.trees.indices where tables.live[index] != nil {
       try read(tree: index, progress: progress)
-      context.estimateLoss(of: index, except: wounds.accountedFor)
+      context.estimateLoss(of: index, wounds)
     }
   }
 

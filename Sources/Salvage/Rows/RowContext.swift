@@ -125,7 +125,7 @@ extension RowContext {
   /// Estimates lost rows by the mean per page and the gap's width.
   ///
   /// - Parameter pages: damaged pages with all their rows.
-  func estimateLoss(of index: Int, except pages: Set<UInt32>) {
+  func estimateLoss(of index: Int, _ wounds: PageWounds) {
     let tree = crawl.trees[index]
     guard tree.hasRowids || !tree.gaps.isEmpty else { return }
     let pageCount = max(1, tree.leaves.count)
@@ -134,13 +134,14 @@ extension RowContext {
       return
     }
     let mean = max(1, (tables.tallies[index].recovered + Int64(pageCount) - 1) / Int64(pageCount))
-    for gap in tree.gaps where gap.page > 0 && !pages.contains(gap.page) {
+    for gap in tree.gaps where gap.page > 0 && !wounds.accountedFor.contains(gap.page) {
       // A placed page fills the gap.
       let isFilled = reader.moved[gap.page] != nil || crawl.map.fate(gap.page) == .placed
       guard !isFilled, crawl.map.fate(gap.page) != .damaged || crawl.map.look(gap.page) != .broken else { continue }
       let (width, overflow) = gap.upTo.subtractingReportingOverflow(gap.above)
       // Only rowids bound the number of rows.
-      tables.tallies[index].onLostPages += overflow || !tree.hasRowids ? mean : min(mean, max(0, width))
+      let rows = overflow || !tree.hasRowids ? mean : min(mean, max(0, width))
+      tables.tallies[index].onLostPages += max(0, rows - Int64(wounds.found[gap.page] ?? 0))
     }
   }
 

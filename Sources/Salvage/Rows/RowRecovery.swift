@@ -123,9 +123,13 @@ struct PageWounds {
   /// Unusable pages without further rows.
   private(set) var accountedFor: Set<UInt32> = []
 
+  /// The rows found on unusable pages.
+  private(set) var found: [UInt32: Int] = [:]
+
   mutating func noteUnusable(_ page: UInt32, _ scan: LeafCellScan) {
-    guard scan.isMended || scan.isCarvedWhole, scan.torn.isEmpty, accountedFor.count < Self.limit else { return }
-    accountedFor.insert(page)
+    guard found.count < Self.limit else { return }
+    found[page] = scan.cells.count
+    if scan.isMended || scan.isCarvedWhole, scan.torn.isEmpty { accountedFor.insert(page) }
   }
 
   @inline(__always)
