@@ -313,8 +313,9 @@ extension WriteAheadLog {
   private mutating func searchBehind(_ place: Int64, _ header: Header, frameLength: Int) throws(FormatError) {
     findings.note(.logUnknownBytes)
     var search = LogFrameSearch(source, salts: header.salts)
-    // A frame may have lost bytes and contain the next one's start.
-    var offset = max(Int64(Header.length), place - Int64(frameLength) + 1)
+    // A frame without a right checksum may have lost bytes and contain the next one's start.
+    let valid = Int64(Header.length) + Int64(validFrameCount) * Int64(frameLength)
+    var offset = max(valid, place - Int64(frameLength) + 1)
     while let found = try search.next(from: offset) {
       let bytes = try source.read(at: found, length: WriteAheadLog.frameHeaderLength)
       let frame = LogFrame(bytes.span)

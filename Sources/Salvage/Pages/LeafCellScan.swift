@@ -51,8 +51,14 @@ struct LeafCellScan {
   /// Whether pointers and page bytes gave all cells in spite of a wrong header.
   private(set) var isMended = false
 
-  /// Whether carving gave as many cells as the header states, and they account for every byte.
+  /// Whether carving gave all cells: those of the pointers, or as many as the header states with every byte in use.
   private(set) var isCarvedWhole = false
+
+  /// The cells that the pointers of a page without a header lead to.
+  private var pointed: [LeafCell] = []
+
+  /// Whether bytes other than pointers follow those of ``pointed``.
+  private var endsPointers = false
 
   /// Whether bytes are neither in cells nor free, so that a cell may be missing.
   private(set) var hasUnclaimedBytes = false
@@ -96,6 +102,7 @@ struct LeafCellScan {
     carved = 0
     isMended = false
     isCarvedWhole = false
+    pointed.removeAll(keepingCapacity: true)
     hasUnclaimedBytes = false
     tornCells = 0
     torn = []
@@ -140,7 +147,8 @@ struct LeafCellScan {
       let used = cells.reduce(0) { $0 + $1.end - $1.offset }
       let pointersEnd = start + kind.headerLength + 2 * cells.count
       isCarvedWhole =
-        isPossible && bytes.uint16(at: start + 3) == cells.count
+        endsPointers && !pointed.isEmpty && pointed.count == cells.count
+        || isPossible && bytes.uint16(at: start + 3) == cells.count
         && used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
     }
   }
@@ -232,7 +240,17 @@ struct LeafCellScan {
     {
       whole = found.count
     }
-    guard let whole else { return }
+    guard let whole else {
+      let ordered = found.ordered { $0.offset < $1.offset }
+      guard !isHeaderSound, cells.isEmpty, zip(ordered, ordered.dropFirst()).allSatisfy({ $0.end <= $1.offset }) else {
+        return
+      }
+      pointed = found
+      for index in pointed.indices { pointed[index].index = -1 }
+      let next = bytes.uint16(at: end) ?? 0
+      endsPointers = next < end + 2 || next > geometry.usableSize - 4 || offsets.contains(next)
+      return
+    }
     found.removeLast(found.count - whole)
     let ordered = found.ordered { $0.offset < $1.offset }
     guard ordered.first.map({ $0.offset >= pointers + 2 * whole }) ?? true,
@@ -427,6 +445,8 @@ extension LeafCellScan {
     guard !isMended else { return }
     // Only bad pointers can have more cells.
     guard !isHeaderSound || badPointers > misfits.count else { return }
+    pointed.removeAll { cell in torn.contains { $0.overlaps(cell.offset..<cell.end) } }
+    cells += pointed
     let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end } + blocks)
       .sorted { $0.lowerBound < $1.lowerBound }
     var found = Carving.cells(
@@ -444,7 +464,7 @@ extension LeafCellScan {
     }
     let lost = badPointers - misfits.count
     if isHeaderSound, found.count > lost { found.removeLast(found.count - lost) }
-    carved = found.count
+    carved = pointed.count + found.count
     cells += found
   }
 }

@@ -110,7 +110,11 @@ struct PageReading {
       isLikeAnother = isLike(anotherTreeThan: index, bytes, start: start)
       if isLikeAnother, !context.isSound { read(.mostlyUsual) }
     }
-    if fate == .damaged { wounds.noteUnusable(page, scan) } else { wounds.note(page, scan) }
+    if fate == .damaged {
+      wounds.noteUnusable(page, scan, usableSize: reader.usableSize)
+    } else {
+      wounds.note(page, scan)
+    }
   }
 
   /// Returns the treatment of misfit rows.

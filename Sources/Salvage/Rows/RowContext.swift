@@ -122,9 +122,7 @@ extension RowContext {
 }
 
 extension RowContext {
-  /// Estimates lost rows by the mean per page and the gap's width.
-  ///
-  /// - Parameter pages: damaged pages with all their rows.
+  /// Estimates lost rows by the mean per page, the gap's width, and the rows found on the page.
   func estimateLoss(of index: Int, _ wounds: PageWounds) {
     let tree = crawl.trees[index]
     guard tree.hasRowids || !tree.gaps.isEmpty else { return }
@@ -141,7 +139,8 @@ extension RowContext {
       let (width, overflow) = gap.upTo.subtractingReportingOverflow(gap.above)
       // Only rowids bound the number of rows.
       let rows = overflow || !tree.hasRowids ? mean : min(mean, max(0, width))
-      tables.tallies[index].onLostPages += max(0, rows - Int64(wounds.found[gap.page] ?? 0))
+      let found = wounds.found[gap.page].map { max(0, min(rows - Int64($0.rows), Int64($0.room))) }
+      tables.tallies[index].onLostPages += found ?? rows
     }
   }
 

@@ -123,12 +123,15 @@ struct PageWounds {
   /// Unusable pages without further rows.
   private(set) var accountedFor: Set<UInt32> = []
 
-  /// The rows found on unusable pages.
-  private(set) var found: [UInt32: Int] = [:]
+  /// The rows found on unusable pages, and the most that their other bytes have room for.
+  private(set) var found: [UInt32: (rows: Int, room: Int)] = [:]
 
-  mutating func noteUnusable(_ page: UInt32, _ scan: LeafCellScan) {
+  mutating func noteUnusable(_ page: UInt32, _ scan: LeafCellScan, usableSize: Int) {
     guard found.count < Self.limit else { return }
-    found[page] = scan.cells.count
+    // A cell has a 2-byte pointer.
+    let used = scan.cells.reduce(0) { $0 + $1.end - $1.offset + 2 }
+    let room = used == 0 ? usableSize : max(0, usableSize - 8 - used) * scan.cells.count / used
+    found[page] = (scan.cells.count, room)
     if scan.isMended || scan.isCarvedWhole, scan.torn.isEmpty { accountedFor.insert(page) }
   }
 
