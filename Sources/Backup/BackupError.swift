@@ -68,7 +68,7 @@ package enum BackupErrorKind: String, FailureKind {
   /// The file system failed; the code is that of the file error.
   case file = "backup-file"
 
-  package static let usualOperation = "back up the store"
+  package var usualOperation: String { "back up the store" }
 
   package static let orWhatIsLeft = "or what is left of this one."
   package static let giveModel = "Give the model that it was written with."

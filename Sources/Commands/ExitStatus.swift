@@ -111,7 +111,7 @@ enum CommandErrorKind: String, FailureKind {
 
   case unforeseen = "unforeseen-error"
 
-  static let usualOperation = "do what was asked"
+  var usualOperation: String { "do what was asked" }
 
   var usualHint: String {
     switch self {

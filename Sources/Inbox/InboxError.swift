@@ -63,7 +63,7 @@ package enum InboxErrorKind: String, FailureKind {
     package init(isEnvironmental: Bool) { self.isEnvironmental = isEnvironmental }
   }
 
-  package static let usualOperation = "use the inbox"
+  package var usualOperation: String { "use the inbox" }
 
   package var usualHint: String {
     switch self {

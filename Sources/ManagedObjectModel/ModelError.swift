@@ -52,7 +52,7 @@ public enum ModelErrorKind: String, FailureKind {
   }
 
   /// The default operation of a failure.
-  public static let usualOperation = "read the model"
+  public var usualOperation: String { "read the model" }
 
   /// The default hint of a failure.
   public var usualHint: String {
@@ -83,7 +83,7 @@ public enum ModelErrorKind: String, FailureKind {
 
 extension ModelError {
   package init(
-    _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
+    _ kind: Kind, operation: String? = nil, path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String?, propertyName: String? = nil
   ) {
     self.init(kind, operation: operation, path: path, detail: detail, hint: hint)
@@ -93,10 +93,10 @@ extension ModelError {
 
   /// Wraps a file error.
   public init(_ error: FileError) {
-    self.init(.file, because: error, operation: Kind.usualOperation)
+    self.init(.file, because: error, operation: Kind.file.usualOperation)
   }
 
-  init(_ error: PropertyListError, operation: String = Kind.usualOperation) {
+  init(_ error: PropertyListError, operation: String? = nil) {
     let kind: Kind =
       switch error.kind {
       case .notAPropertyList, .notAnArchive: .notAModel
@@ -105,7 +105,7 @@ extension ModelError {
       case .damaged, .malformedXML, .forbiddenXML: .damaged
       case .unwritable: .unwritable
       }
-    self.init(kind, because: error, operation: operation, hint: kind.usualHint)
+    self.init(kind, because: error, operation: operation ?? kind.usualOperation, hint: kind.usualHint)
   }
 
   func told(path: FilePath?, versionName: String? = nil) -> ModelError {

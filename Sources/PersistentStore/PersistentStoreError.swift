@@ -54,7 +54,7 @@ public enum PersistentStoreErrorKind: String, FailureKind {
   }
 
   /// The default operation.
-  public static let usualOperation = "use the store"
+  public var usualOperation: String { "use the store" }
 
   /// Whether locks, permissions, disk or memory are at fault.
   public var isEnvironmental: Bool {

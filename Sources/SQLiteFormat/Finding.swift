@@ -428,7 +428,7 @@ public enum FormatErrorKind: String, FailureKind {
   case reading = "read-failed"
 
   /// The default operation of a failure.
-  public static let usualOperation = "read the database"
+  public var usualOperation: String { "read the database" }
 
   /// The default hint of a failure.
   public var usualHint: String {

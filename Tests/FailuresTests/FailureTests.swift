@@ -8,7 +8,7 @@ struct FailureTests {
     case busy = "low-busy"
     case broken = "low-broken"
 
-    static let usualOperation = "use the low part"
+    var usualOperation: String { "use the low part" }
 
     var usualHint: String { "Wait." }
 
@@ -25,7 +25,7 @@ struct FailureTests {
       var isEnvironmental: Bool?
     }
 
-    static let usualOperation = "use the high part"
+    var usualOperation: String { "use the high part" }
 
     var usualHint: String { "Report it." }
 

@@ -81,7 +81,7 @@ struct RunningWorkTests {
 private enum LazaretStop: String, FailureKind {
   case cancelled
 
-  static let usualOperation = "go on"
+  var usualOperation: String { "go on" }
 
   var usualHint: String { "Begin again." }
 }

@@ -304,7 +304,7 @@ struct MigratingOpeningTests {
   private enum NoStore: String, FailureKind {
     case test
 
-    static let usualOperation = "open"
+    var usualOperation: String { "open" }
 
     var usualHint: String { "None." }
   }

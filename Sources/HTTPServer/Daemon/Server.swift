@@ -211,7 +211,7 @@ package enum ServerErrorKind: String, FailureKind {
   /// The port is taken, or libmicrohttpd failed otherwise.
   case notStarted = "server-not-started"
 
-  package static let usualOperation = "start the server"
+  package var usualOperation: String { "start the server" }
 
   package var usualHint: String {
     switch self {

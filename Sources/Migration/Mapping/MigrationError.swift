@@ -96,7 +96,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   }
 
   /// The default operation.
-  public static let usualOperation = "migrate the store"
+  public var usualOperation: String { "migrate the store" }
 
   static let repairOperation = "repair the store"
 
@@ -165,7 +165,7 @@ extension MigrationError {
 
   /// Makes an error of an entity or property, by default with the usual hint.
   public init(
-    _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
+    _ kind: Kind, operation: String? = nil, path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String?, propertyName: String? = nil, reason: String? = nil
   ) {
     self.init(kind, operation: operation, path: path, detail: detail, hint: hint)
@@ -201,7 +201,7 @@ extension MigrationError {
   var ofRepair: MigrationError {
     var copy = self
     copy.isOfRepair = true
-    if operation == Kind.usualOperation { copy.operation = Kind.repairOperation }
+    if operation == kind.usualOperation { copy.operation = Kind.repairOperation }
     return copy
   }
 

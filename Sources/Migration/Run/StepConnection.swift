@@ -75,7 +75,7 @@ extension MigrationError {
     case .file(let error): self.init(error)
     case .interrupted: self.init(.cancelled, path: path, detail: "it was cancelled")
     case .reported(let error):
-      self.init(.sqlite, because: error, operation: Kind.usualOperation, path: error.path ?? path)
+      self.init(.sqlite, because: error, operation: Kind.sqlite.usualOperation, path: error.path ?? path)
     case .sqlite(let code, let name)
     where [ResultCode.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(ResultCode(rawValue: code & 0xff)):
       // All data of a step comes from the store.

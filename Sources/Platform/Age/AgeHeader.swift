@@ -201,7 +201,7 @@ public enum AgeErrorKind: String, FailureKind {
   case armor = "age-armor"
 
   /// The default operation of a failure.
-  public static let usualOperation = "use the age encryption"
+  public var usualOperation: String { "use the age encryption" }
 
   /// The default hint of a failure.
   public var usualHint: String {

@@ -279,7 +279,7 @@ public enum ArchiveErrorKind: String, FailureKind {
   case memory = "out-of-memory"
 
   /// The default operation of a failure.
-  public static let usualOperation = "read the archive"
+  public var usualOperation: String { "read the archive" }
 
   /// The default hint of a failure.
   public var usualHint: String {

@@ -87,11 +87,11 @@ public struct Failure<Kind: FailureKind>: ReportableError {
 
   /// Makes a failure, by default in the kind's words.
   public init(
-    _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
+    _ kind: Kind, operation: String? = nil, path: FilePath? = nil, detail: String, hint: String? = nil,
     details: Kind.Details = Kind.Details()
   ) {
     self.kind = kind
-    self.operation = operation
+    self.operation = operation ?? kind.usualOperation
     self.path = path
     self.detail = detail
     self.hint = hint ?? kind.usualHint
@@ -122,16 +122,14 @@ public struct Failure<Kind: FailureKind>: ReportableError {
 
 /// The kinds of failures of a module: an enumeration with one case each.
 ///
-/// The raw values are the codes of the command line's contract. The module's errors are `Failure`s of these kinds:
-///
-///     public enum KitErrorKind: String, FailureKind { case unreadable = "kit-unreadable" … }
-///     public typealias KitError = Failure<KitErrorKind>
+/// The raw values are the codes of the command line's contract. The module's errors are `Failure`s of these kinds,
+/// such as `KitError`, a type alias of `Failure<KitErrorKind>`.
 public protocol FailureKind: Hashable, Sendable {
   /// Further facts of the module's failures.
   associatedtype Details: FailureDetails = NoDetails
 
   /// The default operation, as an infinitive phrase.
-  static var usualOperation: String { get }
+  var usualOperation: String { get }
 
   /// The kind's stable code.
   var code: String { get }

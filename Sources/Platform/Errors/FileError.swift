@@ -49,7 +49,7 @@ public enum FileErrorKind: String, FailureKind {
   }
 
   /// The default operation of a failure.
-  public static let usualOperation = "use the file"
+  public var usualOperation: String { "use the file" }
 
   /// Whether the environment is at fault: not for a missing, existing or oversized file, a name too long, a failed
   /// comparison or an encoding failure.

@@ -237,7 +237,7 @@ public enum PropertyListErrorKind: String, FailureKind {
   case unwritable = "property-list-unwritable"
 
   /// The default operation of a failure.
-  public static let usualOperation = "read the property list"
+  public var usualOperation: String { "read the property list" }
 
   /// The default hint of a failure.
   public var usualHint: String {
