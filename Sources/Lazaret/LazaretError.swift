@@ -49,7 +49,7 @@ package enum LazaretErrorKind: String, FailureKind {
     }
   }
 
-  package static let usualOperation = "open the store"
+  package var usualOperation: String { "open the store" }
 
   package var usualHint: String {
     switch self {
@@ -75,7 +75,7 @@ extension LazaretError {
 
   init(_ kind: Kind, _ error: MigrationError, path: FilePath, examination: Examination) {
     let report = error.reportPath.map { " The report is \(quoted($0))." } ?? ""
-    let operation = error.isOfRepair ? error.operation : MigrationErrorKind.usualOperation
+    let operation = error.isOfRepair ? error.operation : error.kind.usualOperation
     self.init(kind, because: error, operation: operation, path: path, hint: error.hint + report)
     self.examination = examination
   }

@@ -21,7 +21,7 @@ public enum StoreTestingErrorKind: String, FailureKind {
   case lowerModule = "store-testing"
 
   /// The default operation of a failure.
-  public static let usualOperation = "test the store"
+  public var usualOperation: String { "test the store" }
 
   /// The default hint of a failure.
   public var usualHint: String {

@@ -58,7 +58,7 @@ package enum S3ErrorKind: String, FailureKind {
     }
   }
 
-  package static let usualOperation = "use the object storage"
+  package var usualOperation: String { "use the object storage" }
 
   package var usualHint: String {
     switch self {

@@ -38,7 +38,7 @@ public enum SalvageErrorKind: String, FailureKind {
   case file = "salvage-file"
 
   /// The default operation.
-  public static let usualOperation = "salvage the store"
+  public var usualOperation: String { "salvage the store" }
 
   package static let knownDonor = "Use a backup of this very store; if you know that it is one, say so."
 

@@ -41,7 +41,7 @@ public enum SupportBundleErrorKind: String, FailureKind {
   case file = "bundle-file"
 
   /// The default operation.
-  public static let usualOperation = "use the bundle"
+  public var usualOperation: String { "use the bundle" }
 
   /// The default advice.
   public var usualHint: String {

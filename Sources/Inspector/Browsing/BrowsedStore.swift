@@ -417,7 +417,7 @@ package enum RecordBrowsingErrorKind: String, FailureKind {
   /// An environmental error, with its cause's code.
   case unavailable = "store-unavailable"
 
-  package static let usualOperation = "browse the records"
+  package var usualOperation: String { "browse the records" }
 
   package var usualHint: String {
     switch self {

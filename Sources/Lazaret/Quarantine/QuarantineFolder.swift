@@ -335,7 +335,7 @@ package enum QuarantineErrorKind: String, FailureKind {
   case notSalvaged = "not-salvaged"
   case salvageUnusable = "salvage-unusable"
 
-  package static let usualOperation = "use the quarantine"
+  package var usualOperation: String { "use the quarantine" }
 
   package static let givePlace = "Give the place."
   package static let listVersion = "Salvage it again with its version in the order, or in a lock file."

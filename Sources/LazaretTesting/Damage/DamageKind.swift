@@ -198,7 +198,7 @@ package enum DamageErrorKind: String, FailureKind {
 
   case placeTaken = "place-taken"
 
-  package static let usualOperation = "damage the store"
+  package var usualOperation: String { "damage the store" }
 
   package var usualHint: String {
     switch self {

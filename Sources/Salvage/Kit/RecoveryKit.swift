@@ -303,7 +303,7 @@ public enum RecoveryKitErrorKind: String, FailureKind {
   case file = "kit-file"
 
   /// The default operation.
-  public static let usualOperation = "note a recovery kit"
+  public var usualOperation: String { "note a recovery kit" }
 
   /// The default hint for the user.
   public var usualHint: String {

@@ -157,7 +157,7 @@ public enum ScrubbingErrorKind: String, FailureKind {
   case survey = "scrubbing-survey"
 
   /// The operation, unless the failure names one.
-  public static let usualOperation = "scrub the store"
+  public var usualOperation: String { "scrub the store" }
 
   /// The advice, unless the failure gives one.
   public var usualHint: String {

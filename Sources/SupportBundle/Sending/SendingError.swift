@@ -58,7 +58,7 @@ public enum SendingErrorKind: String, FailureKind {
   case file = "send-file"
 
   /// The default operation.
-  public static let usualOperation = "send the bundle"
+  public var usualOperation: String { "send the bundle" }
 
   package static let wholeAddress = "Give the whole address."
 
