@@ -1,5 +1,4 @@
 package import Platform
-package import SQLiteFormat
 package import SystemPackage
 
 /// A failed backup request.
@@ -123,7 +122,6 @@ extension BackupError {
   package init(any error: any Error) {
     switch error {
     case let error as BackupError: self = error
-    case let error as FileError: self.init(error)
     case let error as any ReportableError:
       if let fileError = error.fileError { self.init(fileError) } else { self.init(.store, because: error) }
     default: self.init(.store, detail: "an unforeseen failure")
@@ -131,7 +129,7 @@ extension BackupError {
   }
 
   /// Wraps a page reader's error.
-  package init(_ error: FormatError, store: FilePath) {
+  package init(_ error: FileError, store: FilePath) {
     if let fileError = error.fileError {
       self.init(fileError)
     } else {

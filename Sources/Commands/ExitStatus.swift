@@ -128,7 +128,7 @@ enum CommandErrorKind: String, FailureKind {
 
 extension CommandError {
   /// Wraps the age error of a key, or of a line of a key file.
-  init(key error: AgeError, path: FilePath?, line: Int? = nil) {
+  init(key error: FileError, path: FilePath?, line: Int? = nil) {
     let kind = Kind.unusableKey
     self.init(
       kind, because: error, operation: "read the key", path: path,

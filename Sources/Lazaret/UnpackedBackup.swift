@@ -217,11 +217,10 @@ package struct UnpackedBackup: Sendable {
         }
         try file.write(try opener.finish())
         return try file.reading()
-      } catch let error as AgeError {
-        if error.kind == .noIdentity { throw Self.locked(path) }
-        throw BackupError(.damaged, because: error, operation: "read the backup", path: path)
       } catch let error as FileError {
-        throw BackupError(error)
+        if error.kind == .ageNoIdentity { throw Self.locked(path) }
+        guard error.kind.subject == .age else { throw BackupError(error) }
+        throw BackupError(.damaged, because: error, operation: "read the backup", path: path)
       } catch let error as BackupError {
         throw error
       } catch {

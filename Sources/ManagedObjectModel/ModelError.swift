@@ -91,21 +91,19 @@ extension ModelError {
     self.propertyName = propertyName
   }
 
-  /// Wraps a file error.
-  public init(_ error: FileError) {
-    self.init(.file, because: error, operation: Kind.file.usualOperation)
-  }
-
-  init(_ error: PropertyListError, operation: String? = nil) {
+  /// Wraps a file's or property list's error.
+  public init(_ error: FileError, operation: String? = nil) {
     let kind: Kind =
       switch error.kind {
-      case .notAPropertyList, .notAnArchive: .notAModel
-      case .foreignArchive: .foreignArchive
-      case .tooLarge, .xmlTooLarge: .tooLarge
-      case .damaged, .malformedXML, .forbiddenXML: .damaged
-      case .unwritable: .unwritable
+      case .notAPropertyList, .notAKeyedArchive: .notAModel
+      case .foreignKeyedArchive: .foreignArchive
+      case .propertyListTooLarge, .xmlTooLarge: .tooLarge
+      case .propertyListDamaged, .malformedXML, .forbiddenXML: .damaged
+      case .propertyListUnwritable: .unwritable
+      default: .file
       }
-    self.init(kind, because: error, operation: operation ?? kind.usualOperation, hint: kind.usualHint)
+    self.init(
+      kind, because: error, operation: operation ?? kind.usualOperation, hint: kind == .file ? nil : kind.usualHint)
   }
 
   func told(path: FilePath?, versionName: String? = nil) -> ModelError {

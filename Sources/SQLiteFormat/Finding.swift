@@ -1,4 +1,4 @@
-public import Platform
+internal import Platform
 
 /// Damage, an oddity or a notable fact about a database.
 ///
@@ -413,41 +413,5 @@ public struct Findings: Sendable {
     found: Int64? = nil
   ) {
     append(Finding(kind, page: page, cell: cell, root: root, expected: expected, found: found))
-  }
-}
-
-/// A failure to read a database; damage is a ``Finding``.
-public typealias FormatError = Failure<FormatErrorKind>
-
-/// The reason why a database cannot be read.
-public enum FormatErrorKind: String, FailureKind {
-  case notADatabase = "not-a-database"
-
-  case cancelled = "cancelled"
-
-  case reading = "read-failed"
-
-  /// The default operation of a failure.
-  public var usualOperation: String { "read the database" }
-
-  /// The default hint of a failure.
-  public var usualHint: String {
-    switch self {
-    case .notADatabase: "Check that it is the right file."
-    case .cancelled: "Run the same command again at any time."
-    case .reading: "Check the path and its permissions."
-    }
-  }
-
-  /// Whether the code is that of the file system's error.
-  public var standsForCause: Bool { self == .reading }
-}
-
-extension FormatError {
-  /// Wraps a read error.
-  public init(_ error: FileError) { self.init(.reading, because: error) }
-
-  package static func cancelled(_ operation: String) -> FormatError {
-    FormatError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

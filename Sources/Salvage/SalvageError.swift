@@ -1,6 +1,5 @@
 package import PersistentStore
 public import Platform
-package import SQLiteFormat
 
 /// A failure of a whole salvage; partial losses are in the report instead.
 public typealias SalvageError = Failure<SalvageErrorKind>
@@ -63,9 +62,7 @@ public enum SalvageErrorKind: String, FailureKind {
 }
 
 extension SalvageError {
-  package init(_ error: FileError) { self.init(.file, because: error) }
-
-  package init(_ error: FormatError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }
+  package init(_ error: FileError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }
 
   /// Wraps a model's layout error, or the environmental error that caused it.
   package init(_ error: PersistentStoreError) {

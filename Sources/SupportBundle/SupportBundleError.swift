@@ -79,22 +79,14 @@ extension SupportBundleError {
   /// Wraps a file error.
   public init(_ error: FileError) { self.init(.file, because: error) }
 
-  /// Wraps an archive error.
-  public init(_ error: ArchiveError, operation: String, path: FilePath?) {
-    self.init(.archive, because: error, operation: operation, path: path)
-  }
-
-  /// Wraps a decryption error.
-  public init(_ error: AgeError, operation: String, path: FilePath?) {
-    self.init(.encryption, because: error, operation: operation, path: path)
-  }
-
   package static func told(_ error: any Error, operation: String, path: FilePath?) -> SupportBundleError {
     switch error {
     case let error as SupportBundleError: error
+    case let error as FileError where error.kind.subject == .archive:
+      SupportBundleError(.archive, because: error, operation: operation, path: path)
+    case let error as FileError where error.kind.subject == .age:
+      SupportBundleError(.encryption, because: error, operation: operation, path: path)
     case let error as FileError: SupportBundleError(error)
-    case let error as ArchiveError: SupportBundleError(error, operation: operation, path: path)
-    case let error as AgeError: SupportBundleError(error, operation: operation, path: path)
     default:
       SupportBundleError(
         .bundleUnreadable, operation: operation, path: path, detail: "it failed for an unknown reason",

@@ -22,12 +22,12 @@ private func open(_ file: [UInt8], with identities: [AgeIdentity], piece: Int = 
   return content + (try opener.finish())
 }
 
-private func failure(_ file: [UInt8], with identities: [AgeIdentity], piece: Int = 7001) -> AgeError.Kind? {
+private func failure(_ file: [UInt8], with identities: [AgeIdentity], piece: Int = 7001) -> FileError.Kind? {
   do {
     _ = try open(file, with: identities, piece: piece)
     return nil
   } catch {
-    return (error as? AgeError)?.kind
+    return (error as? FileError)?.kind
   }
 }
 
@@ -49,7 +49,7 @@ struct AgeFileTests {
         #expect(opened == content)
       }
       let other = failure(file, with: [AgeIdentity()])
-      #expect(other == .noIdentity)
+      #expect(other == .ageNoIdentity)
     }
   }
 
@@ -97,9 +97,9 @@ struct AgeFileTests {
       #expect(cutting != nil, "cut off at \(position)")
     }
     let longer = failure(file + [0], with: [identity])
-    #expect(longer == .payload)
+    #expect(longer == .agePayload)
     let twice = failure(file + file, with: [identity])
-    #expect(twice == .payload)
+    #expect(twice == .agePayload)
   }
 
   @Test func armourIsReadStrictly() throws {
@@ -117,7 +117,7 @@ struct AgeFileTests {
     ]
     for (index, text) in bad.enumerated() {
       let kind = failure(Array(text.utf8), with: [identity])
-      #expect(kind == .armor || kind == .header, "case \(index)")
+      #expect(kind == .ageArmor || kind == .ageHeader, "case \(index)")
     }
   }
 
@@ -125,14 +125,14 @@ struct AgeFileTests {
     let identity = AgeIdentity()
     let stanza = "-> grease x\n\n"
     let many = Array(("age-encryption.org/v1\n" + String(repeating: stanza, count: 5000)).utf8)
-    #expect(failure(many, with: [identity]) == .headerTooLarge)
+    #expect(failure(many, with: [identity]) == .ageHeaderTooLarge)
     let long = Array(("age-encryption.org/v1\n-> " + String(repeating: "x", count: 400_000)).utf8)
-    #expect(failure(long, with: [identity]) == .headerTooLarge)
-    #expect(failure(Array("age-encryption.org/v2\n".utf8) + [0], with: [identity]) == .header)
-    #expect(failure(Array("age-encryption.org/v1\n--- \n".utf8), with: [identity]) == .header)
-    #expect(failure([], with: [identity]) == .header)
-    #expect(throws: AgeError.self) { try AgeSealer(to: []) }
-    #expect(throws: AgeError.self) {
+    #expect(failure(long, with: [identity]) == .ageHeaderTooLarge)
+    #expect(failure(Array("age-encryption.org/v2\n".utf8) + [0], with: [identity]) == .ageHeader)
+    #expect(failure(Array("age-encryption.org/v1\n--- \n".utf8), with: [identity]) == .ageHeader)
+    #expect(failure([], with: [identity]) == .ageHeader)
+    #expect(throws: FileError.self) { try AgeSealer(to: []) }
+    #expect(throws: FileError.self) {
       try AgeSealer(to: Array(repeating: identity.recipient, count: 2000))
     }
   }

@@ -31,7 +31,7 @@ struct AgeKeyTests {
     "AGE-SECRET-KEY-1XVL086T3SRM2YJC770M0VLZAT3DSFHHR985GDS9MJJMY7WR73UQSDWLRX6",
   ])
   func whatIsNoRecipientIsRefused(_ text: String) {
-    #expect(throws: AgeError.self) { try AgeRecipient(text) }
+    #expect(throws: FileError.self) { try AgeRecipient(text) }
   }
 
   @Test func aFileOfKeysSaysWhichLineIsWrong() throws {
@@ -40,8 +40,8 @@ struct AgeKeyTests {
     let read = try AgeIdentity.identities(in: good)
     #expect(read.map(\.recipient).first == identity.recipient)
     #expect(read.count == 2)
-    let error = #expect(throws: AgeError.self) { try AgeIdentity.identities(in: "# a\n\(identity.recipient)\n") }
+    let error = #expect(throws: FileError.self) { try AgeIdentity.identities(in: "# a\n\(identity.recipient)\n") }
     #expect(error?.detail.contains("line 2") == true)
-    #expect(throws: AgeError.self) { try AgeIdentity.identities(in: "# nothing\n") }
+    #expect(throws: FileError.self) { try AgeIdentity.identities(in: "# nothing\n") }
   }
 }

@@ -33,9 +33,9 @@ struct GzipReaderTests {
     let twice = try unpack(packed + packed)
     #expect(twice == content + content)
     for cut in [0, 5, packed.count / 2, packed.count - 1] {
-      #expect(throws: ArchiveError.self) { try unpack(Array(packed.prefix(cut))) }
+      #expect(throws: FileError.self) { try unpack(Array(packed.prefix(cut))) }
     }
-    #expect(throws: ArchiveError.self) { try unpack(packed + [1, 2, 3]) }
+    #expect(throws: FileError.self) { try unpack(packed + [1, 2, 3]) }
     var lenient = try GzipReader(ignoringRest: true)
     var made: [UInt8] = []
     try lenient.read(packed + [0, 0, 0] + packed) { made += $0 }
@@ -43,23 +43,23 @@ struct GzipReaderTests {
     #expect(made == content)
     var flipped = packed
     flipped[packed.count - 5] ^= 1
-    #expect(throws: ArchiveError.self) { try unpack(flipped) }
+    #expect(throws: FileError.self) { try unpack(flipped) }
   }
 
   @Test func bombsAreRefused() throws {
     let packed = try gzip([UInt8](repeating: 0, count: 16 << 20))
-    let error = #expect(throws: ArchiveError.self) { try unpack(packed, limits: UnpackingLimits(bytes: 1 << 20)) }
-    #expect(error?.kind == .tooLarge)
+    let error = #expect(throws: FileError.self) { try unpack(packed, limits: UnpackingLimits(bytes: 1 << 20)) }
+    #expect(error?.kind == .archiveTooLarge)
     let bomb = (0..<6).flatMap { _ in packed }
-    let ratio = #expect(throws: ArchiveError.self) { try unpack(bomb, limits: UnpackingLimits(ratio: 100)) }
-    #expect(ratio?.kind == .tooLarge)
+    let ratio = #expect(throws: FileError.self) { try unpack(bomb, limits: UnpackingLimits(ratio: 100)) }
+    #expect(ratio?.kind == .archiveTooLarge)
   }
 
   @Test func mutatedFilesNeverCrash() throws {
     let packed = try gzip(Array(String(repeating: "some text ", count: 300).utf8))
     var mutation = Mutation(seed: 5)
     for _ in 0..<mutationCount(usually: 2000) {
-      do { _ = try unpack(mutation.apply(to: packed)) } catch is ArchiveError {}
+      do { _ = try unpack(mutation.apply(to: packed)) } catch is FileError {}
     }
   }
 }

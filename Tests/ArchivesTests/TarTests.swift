@@ -110,46 +110,46 @@ struct TarTests {
       #expect(read.keys.sorted() == ["a"])
       return
     }
-    let error = #expect(throws: ArchiveError.self) { try unpacked(altered(archive, at: 0, to: field)) }
-    #expect(error?.kind == .name)
+    let error = #expect(throws: FileError.self) { try unpacked(altered(archive, at: 0, to: field)) }
+    #expect(error?.kind == .archiveName)
   }
 
   @Test(arguments: ["1", "2", "3", "4", "6", "7", "L", "K", "S", "g", "V", "?"])
   func whatIsNoFileIsRefused(_ type: String) throws {
     let archive = altered(try packed([("name", [])]), at: 156, to: Array(type.utf8))
-    let error = #expect(throws: ArchiveError.self) { try unpacked(archive) }
-    #expect(error?.kind == .notAFile)
+    let error = #expect(throws: FileError.self) { try unpacked(archive) }
+    #expect(error?.kind == .archiveNotAFile)
   }
 
   @Test func doubledNamesAreRefused() throws {
     for second in ["data/a", "data/A"] {
-      let error = #expect(throws: ArchiveError.self) { try unpacked(try packed([("data/a", [1]), (second, [2])])) }
-      #expect(error?.kind == .doubled)
+      let error = #expect(throws: FileError.self) { try unpacked(try packed([("data/a", [1]), (second, [2])])) }
+      #expect(error?.kind == .archiveNameDoubled)
     }
-    let error = #expect(throws: ArchiveError.self) {
+    let error = #expect(throws: FileError.self) {
       try unpacked(try packed([("e\u{301}", [1]), ("\u{e9}", [2])]))
     }
-    #expect(error?.kind == .doubled)
+    #expect(error?.kind == .archiveNameDoubled)
   }
 
   @Test func tooMuchIsRefused() throws {
     let archive = try packed([("a", [UInt8](repeating: 0, count: 2000)), ("b", [1])])
-    #expect(throws: ArchiveError.self) { try unpacked(archive, limits: UnpackingLimits(bytes: 2000)) }
-    #expect(throws: ArchiveError.self) { try unpacked(archive, limits: UnpackingLimits(entries: 1)) }
+    #expect(throws: FileError.self) { try unpacked(archive, limits: UnpackingLimits(bytes: 2000)) }
+    #expect(throws: FileError.self) { try unpacked(archive, limits: UnpackingLimits(entries: 1)) }
     let size = altered(archive, at: 124, to: Array("77777777777".utf8))
-    let error = #expect(throws: ArchiveError.self) { try unpacked(size, limits: UnpackingLimits(bytes: 1 << 30)) }
-    #expect(error?.kind == .tooLarge)
+    let error = #expect(throws: FileError.self) { try unpacked(size, limits: UnpackingLimits(bytes: 1 << 30)) }
+    #expect(error?.kind == .archiveTooLarge)
     // GNU's binary sizes.
     let binary = altered(archive, at: 124, to: [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
-    #expect(throws: ArchiveError.self) { try unpacked(binary) }
+    #expect(throws: FileError.self) { try unpacked(binary) }
   }
 
   @Test func everyCutIsSeen() throws {
     let archive = try packed([("a", [1, 2, 3]), ("b/c", [UInt8](repeating: 0, count: 700))])
     for count in 0..<archive.count {
-      #expect(throws: ArchiveError.self, "cut at \(count)") { try unpacked(Array(archive.prefix(count))) }
+      #expect(throws: FileError.self, "cut at \(count)") { try unpacked(Array(archive.prefix(count))) }
     }
-    #expect(throws: ArchiveError.self) { try unpacked(archive + [1]) }
+    #expect(throws: FileError.self) { try unpacked(archive + [1]) }
     let padded = try unpacked(archive + [UInt8](repeating: 0, count: 8704))
     #expect(padded.count == 2)
   }
@@ -161,7 +161,7 @@ struct TarTests {
       do {
         let files = try unpacked(mutation.apply(to: archive))
         for name in files.keys { #expect(!name.hasPrefix("/") && !name.split(separator: "/").contains("..")) }
-      } catch is ArchiveError {}
+      } catch is FileError {}
     }
   }
 }

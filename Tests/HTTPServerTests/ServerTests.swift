@@ -52,7 +52,7 @@ struct ServerTests {
       _ = try Server(options) { _ in .text("") }
       Issue.record("a name is no address")
     } catch {
-      #expect(error.kind == .address)
+      #expect(error.kind == .serverAddress)
     }
   }
 
@@ -64,7 +64,7 @@ struct ServerTests {
       #expect(server.port != 0)
     } catch {
       // A machine without IPv6.
-      #expect(error.kind == .notStarted)
+      #expect(error.kind == .serverNotStarted)
     }
   }
 

@@ -92,7 +92,7 @@ import Testing
     ("text that is not ASCII", [[0x51, 0xFF]]),
   ])
   func refuses(_ what: String, _ objects: [[UInt8]]) {
-    #expect(throws: PropertyListError.self, "\(what)") { try PropertyList(handMade(objects)) }
+    #expect(throws: FileError.self, "\(what)") { try PropertyList(handMade(objects)) }
   }
 
   @Test func refusesObjectsThatOverlap() throws {
@@ -102,7 +102,7 @@ import Testing
     let table = UInt8(bytes.count)
     bytes += [8] + [UInt8](repeating: 8, count: 39) + [0, 0, 0, 0, 0, 0, 1, 1]
     bytes += [0, 0, 0, 0, 0, 0, 0, 40] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, table]
-    #expect { try PropertyList(bytes) } throws: { ($0 as? PropertyListError)?.detail.contains("overlap") == true }
+    #expect { try PropertyList(bytes) } throws: { ($0 as? FileError)?.detail.contains("overlap") == true }
   }
 
   @Test func refusesAListThatUnfoldsWithoutEnd() {
@@ -111,7 +111,7 @@ import Testing
     for index in 0..<12 { objects.append([0xAE] + [UInt8](repeating: UInt8(index + 1), count: 14)) }
     objects.append([0x09])
     #expect { try PropertyList(handMade(objects)) } throws: {
-      ($0 as? PropertyListError)?.kind == .tooLarge
+      ($0 as? FileError)?.kind == .propertyListTooLarge
     }
   }
 
@@ -120,14 +120,14 @@ import Testing
     for index in 0..<110 { objects.append([0xA1, UInt8(index + 1)]) }
     objects.append([0x09])
     #expect { try PropertyList(handMade(objects)) } throws: {
-      ($0 as? PropertyListError)?.kind == .tooLarge
+      ($0 as? FileError)?.kind == .propertyListTooLarge
     }
   }
 
   @Test func refusesATruncatedList() throws {
     let bytes = try Self.sample.binaryBytes()
     for length in 0..<bytes.count {
-      #expect(throws: PropertyListError.self) { try PropertyList(Array(bytes[..<length])) }
+      #expect(throws: FileError.self) { try PropertyList(Array(bytes[..<length])) }
     }
   }
 

@@ -73,15 +73,15 @@ import Testing
     let xml =
       "<plist><dict><key>$archiver</key><string>GSKeyedArchiver</string><key>$top</key><dict><key>root</key>"
       + "<dict><key>CF$UID</key><integer>1</integer></dict></dict></dict></plist>"
-    #expect { try KeyedArchive(Array(xml.utf8)) } throws: { ($0 as? PropertyListError)?.kind == .foreignArchive }
+    #expect { try KeyedArchive(Array(xml.utf8)) } throws: { ($0 as? FileError)?.kind == .foreignKeyedArchive }
     let other = PropertyList.dictionary([
       "$archiver": .string("Other"), "$objects": .array([.string("$null")]), "$top": .dictionary(["root": .uid(0)]),
     ])
     #expect { try KeyedArchive(other.binaryBytes()) } throws: {
-      ($0 as? PropertyListError)?.kind == .foreignArchive
+      ($0 as? FileError)?.kind == .foreignKeyedArchive
     }
     #expect { try KeyedArchive(PropertyList.dictionary([:]).binaryBytes()) } throws: {
-      ($0 as? PropertyListError)?.kind == .notAnArchive
+      ($0 as? FileError)?.kind == .notAKeyedArchive
     }
   }
 
@@ -89,6 +89,6 @@ import Testing
     let list = PropertyList.dictionary([
       "$archiver": .string("NSKeyedArchiver"), "$objects": .array([]), "$top": .dictionary(["root": .uid(5)]),
     ])
-    #expect(throws: PropertyListError.self) { try KeyedArchive(list.binaryBytes()) }
+    #expect(throws: FileError.self) { try KeyedArchive(list.binaryBytes()) }
   }
 }

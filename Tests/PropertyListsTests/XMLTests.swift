@@ -8,12 +8,12 @@ import Testing
     try XMLTree(Array(text.utf8), allowing: allowing).root
   }
 
-  private func kind(_ text: String, allowing: XMLTree.DocumentType = .none) -> PropertyListError.Kind? {
+  private func kind(_ text: String, allowing: XMLTree.DocumentType = .none) -> FileError.Kind? {
     do {
       _ = try tree(text, allowing: allowing)
       return nil
     } catch {
-      return (error as? PropertyListError)?.kind
+      return (error as? FileError)?.kind
     }
   }
 
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", PropertyListError.Kind.forbiddenXML),
+    ("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", FileError.Kind.forbiddenXML),
     ("<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a/>", .forbiddenXML),
     ("<a>&b;</a>", .forbiddenXML),
     ("<a b=\"&c;\"/>", .forbiddenXML),
@@ -69,7 +69,7 @@ import Testing
     ("<?xml encoding=\"UTF-8\"?><a/>", .malformedXML),
     ("<a>&amp</a>", .forbiddenXML),
   ])
-  func refuses(_ text: String, _ expected: PropertyListError.Kind) { #expect(kind(text) == expected, "\(text)") }
+  func refuses(_ text: String, _ expected: FileError.Kind) { #expect(kind(text) == expected, "\(text)") }
 
   @Test func normalizesLineEndsAndSpaces() throws {
     let root = try tree("<a b=\"1\t2\r\n3&#10;4\">x\r\ny\rz&#13;</a>\r\n<!-- end --><?target data?>\n")
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test func refusesTextThatIsNotUTF8() {
-    #expect(throws: PropertyListError.self) { try XMLTree([0x3C, 0x61, 0x3E, 0xFF, 0xFE, 0x3C, 0x2F, 0x61, 0x3E]) }
+    #expect(throws: FileError.self) { try XMLTree([0x3C, 0x61, 0x3E, 0xFF, 0xFE, 0x3C, 0x2F, 0x61, 0x3E]) }
   }
 
   @Test func refusesEntityBombsAtOnce() {
@@ -148,7 +148,7 @@ import Testing
     "<plist><dict><key>a</key><true/><key>a</key><true/></dict></plist>",
   ])
   func refusesWhatIsNoPropertyList(_ text: String) {
-    #expect(throws: PropertyListError.self) { try PropertyList(xml: Array((head + text).utf8)) }
+    #expect(throws: FileError.self) { try PropertyList(xml: Array((head + text).utf8)) }
   }
 
   @Test func survivesMutations() {

@@ -89,7 +89,7 @@ struct RecoveryKitTests {
       kit = Mutex(try KitGathering(reading: content, at: date))
     }
 
-    func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
+    func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
       kit.withLock { kit in
         do {
           try kit.visit(page, ofTree: root)

@@ -93,7 +93,7 @@ struct HeaderTests {
   func kinds(bytes: [UInt8], kind: FileKind) throws {
     #expect(FileKind(firstBytes: bytes) == kind)
     if kind != .database {
-      #expect(throws: FormatError.self) { try StoreFixture.Files(main: bytes).open() }
+      #expect(throws: FileError.self) { try StoreFixture.Files(main: bytes).open() }
     }
   }
 
@@ -113,7 +113,7 @@ struct HeaderTests {
     do {
       _ = try StoreFixture.Files(main: Array("<html>".utf8)).open()
       Issue.record("it was opened")
-    } catch let error as FormatError {
+    } catch let error as FileError {
       #expect(error.code == "not-a-database")
       #expect(error.detail == "it is an HTML or XML document")
       #expect(!error.isEnvironmental)

@@ -283,9 +283,9 @@ struct IndexComparisonTests {
       rows = Platform.Mutex(try IndexedRows(DatabaseContent(try files.open()), schema))
     }
 
-    func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
+    func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
       if page.kind == .tableLeaf { seen.withLock { $0[root, default: []].append((page.number, cells.count)) } }
-      try rows.withLock { rows throws(FormatError) in try rows.add(page, cells, ofTree: root) }
+      try rows.withLock { rows throws(FileError) in try rows.add(page, cells, ofTree: root) }
     }
   }
 }

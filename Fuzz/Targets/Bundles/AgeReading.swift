@@ -6,7 +6,7 @@ enum AgeReading {
   private static let secret = "AGE-SECRET-KEY-1XVL086T3SRM2YJC770M0VLZAT3DSFHHR985GDS9MJJMY7WR73UQSDWLRX6"
 
   private static func identity() throws(FuzzFailure) -> AgeIdentity {
-    do throws(AgeError) {
+    do throws(FileError) {
       return try AgeIdentity(secret)
     } catch {
       throw FuzzFailure("the known key cannot be read")
@@ -20,7 +20,7 @@ enum AgeReading {
 
   private static func open(_ bytes: [UInt8], pieces length: Int) throws(FuzzFailure) -> Outcome {
     var opener = AgeOpener(with: [try identity()])
-    do throws(AgeError) {
+    do throws(FileError) {
       var opened: [UInt8] = []
       for start in stride(from: 0, to: bytes.count, by: max(1, length)) {
         opened += try opener.open(bytes[start..<min(bytes.count, start + length)])
@@ -55,7 +55,7 @@ enum AgeReading {
   /// A header: what is read is written as it was.
   static func run(header bytes: [UInt8]) throws(FuzzFailure) {
     let read: (text: [UInt8], length: Int)?
-    do throws(AgeError) {
+    do throws(FileError) {
       read = try AgeHeaderText.read(bytes)
     } catch {
       return

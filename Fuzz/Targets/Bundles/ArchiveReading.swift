@@ -53,7 +53,7 @@ enum ArchiveReading {
         }
       }
       try tar.finish()
-    } catch let error as ArchiveError {
+    } catch let error as FileError {
       account.failure = error.code
     } catch {
       throw FuzzFailure("an error of another module: \(error)")
@@ -77,7 +77,7 @@ enum ArchiveReading {
   private static func unpack(_ tar: [UInt8]) throws(FuzzFailure) -> Bool {
     let folder = try FuzzFolder()
     let packed: [UInt8]
-    do throws(ArchiveError) {
+    do throws(FileError) {
       var writer = try GzipWriter(level: 1)
       let body = try writer.write(tar)
       packed = body + (try writer.finish())
@@ -144,7 +144,7 @@ enum ArchiveReading {
     files.removeAll { $0.name.hasSuffix("manifest-sha256.txt") }
     files.append((root + "/manifest-sha256.txt", list { $0.hasPrefix(root + "/data/") }))
     files.append((root + "/tagmanifest-sha256.txt", list { !$0.hasPrefix(root + "/data/") }))
-    do throws(ArchiveError) {
+    do throws(FileError) {
       var writer = TarWriter(secondsSince1970: 0)
       var tar: [UInt8] = []
       for file in files {

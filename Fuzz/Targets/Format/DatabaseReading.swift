@@ -7,7 +7,7 @@ enum DatabaseReading {
     let files = StoreBytes(bytes)
     for pageSize in [nil, 512] as [Int?] {
       let rows: Int
-      do throws(FormatError) {
+      do throws(FileError) {
         let database = try Database(
           main: MemoryBytes(files.main), writeAheadLog: files.log.map { MemoryBytes($0) },
           rollbackJournal: files.journal.map { MemoryBytes($0) }, pageSize: pageSize)
@@ -22,7 +22,7 @@ enum DatabaseReading {
     }
   }
 
-  private static func read(_ database: Database) throws(FormatError) -> Int {
+  private static func read(_ database: Database) throws(FileError) -> Int {
     let schema = try database.schema()
     var roots: [UInt32] = [1]
     for entry in schema.entries {
@@ -46,7 +46,7 @@ enum DatabaseReading {
     return rows
   }
 
-  private static func read(_ root: UInt32, of database: Database, _ schema: Schema) throws(FormatError) -> Int {
+  private static func read(_ root: UInt32, of database: Database, _ schema: Schema) throws(FileError) -> Int {
     _ = try database.countRows(root: root)
     _ = try database.countRows(root: root, byIntegerIn: 1)
     for rowid in [Int64.min, 0, 1, .max] { _ = try database.row(rowid, root: root) }

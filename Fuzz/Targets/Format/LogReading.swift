@@ -6,7 +6,7 @@ enum LogReading {
   static func run(log bytes: [UInt8]) throws(FuzzFailure) {
     for bytes in [bytes, sealed(log: bytes)] {
       let log: WriteAheadLog
-      do throws(FormatError) {
+      do throws(FileError) {
         log = try WriteAheadLog(MemoryBytes(bytes))
       } catch {
         continue
@@ -32,7 +32,7 @@ enum LogReading {
     for bytes in [bytes, sealed(journal: bytes)] {
       for pageSize in [nil, 1024] as [Int?] {
         let journal: RollbackJournal
-        do throws(FormatError) {
+        do throws(FileError) {
           journal = try RollbackJournal(MemoryBytes(bytes), databasePageSize: pageSize)
         } catch {
           continue

@@ -5,30 +5,30 @@ internal import Platform
 enum ListReading {
   static func run(list bytes: [UInt8]) throws(FuzzFailure) {
     let list: PropertyList
-    do throws(PropertyListError) {
+    do throws(FileError) {
       list = try PropertyList(bytes)
     } catch {
       return
     }
     let written: [UInt8]
-    do throws(PropertyListError) {
+    do throws(FileError) {
       written = try list.binaryBytes()
     } catch {
       throw FuzzFailure("what was read cannot be written: \(error.detail)")
     }
     let again: [UInt8]
-    do throws(PropertyListError) {
+    do throws(FileError) {
       again = try PropertyList(written).binaryBytes()
     } catch {
       // Objects that are shared may be more than the limits allow when each is written out.
-      return try expect(error.kind == .tooLarge, "what was written cannot be read: \(error.detail)")
+      return try expect(error.kind == .propertyListTooLarge, "what was written cannot be read: \(error.detail)")
     }
     try expect(again == written, "a property list differs when it is written again")
   }
 
   static func run(archive bytes: [UInt8]) {
     let archive: KeyedArchive
-    do throws(PropertyListError) {
+    do throws(FileError) {
       archive = try KeyedArchive(bytes)
     } catch {
       return
@@ -54,7 +54,7 @@ enum ListReading {
   static func run(xml bytes: [UInt8]) throws(FuzzFailure) {
     _ = XMLTree.looksLikeXML(bytes)
     let tree: XMLTree
-    do throws(PropertyListError) {
+    do throws(FileError) {
       tree = try XMLTree(bytes)
     } catch {
       return

@@ -31,7 +31,7 @@ enum ModelReading {
     }
     var edits = ArchiveEdits(bytes)
     let changed: [UInt8]
-    do throws(PropertyListError) {
+    do throws(FileError) {
       changed = try edits.apply(to: original).binaryBytes()
     } catch {
       return

@@ -102,7 +102,7 @@ enum SeedModels {
   ]
 
   /// An archive with a predicate in it.
-  static func archivedPredicates() throws(PropertyListError) -> [FuzzSeed] {
+  static func archivedPredicates() throws(FileError) -> [FuzzSeed] {
     var seeds: [FuzzSeed] = []
     for (number, text) in predicates.enumerated() {
       var writer = KeyedArchiveWriter()

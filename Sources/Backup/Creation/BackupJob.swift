@@ -160,7 +160,7 @@ struct BackupJob {
   }
 
   func database(of snapshot: StoreSnapshot) throws -> Database {
-    do throws(FormatError) {
+    do throws(FileError) {
       return try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
     } catch {
       throw BackupError(error, store: files.main)
@@ -176,8 +176,6 @@ struct BackupJob {
           request.progress(.checking, Int64(done), Int64(max(1, total)))
         })
     } catch let error as FileError {
-      throw BackupError(error)
-    } catch let error as FormatError {
       if error.kind == .cancelled { throw BackupError.cancelled("back up the store") }
       throw BackupError(error, store: files.main)
     } catch {

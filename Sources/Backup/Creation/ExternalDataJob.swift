@@ -78,7 +78,7 @@ struct ExternalDataJob {
   private func references(
     _ content: DatabaseContent, _ model: ManagedObjectModel?
   ) throws -> Set<String> {
-    do throws(FormatError) {
+    do throws(FileError) {
       return try ReferencedValues(in: content, model: model).names
     } catch {
       throw BackupError(error, store: job.files.main)

@@ -121,7 +121,7 @@ final class StoreCheck: Sendable {
     let scope = waitForScope()
     guard let scope else { throw BackupError.cancelled("back up the store") }
     var indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
-    do throws(FormatError) {
+    do throws(FileError) {
       try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() }
     } catch {
       throw failure(error)
@@ -132,7 +132,7 @@ final class StoreCheck: Sendable {
   }
 
   private func survey() throws -> BackupSurvey {
-    do throws(FormatError) {
+    do throws(FileError) {
       return try BackupSurvey(content, at: job.id.date)
     } catch {
       throw failure(error)
@@ -148,8 +148,6 @@ final class StoreCheck: Sendable {
           return goesOn()
         }, visitor: survey)
     } catch let error as FileError {
-      throw BackupError(error)
-    } catch let error as FormatError {
       throw failure(error)
     } catch {
       throw BackupError(
@@ -182,9 +180,9 @@ final class StoreCheck: Sendable {
     try BlockPipeline.run(count: scans.count, threads: threads) {
       () throws -> ((Int) throws -> IndexReport) in
       let database: Database
-      do throws(FormatError) { database = try Database(main: self.content) } catch { throw self.failure(error) }
+      do throws(FileError) { database = try Database(main: self.content) } catch { throw self.failure(error) }
       return { (index) throws -> IndexReport in
-        do throws(FormatError) {
+        do throws(FileError) {
           return try scans[index].run(in: database) { self.goesOn() }
         } catch {
           throw self.failure(error)
@@ -230,7 +228,7 @@ final class StoreCheck: Sendable {
     return !state.withLock { $0.isStopped }
   }
 
-  private func failure(_ error: FormatError) -> BackupError {
+  private func failure(_ error: FileError) -> BackupError {
     if let failure = state.withLock({ $0.failure }) { return BackupError(failure) }
     if error.kind == .cancelled { return .cancelled("back up the store") }
     return BackupError(error, store: job.files.main)
@@ -271,7 +269,7 @@ final class BackupSurvey: PageVisitor {
     var failure: FileError?
   }
 
-  init(_ content: DatabaseContent, at date: Timestamp) throws(FormatError) {
+  init(_ content: DatabaseContent, at date: Timestamp) throws(FileError) {
     let database = try Database(main: content)
     let rows = try IndexedRows(content, try database.schema())
     var kit: KitGathering?
@@ -285,8 +283,8 @@ final class BackupSurvey: PageVisitor {
     state = Mutex(State(kit: kit, rows: rows, failure: failure))
   }
 
-  func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
-    try state.withLock { state throws(FormatError) in
+  func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
+    try state.withLock { state throws(FileError) in
       do {
         try state.kit?.visit(page, ofTree: root)
       } catch {

@@ -96,7 +96,7 @@ final class SealedUpload: BackupUpload {
     self.name = name
     self.base = base
     self.files = files
-    do throws(AgeError) {
+    do throws(FileError) {
       let sealer = try AgeSealer(to: recipients)
       (beginning, content) = (sealer.beginning, sealer.content)
       state = Mutex(State(sealer: sealer))
@@ -106,7 +106,7 @@ final class SealedUpload: BackupUpload {
   }
 
   func append(_ bytes: ArraySlice<UInt8>) throws {
-    try write { (sealer) throws(AgeError) in
+    try write { (sealer) throws(FileError) in
       guard var open = sealer.take() else { return [] }
       let sealed = try open.seal(bytes)
       sealer = open
@@ -116,7 +116,7 @@ final class SealedUpload: BackupUpload {
 
   func finish() throws {
     guard state.withLock({ $0.sealer != nil }) else { return try base.finish() }
-    try write { (sealer) throws(AgeError) in try sealer.take()?.finish() ?? [] }
+    try write { (sealer) throws(FileError) in try sealer.take()?.finish() ?? [] }
     try base.finish()
     let file = state.withLock { WrittenFile(bytes: $0.bytes, sha256: $0.digest.hexadecimal, beginning: beginning) }
     files.add(file, content, base.name)
@@ -129,10 +129,10 @@ final class SealedUpload: BackupUpload {
 
   func abandon() { base.abandon() }
 
-  private func write(_ seal: (inout AgeSealer?) throws(AgeError) -> [UInt8]) throws {
+  private func write(_ seal: (inout AgeSealer?) throws(FileError) -> [UInt8]) throws {
     let sealed: [UInt8]
-    do throws(AgeError) {
-      sealed = try state.withLock { state throws(AgeError) in
+    do throws(FileError) {
+      sealed = try state.withLock { state throws(FileError) in
         let sealed = try seal(&state.sealer)
         state.digest.add(sealed)
         state.bytes += Int64(sealed.count)

@@ -62,7 +62,7 @@ struct SealedPlace: BackupPlace {
     _ bytes: inout [UInt8], _ name: String?, _ section: BackupSection
   ) throws -> SealedFile? {
     for isFirst in [true, false] {
-      do throws(AgeError) {
+      do throws(FileError) {
         guard let length = try AgeContent.prologueLength(beginning: bytes) else {
           guard isFirst, let name else { return nil }
           // On an error the second pass finds no prologue.
@@ -77,11 +77,11 @@ struct SealedPlace: BackupPlace {
     return nil
   }
 
-  private func content(_ bytes: [UInt8]) throws(AgeError) -> AgeContent? {
-    do throws(AgeError) {
+  private func content(_ bytes: [UInt8]) throws(FileError) -> AgeContent? {
+    do throws(FileError) {
       return try AgeContent(beginning: bytes, with: keys.identities)
     } catch {
-      guard error.kind == .noIdentity || error.kind == .headerAltered || error.kind == .header else { throw error }
+      guard [.ageNoIdentity, .ageHeaderAltered, .ageHeader].contains(error.kind) else { throw error }
       return nil
     }
   }

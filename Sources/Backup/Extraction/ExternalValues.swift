@@ -1,7 +1,7 @@
 package import ManagedObjectModel
 import PersistentStore
 package import Platform
-package import SQLiteFormat
+import SQLiteFormat
 package import SystemPackage
 
 extension BackupExtraction {
@@ -157,10 +157,9 @@ extension BackupExtraction {
     func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
       manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
     }
-    do throws(FormatError) {
+    do throws(FileError) {
       guard let main = source(.originalMain) else {
-        throw FormatError(
-          FileError(.notFound, operation: "read the original", path: FilePath("\(manifest.id)")))
+        throw FileError(.notFound, operation: "read the original", path: FilePath("\(manifest.id)"))
       }
       return DatabaseContent(
         try Database(
@@ -246,8 +245,7 @@ package struct ReferencedValues {
   /// - Parameters:
   ///   - model: the model; the one stored in the store if nil.
   ///   - seeksAll: whether to look for possible names in all blob columns.
-  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError)
-  {
+  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FileError) {
     let database = try Database(main: content)
     let schema = try database.schema()
     guard schema.table(named: "Z_METADATA") != nil else { return }
@@ -299,7 +297,7 @@ package struct ReferencedValues {
   }
 
   /// Returns the stored model, unless of another version.
-  private static func ownModel(_ database: Database, _ schema: Schema) throws(FormatError) -> ManagedObjectModel? {
+  private static func ownModel(_ database: Database, _ schema: Schema) throws(FileError) -> ManagedObjectModel? {
     guard let cache = try bytes("Z_CONTENT", of: "Z_MODELCACHE", database, schema),
       let list = try bytes("Z_PLIST", of: "Z_METADATA", database, schema)
     else { return nil }
@@ -311,7 +309,7 @@ package struct ReferencedValues {
 
   private static func bytes(
     _ column: String, of table: String, _ database: Database, _ schema: Schema
-  ) throws(FormatError) -> [UInt8]? {
+  ) throws(FileError) -> [UInt8]? {
     guard let table = schema.table(named: table), table.rootPage > 0, let definition = table.tableDefinition,
       let place = definition.column(named: column)
     else { return nil }

@@ -75,7 +75,7 @@ private struct ArchiveListing {
   private static let block = 512
 
   var isWhole: Bool {
-    do throws(ArchiveError) {
+    do throws(FileError) {
       try reader.finish()
       return true
     } catch {

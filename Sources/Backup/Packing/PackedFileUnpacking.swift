@@ -18,7 +18,7 @@ package struct PackedFileUnpacking {
     return isSkippable || start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) ? .zstd : nil
   }
 
-  private static let operation = "unpack the backup"
+  fileprivate static let operation = "unpack the backup"
   private static let piece = 1 << 18
 
   /// The disk space to keep free, and the interval of checks.
@@ -65,9 +65,7 @@ package struct PackedFileUnpacking {
   private static func told(_ error: any Error, _ packed: FilePath) -> BackupError {
     switch error {
     case let error as BackupError: return error
-    case let error as FileError: return BackupError(error)
-    case let error as ArchiveError where error.kind == .memory:
-      return BackupError(.packing, because: error, operation: operation, path: packed)
+    case let error as FileError where error.kind.subject == .fileSystem: return BackupError(error)
     default:
       return BackupError(
         .damaged, operation: operation, path: packed, detail: "it is not a whole gzip or Zstandard file")
@@ -89,7 +87,11 @@ private struct Reader: ~Copyable {
     switch compression {
     case .gzip:
       // The caller trusts the file, so only disk space limits it.
-      gzip = try GzipReader(limits: UnpackingLimits(bytes: .max, ratio: .max), ignoringRest: true)
+      do throws(FileError) {
+        gzip = try GzipReader(limits: UnpackingLimits(bytes: .max, ratio: .max), ignoringRest: true)
+      } catch {
+        throw BackupError(.packing, because: error, operation: PackedFileUnpacking.operation, path: packed)
+      }
       zstandard = nil
     case .zstd:
       try compression.requireAvailable(to: "unpack the backup", file: packed.lastComponent?.string)
@@ -101,11 +103,11 @@ private struct Reader: ~Copyable {
 
   mutating func read(_ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void) throws {
     guard let zstandard else { return try gzip?.read(bytes, visit: visit) ?? () }
-    guard try zstandard.read(bytes, visit: visit) else { throw ArchiveError(.gzip, "the packed bytes are damaged") }
+    guard try zstandard.read(bytes, visit: visit) else { throw FileError(.gzipDamaged, "the packed bytes are damaged") }
   }
 
   consuming func finish() throws {
     guard let zstandard else { return try gzip.take()?.finish() ?? () }
-    guard zstandard.isWhole else { throw ArchiveError(.cutOff, "the packed bytes end too early") }
+    guard zstandard.isWhole else { throw FileError(.archiveCutOff, "the packed bytes end too early") }
   }
 }

@@ -92,7 +92,7 @@ struct OpaqueFolder {
       status.kind == .regular, status.size <= Int64(StorePlaceNote.limit)
     else { return nil }
     let bytes = try fileSystem.open(sealedNotePath).bytes(at: 0, length: StorePlaceNote.limit)
-    do throws(AgeError) {
+    do throws(FileError) {
       var opener = AgeOpener(with: identities)
       var text = try opener.open(bytes)
       text += try opener.finish()
@@ -120,10 +120,9 @@ struct OpaqueFolder {
       text += [UInt8](repeating: UInt8(ascii: " "), count: (Self.stride - text.count % Self.stride) % Self.stride)
       var sealer = try AgeSealer(to: try (note.recipients ?? []).map { try AgeRecipient($0) })
       sealed = try sealer.seal(text) + sealer.finish()
-    } catch let error as AgeError {
-      throw BackupError(.request, because: error, operation: "encrypt the note of the store")
     } catch let error as FileError {
-      throw BackupError(error)
+      guard error.kind.subject == .age else { throw BackupError(error) }
+      throw BackupError(.request, because: error, operation: "encrypt the note of the store")
     } catch {
       throw BackupError(.packing, operation: "encrypt the note of the store", detail: "it cannot be encrypted")
     }

@@ -158,7 +158,7 @@ package enum StoreCopy {
     defer { snapshot.release() }
     let database: Database
     let isSound: Bool
-    do throws(FormatError) {
+    do throws(FileError) {
       database = try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
       isSound = try database.checkIntegrity(findingLimit: 1).isSound
     } catch {

@@ -69,17 +69,15 @@ extension BackupProver {
   /// Returns external values that records refer to but the backup lacks.
   private func missingValues(_ store: ReadableFile, _ extraction: BackupExtraction) throws -> [String] {
     let manifest = try extraction.manifest
-    do {
+    do throws(FileError) {
       let referenced = try ReferencedValues(in: store)
       guard manifest.kind == .original, let place = extraction.place as? FolderPlace else {
         return referenced.missing(from: manifest.externalData)
       }
       return try referenced.missing(
         from: place.original(manifest.id, in: extraction.section), in: surroundings.fileSystem)
-    } catch let error as FormatError {
-      throw BackupError(error, store: store.path)
     } catch {
-      throw BackupError(moving: error, path: store.path)
+      throw BackupError(error, store: store.path)
     }
   }
 
@@ -95,7 +93,7 @@ extension BackupProver {
       examination = try Examiner(fileSystem: surroundings.fileSystem).examine(
         main: store, log: nil, journal: nil, of: StoreFileSet(main: store.path), members: [],
         options: .init(depth: .full) { done, total in progress(.checking, Int64(done), Int64(total)) })
-    } catch let error as FileError {
+    } catch let error as FileError where error.kind != .cancelled {
       throw BackupError(error)
     } catch {
       throw BackupError.cancelled("prove the backup")

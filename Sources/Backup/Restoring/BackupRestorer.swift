@@ -218,7 +218,7 @@ package struct BackupRestorer: Sendable {
   ///
   /// - Parameter seeksAll: whether to include possible names.
   func referencedValues(of store: ReadableFile, seeksAll: Bool = false) throws -> ReferencedValues {
-    do throws(FormatError) {
+    do throws(FileError) {
       return try ReferencedValues(in: store, seeksAll: seeksAll)
     } catch {
       throw BackupError(error, store: store.path)

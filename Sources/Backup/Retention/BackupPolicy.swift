@@ -62,7 +62,7 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
 
   package func encryption() throws -> BackupEncryption? {
     guard let encryptTo else { return nil }
-    do throws(AgeError) {
+    do throws(FileError) {
       var recipients: [AgeRecipient] = []
       for text in encryptTo { recipients.append(try AgeRecipient(text)) }
       return BackupEncryption(to: recipients)

@@ -90,7 +90,7 @@ enum KeyFiles {
     var result: [AgeRecipient] = []
     for text in texts {
       if text.lowercased().hasPrefix("age1") {
-        do throws(AgeError) {
+        do throws(FileError) {
           result.append(try AgeRecipient(text))
         } catch {
           throw CommandLineSlip(error: CommandError(key: error, path: nil))
@@ -102,7 +102,7 @@ enum KeyFiles {
         .split(whereSeparator: \.isNewline).map(String.init)
       var found = 0
       for (number, line) in lines.enumerated() where !line.hasPrefix("#") && !line.allSatisfy(\.isWhitespace) {
-        do throws(AgeError) {
+        do throws(FileError) {
           result.append(
             line.uppercased().hasPrefix("AGE-SECRET-KEY-") ? try AgeIdentity(line).recipient : try AgeRecipient(line))
         } catch {
@@ -121,7 +121,7 @@ enum KeyFiles {
     var result: [AgeIdentity] = []
     for path in paths {
       let text = String(decoding: try FileSystem().contents(of: path, limit: limit), as: UTF8.self)
-      do throws(AgeError) {
+      do throws(FileError) {
         result += try AgeIdentity.identities(in: text)
       } catch {
         throw CommandError(key: error, path: path)

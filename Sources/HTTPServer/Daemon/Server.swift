@@ -20,7 +20,7 @@ package import Platform
   private let texts: [CText]
   private let log: LogTarget
 
-  package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
+  package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(FileError) {
     try self.init(options) {
       router.intake(of: $0, length: $1)
     } handler: {
@@ -33,23 +33,23 @@ package import Platform
   /// - Parameters:
   ///   - intake: chooses the consumer by header and body length; nil collects the body.
   ///   - handler: answers on many threads at once.
-  /// - Throws: ``ServerError`` if it cannot listen there.
+  /// - Throws: a `FileError` if it cannot listen there.
   package init(
     _ options: ServerOptions = ServerOptions(),
     intake: @escaping @Sendable (Request, Int64?) -> BodyIntake? = { _, _ in nil },
     handler: @escaping @Sendable (Request) -> Response
-  ) throws(ServerError) {
+  ) throws(FileError) {
     let shared = DaemonContext(options, intake: intake, handler: handler)
     let context = unsafe Unmanaged.passRetained(shared)
     let log = unsafe LogTarget(context.toOpaque())
     let texts = options.tls.map { [CText($0.key), CText($0.certificate)] } ?? []
     guard let address = SocketAddress(options.address, port: options.port) else {
       unsafe context.release()
-      throw ServerError(.address, detail: "the address is not a numeric one")
+      throw FileError(.serverAddress, detail: "the address is not a numeric one")
     }
     guard let daemon = unsafe Self.start(options, address, context.toOpaque(), texts, log) else {
       unsafe context.release()
-      throw ServerError(.notStarted, detail: "nothing can listen at port \(options.port) of this address")
+      throw FileError(.serverNotStarted, detail: "nothing can listen at port \(options.port) of this address")
     }
     let port = unsafe lazaret_mhd_port(daemon)
     self.port = port
@@ -200,25 +200,6 @@ package struct ServerOptions: Sendable {
   var headerLimit = 32 << 10
 
   package init() {}
-}
-
-package typealias ServerError = Failure<ServerErrorKind>
-
-package enum ServerErrorKind: String, FailureKind {
-  /// Malformed, or not an address of this machine.
-  case address = "address-invalid"
-
-  /// The port is taken, or libmicrohttpd failed otherwise.
-  case notStarted = "server-not-started"
-
-  package var usualOperation: String { "start the server" }
-
-  package var usualHint: String {
-    switch self {
-    case .address: "Use an address such as 127.0.0.1 or ::1."
-    case .notStarted: "Use another port, or 0 for any that is free."
-    }
-  }
 }
 
 struct SocketAddress {

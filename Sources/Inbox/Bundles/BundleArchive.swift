@@ -112,7 +112,7 @@ package enum BundleArchive {
       for event in events { try take(event) }
     }
 
-    consuming func finish() throws(ArchiveError) { try tar.finish() }
+    consuming func finish() throws(FileError) { try tar.finish() }
 
     private mutating func take(_ event: TarReader.Event) throws {
       switch event {

@@ -252,7 +252,7 @@ package final class WorkerPool: Sendable {
     } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
       // Errors of this process's records or files are not the bundle's fault: it is not read here.
-      let isOurs = error is FileError || (error as? InboxError)?.kind == .records
+      let isOurs = (error as? FileError)?.kind.subject == .fileSystem || (error as? InboxError)?.kind == .records
       return error.isEnvironmental || isOurs ? .outage(failure) : worth(job, failure)
     }
   }

@@ -173,7 +173,7 @@ struct PatientExaminer: Sendable {
           }
           return !observer.isCancelled()
         })
-    } catch let error as FormatError where error.kind == .cancelled {
+    } catch let error as FileError where error.kind == .cancelled {
       throw LazaretError.cancelled(place.main)
     }
   }

@@ -269,8 +269,10 @@ struct ModelFileReader {
   ///
   /// It alone reads files in this module.
   func read(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    return try wrapping(ModelError.init) { () throws(FileError) in
-      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
+    do throws(FileError) {
+      return try fileSystem.contents(of: path, limit: Self.maximumFileSize)
+    } catch {
+      throw ModelError(error)
     }
   }
 

@@ -152,7 +152,7 @@ extension MappingModelFile {
       }
       var reader = CompiledMappingModelReader(path: path)
       return try reader.read(bytes)
-    } catch let error as PropertyListError {
+    } catch let error as FileError {
       throw MigrationError(.mappingInvalid, because: error, operation: operation, path: path)
     } catch let error as MigrationError {
       throw error

@@ -92,11 +92,7 @@ extension Migrator {
       switch error.kind {
       case .danglingLink: return StoreFileSet(main: try linkedPlace(path))
       case .notFound: return nil
-      case .alreadyExists, .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse,
-        .isDirectory, .notRegularFile, .notDownloaded, .crossDevice, .tooLarge, .nameTooLong, .changed, .outOfMemory,
-        .tooManyOpenFiles, .noLocks, .cannotOpen, .verificationFailed, .journalUnreadable, .placeTaken, .encodingFailed,
-        .other:
-        throw error
+      default: throw error
       }
     }
   }

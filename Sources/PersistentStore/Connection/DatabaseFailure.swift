@@ -22,7 +22,7 @@ package enum DatabaseFailure {
   /// - Parameter operation: an infinitive phrase, used like `path` if the error has none.
   package init(_ error: any Error, operation: String, path: FilePath?) {
     switch error {
-    case let error as FileError: self = .file(error)
+    case let error as FileError where error.kind.subject == .fileSystem: self = .file(error)
     case let error as DatabaseError: self.init(error, operation: operation, path: path)
     case let error as any ReportableError:
       guard let kind = Self.fileErrorKind(of: error) else {
@@ -68,7 +68,7 @@ package enum DatabaseFailure {
 
   private static func fileErrorKind(of error: any ReportableError) -> FileError.Kind? {
     // Modules keep the code of a file error.
-    if let kind = FileError.Kind(rawValue: error.code) { return kind }
+    if let kind = FileError.Kind(rawValue: error.code), kind.subject == .fileSystem { return kind }
     guard error.isEnvironmental else { return nil }
     if let error = error as? PersistentStoreError {
       switch error.kind {

@@ -49,13 +49,14 @@ package enum AppModel: Sendable {
     }
     let schema: Schema
     let encoding: TextEncoding
-    do {
+    let main = try opened?[.main] ?? fileSystem.open(path)
+    do throws(FileError) {
       let database = try Database.withOwnParts(
-        main: opened?[.main] ?? fileSystem.open(path), writeAheadLog: part(.wal), rollbackJournal: part(.journal))
+        main: main, writeAheadLog: part(.wal), rollbackJournal: part(.journal))
       schema = try database.schema()
       encoding = database.encoding
-    } catch let error as FormatError {
-      if let fileError = error.fileError { throw fileError }
+    } catch {
+      guard error.kind == .notADatabase else { throw error }
       return nil
     }
     guard schema.table(named: "Z_METADATA") == nil, schema.table(named: "Z_PRIMARYKEY") == nil else { return nil }

@@ -256,7 +256,7 @@ extension Examination {
   }
 
   /// Notes an ignored journal with pages of a possibly unfinished transaction.
-  mutating func noteRemains(of journal: RollbackJournal?, _ database: Database) throws(FormatError) {
+  mutating func noteRemains(of journal: RollbackJournal?, _ database: Database) throws(FileError) {
     if let journal, try !journal.isReadToItsEnd { health.hasUnreadLog = true }
     guard let journal, journal.state == .finished || journal.state == .invalid, database.main.count > 0 else { return }
     guard let remains = try HeaderlessJournal(journal.source, pageSize: database.pageSize),

@@ -5,7 +5,7 @@ extension Examiner {
   func checkPages(
     of database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options,
     _ visitor: (any PageVisitor)? = nil
-  ) throws(FormatError) {
+  ) throws(FileError) {
     let columns = options.countsRecords ? Self.entityColumns(of: schema, examination) : [:]
     let indexes = visitor == nil ? try IndexCheck(database, schema) : nil
     var report = try database.checkIntegrity(
@@ -38,7 +38,7 @@ extension Examiner {
   /// Counts every entity's records or table's rows; damage triggers a full check.
   func count(
     _ database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options
-  ) throws(FormatError) {
+  ) throws(FileError) {
     try count(database, schema, into: &examination)
     noteEntityNumbers(&examination)
     guard examination.health.isDamaged, examination.health.integrity == nil else { return }
@@ -49,7 +49,7 @@ extension Examiner {
 
   private func count(
     _ database: Database, _ schema: Schema, into examination: inout Examination
-  ) throws(FormatError) {
+  ) throws(FileError) {
     var counted: [String: [Int64?: Int]?] = [:]
     examination.entities = []
     defer {
@@ -93,7 +93,7 @@ extension Examiner {
   /// Returns a table's rows by entity, or all under nil; nil if incomplete.
   private func counts(
     of table: SchemaEntry, _ byEntity: Bool, _ database: Database, _ health: inout Health
-  ) throws(FormatError) -> [Int64?: Int]? {
+  ) throws(FileError) -> [Int64?: Int]? {
     // Such a table is an index b-tree with another column order: rows are only counted.
     if byEntity, table.tableDefinition?.isWithoutRowid == true { return nil }
     let trees = health.integrity?.isSound == true ? health.integrity?.trees ?? [] : []

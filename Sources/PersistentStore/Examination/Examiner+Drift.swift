@@ -1,4 +1,5 @@
 import ManagedObjectModel
+import Platform
 import SQLiteFormat
 
 extension Examiner {
@@ -9,7 +10,7 @@ extension Examiner {
   /// - Parameter cached: the store's own model, whether or not the metadata names it.
   func compare(
     _ database: Database, _ schema: Schema, cached: ManagedObjectModel?, _ examination: inout Examination
-  ) throws(FormatError) {
+  ) throws(FileError) {
     guard !schema.findings.hasDamage, !examination.isSchemaRefused, let model = examination.storeModel,
       let layout = Self.layout(of: model),
       let hashes = examination.metadata?.versionHashes
@@ -104,7 +105,7 @@ extension Examiner {
   /// Missing columns give nil, a missing number column no rows.
   private func keyRows(
     _ database: Database, _ schema: Schema, _ health: inout Health
-  ) throws(FormatError) -> [StoreOutline.KeyRow]? {
+  ) throws(FileError) -> [StoreOutline.KeyRow]? {
     guard let table = schema.table(named: "Z_PRIMARYKEY"), table.rootPage > 0, let definition = table.tableDefinition,
       !definition.isWithoutRowid
     else { return nil }
@@ -130,7 +131,7 @@ extension Examiner {
   /// Reads a table's highest key and the entity numbers at both ends.
   private func readEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
-  ) throws(FormatError) {
+  ) throws(FileError) {
     guard let (table, definition) = Self.keyedTable(name, schema) else { return }
     var rows = try database.rows(root: table.rootPage, payloadLimit: 512)
     let first = try rows.next()
@@ -156,7 +157,7 @@ extension Examiner {
   /// Without an index, rows in between stay unread.
   private func readIndexEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline
-  ) throws(FormatError) {
+  ) throws(FileError) {
     guard let (_, definition) = Self.keyedTable(name, schema), definition.column(named: "Z_ENT") != nil else { return }
     for entry in schema.entries where entry.kind == .index && entry.rootPage > 0 && isSame(entry.tableName, name) {
       guard let index = entry.indexDefinition, !index.isPartial,

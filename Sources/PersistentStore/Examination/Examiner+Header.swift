@@ -87,9 +87,9 @@ extension Examiner {
   }
 
   /// Returns the database if its log or hot journal has page 1: SQLite then never needs the file's own.
-  private func databaseWithFirstPageElsewhere(_ bytes: StoreBytes) throws(FormatError) -> Database? {
+  private func databaseWithFirstPageElsewhere(_ bytes: StoreBytes) throws(FileError) -> Database? {
     guard bytes.main.count > 0, (bytes.log?.count ?? 0) > 0 || (bytes.journal?.count ?? 0) > 0 else { return nil }
-    do throws(FormatError) {
+    do throws(FileError) {
       let database = try bytes.database()
       guard database.isLogApplied || database.isJournalApplied, let header = database.header, header.hasMagic,
         header.pageSize == database.pageSize
@@ -114,7 +114,7 @@ extension Examiner {
 extension Examiner {
   func readContent(
     _ database: Database, into examination: inout Examination, model: AppModel?
-  ) throws(FormatError) -> Schema {
+  ) throws(FileError) -> Schema {
     let schema = try database.schema()
     examination.health.add(schema.findings)
     if schema.findings.hasDamage {
@@ -138,7 +138,7 @@ extension Examiner {
 
   private func checkRoots(
     of schema: Schema, in database: Database, examination: inout Examination
-  ) throws(FormatError) {
+  ) throws(FileError) {
     let findings = try database.rootFindings(of: schema)
     guard !findings.isEmpty else { return }
     examination.health.add(findings)
@@ -154,7 +154,7 @@ extension Examiner {
 
   private func readCoreData(
     _ database: Database, _ schema: Schema, into examination: inout Examination, model: AppModel?
-  ) throws(FormatError) {
+  ) throws(FileError) {
     let cached = try cachedModel(database, schema, &examination)
     examination.storeModel = cached
     guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0 else {
@@ -192,7 +192,7 @@ extension Examiner {
 
   private func cachedModel(
     _ database: Database, _ schema: Schema, _ examination: inout Examination
-  ) throws(FormatError) -> ManagedObjectModel? {
+  ) throws(FileError) -> ManagedObjectModel? {
     guard let table = schema.table(named: "Z_MODELCACHE"), table.rootPage > 0 else { return nil }
     var rows = try database.rows(root: table.rootPage, payloadLimit: Self.blobLimit)
     guard let row = try rows.next(), let values = table.tableDefinition?.values(of: row),

@@ -6,7 +6,7 @@ extension Examiner {
   /// Compares a Core Data store with the app's model, first by version hashes.
   func judgeCoreData(
     _ database: Database, _ schema: Schema, into examination: inout Examination, model: AppModel?
-  ) throws(FormatError) {
+  ) throws(FileError) {
     guard let metadata = examination.metadata else { return }
     let hashes = metadata.versionHashes
     guard !hashes.isEmpty else {

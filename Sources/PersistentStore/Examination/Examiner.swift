@@ -49,7 +49,7 @@ package struct Examiner: Sendable {
 
   /// Examines a store; its problems become the verdict.
   ///
-  /// - Throws: `FormatError.cancelled` if `progress` returned false.
+  /// - Throws: `cancelled` if `progress` returned false.
   package func examine(_ path: FilePath, model: AppModel? = nil, options: Options = Options()) throws -> Examination {
     var last: Examination?
     // Another process can write between two reads; a verdict needs unchanged files.
@@ -69,7 +69,7 @@ package struct Examiner: Sendable {
         examination.tellWhetherNewer()
         if isUnchanged, !examination.isBad || haveRested(before) { return examination }
         last = examination
-      } catch let error as FileError {
+      } catch let error as FileError where error.kind != .cancelled {
         last = .unavailable(error, files: files, depth: options.depth)
         // The file just vanished or a writer may finish soon.
         if error.kind != .notFound, error.kind != .locked { break }
@@ -111,9 +111,7 @@ package struct Examiner: Sendable {
     do {
       let bytes = try open(main, of: files, lock, &examination)
       try read(bytes, into: &examination, model: model, options: options)
-    } catch let error as FormatError {
-      if error.kind == .cancelled { throw error }
-      if let fileError = error.fileError { throw fileError }
+    } catch let error as FileError where error.kind == .notADatabase {
       examination.condemn(.unreadable(error))
     }
     lock.release()
@@ -137,9 +135,7 @@ package struct Examiner: Sendable {
       examination.condemn(.mainFileMissing)
       guard let database = try bytes.databaseOfLogAlone() else { return }
       try read(database, bytes, into: &examination, model: model, options: options, nil)
-    } catch let error as FormatError {
-      if error.kind == .cancelled { throw error }
-      if let fileError = error.fileError { throw fileError }
+    } catch let error as FileError where error.kind == .notADatabase {
       // The damage is known already or irrelevant.
     }
   }
@@ -383,9 +379,7 @@ extension Examiner {
     let bytes = StoreBytes(main: main, log: log, journal: journal) { _ in true }
     do {
       try read(bytes, into: &examination, model: nil, options: options, visitor: visitor)
-    } catch let error as FormatError {
-      if error.kind == .cancelled { throw error }
-      if let fileError = error.fileError { throw fileError }
+    } catch let error as FileError where error.kind == .notADatabase {
       examination.condemn(.unreadable(error))
     }
     return examination
@@ -398,17 +392,13 @@ extension Examiner {
   /// Damaged stores are skipped: SQLite adds no news.
   func askSQLite(
     about schema: Schema, of database: Database, _ examination: inout Examination
-  ) throws(FormatError) {
+  ) throws(FileError) {
     guard examination.verdict != .damaged else { return }
     let tables = schema.tables.filter { $0.rootPage > 0 }.map {
       ($0.name, $0.tableDefinition?.isWithoutRowid == true)
     }
-    let refusal: SchemaReading.Refusal?
-    do throws(FileError) {
-      refusal = try SchemaReading(DatabaseContent(database)).refusal(of: Dictionary(tables) { first, _ in first })
-    } catch {
-      throw FormatError(error)
-    }
+    let refusal = try SchemaReading(DatabaseContent(database))
+      .refusal(of: Dictionary(tables) { first, _ in first })
     guard let refusal else { return }
     examination.isSchemaRefused = true
     // A name without an entry may be arbitrary.
@@ -434,19 +424,14 @@ extension IndexReport {
   /// - Throws: read errors; `cancelled` at the caller's request.
   package mutating func askSQLite(
     about schema: Schema, of content: DatabaseContent, isCancelled: @escaping () -> Bool = { false }
-  ) throws(FormatError) {
+  ) throws(FileError) {
     let keyed = schema.tables.filter { keyedTables.contains($0.rootPage) }
     guard isSound, !uncompared.isEmpty || !keyed.isEmpty else { return }
     let names = Set(uncompared)
     let indexes = schema.indexes.filter { names.contains($0.name) }
-    let found: [String: SchemaReading.Check]
-    do throws(FileError) {
-      found = try SchemaReading(content).checkIndexes(
-        of: Set(indexes.map(\.tableName) + keyed.map(\.name)).sorted(), isCancelled: isCancelled)
-    } catch {
-      throw FormatError(error)
-    }
-    if isCancelled() { throw FormatError.cancelled("compare the indexes") }
+    let found = try SchemaReading(content).checkIndexes(
+      of: Set(indexes.map(\.tableName) + keyed.map(\.name)).sorted(), isCancelled: isCancelled)
+    if isCancelled() { throw FileError.cancelled("compare the indexes") }
     for index in indexes {
       switch found[index.tableName] {
       case .sound:

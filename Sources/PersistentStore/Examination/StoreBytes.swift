@@ -14,7 +14,7 @@ struct StoreBytes {
 
   var superJournalExists: ([UInt8]) -> Bool
 
-  func database(pageSize: Int? = nil) throws(FormatError) -> Database {
+  func database(pageSize: Int? = nil) throws(FileError) -> Database {
     try Database(
       main: main, writeAheadLog: log, rollbackJournal: journal, pageSize: pageSize,
       superJournalExists: superJournalExists)
@@ -42,7 +42,7 @@ extension StoreBytes {
   /// Returns whether log or journal have store pages.
   ///
   /// - Parameter readable: whether to skip random-looking pages, as of an encrypted store.
-  func hasPagesElsewhere(readable: Bool = false) throws(FormatError) -> Bool {
+  func hasPagesElsewhere(readable: Bool = false) throws(FileError) -> Bool {
     if let log, log.count > 0 {
       let log = try WriteAheadLog(log)
       let frames = log.validFrameCount
@@ -63,19 +63,15 @@ extension StoreBytes {
     return false
   }
 
-  private func isPlain(_ source: any ByteSource, at offset: Int64?, _ size: Int?) throws(FormatError) -> Bool {
+  private func isPlain(_ source: any ByteSource, at offset: Int64?, _ size: Int?) throws(FileError) -> Bool {
     guard let offset, let size else { return false }
-    do throws(FileError) {
-      return try !FileKind.looksRandom(source.bytes(at: offset, length: size))
-    } catch {
-      throw FormatError(error)
-    }
+    return try !FileKind.looksRandom(source.bytes(at: offset, length: size))
   }
 
   /// Returns the log's committed database, if it has page 1.
-  func databaseOfLogAlone() throws(FormatError) -> Database? {
+  func databaseOfLogAlone() throws(FileError) -> Database? {
     guard let log, log.count > 0 else { return nil }
-    do throws(FormatError) {
+    do throws(FileError) {
       let database = try Database(main: MemoryBytes([]), writeAheadLog: log)
       guard database.isLogApplied, let header = database.header, header.hasMagic, header.pageSize == database.pageSize
       else { return nil }

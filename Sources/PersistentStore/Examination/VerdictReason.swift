@@ -137,7 +137,7 @@ extension VerdictReason {
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
-  static func unreadable(_ error: FormatError) -> VerdictReason {
+  static func unreadable(_ error: FileError) -> VerdictReason {
     VerdictReason(
       error.code, words: "The store cannot be read: \(error.detail).", hint: salvageHint, coreData: 259, sqlite: 11)
   }

@@ -23,9 +23,9 @@ struct ArmorReader: Sendable {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
 
-  private static func damaged(_ detail: String) -> AgeError { AgeError(.armor, detail) }
+  private static func damaged(_ detail: String) -> FileError { FileError(.ageArmor, detail) }
 
-  mutating func read(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
+  mutating func read(_ bytes: some Collection<UInt8>) throws(FileError) -> [UInt8] {
     var opened: [UInt8] = []
     for byte in bytes {
       if place == .before, line.isEmpty, Self.isSpace(byte) {
@@ -45,12 +45,12 @@ struct ArmorReader: Sendable {
     return opened
   }
 
-  mutating func finish() throws(AgeError) {
+  mutating func finish() throws(FileError) {
     if !line.isEmpty { _ = try take() }
     guard place == .after else { throw Self.damaged("the end of the armour is missing") }
   }
 
-  private mutating func take() throws(AgeError) -> [UInt8] {
+  private mutating func take() throws(FileError) -> [UInt8] {
     let text = String(decoding: line, as: UTF8.self)
     switch place {
     case .before:

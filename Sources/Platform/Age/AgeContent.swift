@@ -8,10 +8,10 @@ public struct AgeSealer: Sendable {
   private var armor: ArmorWriter?
 
   /// Makes a sealer for recipients, each of whom can open the file.
-  public init(to recipients: [AgeRecipient], armored: Bool = false) throws(AgeError) {
-    guard !recipients.isEmpty else { throw AgeError(.recipient, "no recipient is given") }
+  public init(to recipients: [AgeRecipient], armored: Bool = false) throws(FileError) {
+    guard !recipients.isEmpty else { throw FileError(.ageRecipient, "no recipient is given") }
     guard recipients.count <= AgeHeader.stanzaLimit else {
-      throw AgeError(.headerTooLarge, "more than \(AgeHeader.stanzaLimit) recipients are given")
+      throw FileError(.ageHeaderTooLarge, "more than \(AgeHeader.stanzaLimit) recipients are given")
     }
     let fileKey = Self.random(AgeHeader.fileKeyLength)
     var stanzas: [AgeStanza] = []
@@ -30,7 +30,7 @@ public struct AgeSealer: Sendable {
   public var content: AgeContent { AgeContent(prologueLength: prologue.count, payload: payload) }
 
   /// Adds a piece and returns the finished bytes.
-  public mutating func seal(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
+  public mutating func seal(_ bytes: some Collection<UInt8>) throws(FileError) -> [UInt8] {
     waiting += bytes
     var sealed = takePrologue()
     // A full chunk waits for more: only the last carries the flag.
@@ -44,7 +44,7 @@ public struct AgeSealer: Sendable {
   }
 
   /// Returns the end of the file.
-  public consuming func finish() throws(AgeError) -> [UInt8] {
+  public consuming func finish() throws(FileError) -> [UInt8] {
     let sealed = takePrologue() + (try payload.seal(waiting[...], isLast: true))
     guard var armor else { return sealed }
     return armor.write(sealed) + armor.finish()
@@ -86,7 +86,7 @@ public struct AgeOpener: Sendable {
   }
 
   /// Adds a piece of the file and returns the authenticated content.
-  public mutating func open(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
+  public mutating func open(_ bytes: some Collection<UInt8>) throws(FileError) -> [UInt8] {
     if case .beginning = stage {
       waiting += bytes
       // Enough to recognize armour after some white space.
@@ -98,19 +98,19 @@ public struct AgeOpener: Sendable {
 
   /// Returns the rest of the content.
   ///
-  /// - Throws: ``AgeError`` if the file is truncated.
-  public consuming func finish() throws(AgeError) -> [UInt8] {
+  /// - Throws: ``FileError`` if the file is truncated.
+  public consuming func finish() throws(FileError) -> [UInt8] {
     var opened: [UInt8] = []
     if case .beginning = stage { opened = try begin() }
     try armor?.finish()
-    guard case .payload(var payload) = stage else { throw AgeError(.header, "the file ends within its header") }
+    guard case .payload(var payload) = stage else { throw FileError(.ageHeader, "the file ends within its header") }
     guard let last = payload.open(waiting[...], isLast: true), !last.isEmpty || payload.chunks == 1 else {
-      throw AgeError(.payload, "the content is cut off or was altered in its last part")
+      throw FileError(.agePayload, "the content is cut off or was altered in its last part")
     }
     return opened + last
   }
 
-  private mutating func begin() throws(AgeError) -> [UInt8] {
+  private mutating func begin() throws(FileError) -> [UInt8] {
     let first = waiting
     waiting = []
     stage = .header
@@ -118,7 +118,7 @@ public struct AgeOpener: Sendable {
     return try take(first)
   }
 
-  private mutating func take(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
+  private mutating func take(_ bytes: some Collection<UInt8>) throws(FileError) -> [UInt8] {
     if armor != nil {
       waiting += try armor?.read(bytes) ?? []
     } else {
@@ -141,7 +141,7 @@ public struct AgeOpener: Sendable {
     // A full chunk waits for more: it may be the last.
     while waiting.count - position > length {
       guard let chunk = payload.open(waiting[position..<(position + length)], isLast: false) else {
-        throw AgeError(.payload, "part \(payload.chunks + 1) of the content was altered or is out of its order")
+        throw FileError(.agePayload, "part \(payload.chunks + 1) of the content was altered or is out of its order")
       }
       opened += chunk
       position += length
@@ -178,7 +178,7 @@ public struct AgeContent: Sendable {
   /// Reads a file's prologue; nil if more bytes are needed.
   ///
   /// - Throws: `age-no-identity`, or the header's error.
-  public init?(beginning bytes: [UInt8], with identities: [AgeIdentity]) throws(AgeError) {
+  public init?(beginning bytes: [UInt8], with identities: [AgeIdentity]) throws(FileError) {
     guard let (header, length) = try AgeHeader.read(bytes), bytes.count >= length + AgePayload.nonceLength else {
       return nil
     }
@@ -188,7 +188,7 @@ public struct AgeContent: Sendable {
   }
 
   /// Returns the prologue's length, without a key; nil if more bytes are needed.
-  public static func prologueLength(beginning bytes: [UInt8]) throws(AgeError) -> Int? {
+  public static func prologueLength(beginning bytes: [UInt8]) throws(FileError) -> Int? {
     guard let (_, length) = try AgeHeader.read(bytes), bytes.count >= length + AgePayload.nonceLength else {
       return nil
     }
@@ -218,17 +218,17 @@ public struct AgeContent: Sendable {
 }
 
 extension AgeHeader {
-  func fileKey(with identities: [AgeIdentity]) throws(AgeError) -> SymmetricKey {
+  func fileKey(with identities: [AgeIdentity]) throws(FileError) -> SymmetricKey {
     for stanza in stanzas {
       for identity in identities {
         guard let key = try identity.unwrap(stanza) else { continue }
         guard isValid(fileKey: key) else {
-          throw AgeError(.headerAltered, "the header was altered after it was written")
+          throw FileError(.ageHeaderAltered, "the header was altered after it was written")
         }
         return key
       }
     }
-    throw AgeError(.noIdentity, "none of the secret keys that were given opens it")
+    throw FileError(.ageNoIdentity, "none of the secret keys that were given opens it")
   }
 }
 
@@ -269,13 +269,13 @@ struct AgePayload: Sendable {
 
   var chunks: UInt64 { counter }
 
-  mutating func seal(_ bytes: ArraySlice<UInt8>, isLast: Bool) throws(AgeError) -> [UInt8] {
+  mutating func seal(_ bytes: ArraySlice<UInt8>, isLast: Bool) throws(FileError) -> [UInt8] {
     do {
       let box = try ChaChaPoly.seal(bytes, using: key, nonce: nonce(isLast: isLast))
       counter += 1
       return Array(box.ciphertext) + Array(box.tag)
     } catch {
-      throw AgeError(.payload, "a part of the content could not be encrypted")
+      throw FileError(.agePayload, "a part of the content could not be encrypted")
     }
   }
 

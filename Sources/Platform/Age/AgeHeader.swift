@@ -44,7 +44,7 @@ struct AgeHeader: Sendable {
   /// Reads a header; nil if more bytes are needed.
   ///
   /// - Throws: as soon as the bytes cannot begin a header.
-  static func read(_ bytes: [UInt8]) throws(AgeError) -> (header: AgeHeader, length: Int)? {
+  static func read(_ bytes: [UInt8]) throws(FileError) -> (header: AgeHeader, length: Int)? {
     var reader = AgeHeaderReader(bytes)
     return try reader.read()
   }
@@ -58,7 +58,7 @@ struct AgeHeader: Sendable {
 
 package enum AgeHeaderText {
   /// Reads a header, for tests, and returns it as written; nil if more bytes are needed.
-  package static func read(_ bytes: [UInt8]) throws(AgeError) -> (text: [UInt8], length: Int)? {
+  package static func read(_ bytes: [UInt8]) throws(FileError) -> (text: [UInt8], length: Int)? {
     guard let (header, length) = try AgeHeader.read(bytes) else { return nil }
     let text = AgeHeader.version + "\n" + header.stanzas.map(\.text).joined() + "--- "
     return (Array((text + UnpaddedBase64.encode(header.sum) + "\n").utf8), length)
@@ -109,7 +109,7 @@ struct AgeHeaderReader {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  mutating func read() throws(AgeError) -> (header: AgeHeader, length: Int)? {
+  mutating func read() throws(FileError) -> (header: AgeHeader, length: Int)? {
     guard let version = try nextLine() else {
       let expected = Array((AgeHeader.version + "\n").utf8)
       guard expected.starts(with: bytes.prefix(expected.count)) else { throw Self.notAge }
@@ -122,35 +122,35 @@ struct AgeHeaderReader {
       guard let line = try nextLine() else { return nil }
       if line.hasPrefix("-> ") {
         guard stanzas.count < AgeHeader.stanzaLimit else {
-          throw AgeError(.headerTooLarge, "the header has more than \(AgeHeader.stanzaLimit) stanzas")
+          throw FileError(.ageHeaderTooLarge, "the header has more than \(AgeHeader.stanzaLimit) stanzas")
         }
         guard let stanza = try stanza(line.dropFirst(3)) else { return nil }
         stanzas.append(stanza)
       } else if line.hasPrefix("--- ") {
-        guard !stanzas.isEmpty else { throw AgeError(.header, "the header has no stanza") }
+        guard !stanzas.isEmpty else { throw FileError(.ageHeader, "the header has no stanza") }
         guard let sum = UnpaddedBase64.decode(line.dropFirst(4)), sum.count == 32 else {
-          throw AgeError(.header, "the header's sum is not one of 32 bytes")
+          throw FileError(.ageHeader, "the header's sum is not one of 32 bytes")
         }
         let header = AgeHeader(stanzas: stanzas, sum: sum, summed: Array(bytes[..<(start + 3)]))
         return (header, position)
       } else {
-        throw AgeError(.header, "a line of the header is neither a stanza nor its end")
+        throw FileError(.ageHeader, "a line of the header is neither a stanza nor its end")
       }
     }
   }
 
-  private static let notAge = AgeError(.header, "it does not begin as an age file of version 1 does")
+  private static let notAge = FileError(.ageHeader, "it does not begin as an age file of version 1 does")
 
-  private mutating func stanza(_ line: Substring) throws(AgeError) -> AgeStanza? {
+  private mutating func stanza(_ line: Substring) throws(FileError) -> AgeStanza? {
     let arguments = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
     guard arguments.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (33...126).contains($0) } }) else {
-      throw AgeError(.header, "a stanza has an argument that is empty or not plain text")
+      throw FileError(.ageHeader, "a stanza has an argument that is empty or not plain text")
     }
     var body: [UInt8] = []
     while true {
       guard let line = try nextLine() else { return nil }
       guard line.utf8.count <= 64, let part = UnpaddedBase64.decode(line) else {
-        throw AgeError(.header, "a stanza's body is not base64 in lines of 64 characters")
+        throw FileError(.ageHeader, "a stanza's body is not base64 in lines of 64 characters")
       }
       body += part
       if line.utf8.count < 64 { return AgeStanza(arguments: arguments, body: body) }
@@ -158,7 +158,7 @@ struct AgeHeaderReader {
   }
 
   /// Returns the next complete line.
-  private mutating func nextLine() throws(AgeError) -> String? {
+  private mutating func nextLine() throws(FileError) -> String? {
     guard let end = bytes[position...].firstIndex(of: UInt8(ascii: "\n")) else {
       guard bytes.count <= AgeHeader.lengthLimit else { throw Self.tooLong }
       return nil
@@ -166,56 +166,12 @@ struct AgeHeaderReader {
     guard end < AgeHeader.lengthLimit else { throw Self.tooLong }
     let line = bytes[position..<end]
     guard line.allSatisfy({ (32...126).contains($0) }) else {
-      throw AgeError(.header, "the header has characters that are not plain text")
+      throw FileError(.ageHeader, "the header has characters that are not plain text")
     }
     position = end + 1
     return String(decoding: line, as: UTF8.self)
   }
 
-  private static let tooLong = AgeError(
-    .headerTooLarge, "the header is longer than \(AgeHeader.lengthLimit) bytes")
-}
-
-/// A failure to read or write an age file.
-///
-/// The detail never holds plaintext or key material.
-public typealias AgeError = Failure<AgeErrorKind>
-
-/// The kinds of age failures.
-public enum AgeErrorKind: String, FailureKind {
-  case recipient = "age-recipient"
-
-  case identity = "age-identity"
-
-  case header = "age-header"
-
-  case headerTooLarge = "age-header-too-large"
-
-  case noIdentity = "age-no-identity"
-
-  case headerAltered = "age-header-altered"
-
-  /// The content was altered or truncated.
-  case payload = "age-payload"
-
-  case armor = "age-armor"
-
-  /// The default operation of a failure.
-  public var usualOperation: String { "use the age encryption" }
-
-  /// The default hint of a failure.
-  public var usualHint: String {
-    switch self {
-    case .recipient: "Give the public key that begins with age1, as the vendor published it."
-    case .identity: "Give the file with the secret key, as it was written when the key was made."
-    case .header, .armor: "Check that the whole file arrived, and that it is one that was encrypted with age."
-    case .headerTooLarge: "Encrypt it to fewer recipients."
-    case .noIdentity: "Give the secret key that belongs to one of the recipients it was encrypted to."
-    case .headerAltered, .payload: "Ask for the file again: what arrived is not what was sent."
-    }
-  }
-}
-
-extension AgeError {
-  init(_ kind: Kind, _ detail: String) { self.init(kind, detail: detail) }
+  private static let tooLong = FileError(
+    .ageHeaderTooLarge, "the header is longer than \(AgeHeader.lengthLimit) bytes")
 }

@@ -12,17 +12,17 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
   public init() { key = Curve25519.KeyAgreement.PrivateKey() }
 
   /// Parses an identity.
-  public init(_ text: some StringProtocol) throws(AgeError) {
+  public init(_ text: some StringProtocol) throws(FileError) {
     guard let (prefix, bytes) = Bech32.decode(String(text)) else {
-      throw AgeError(.identity, "the secret key is mistyped: its sum is wrong")
+      throw FileError(.ageIdentity, "the secret key is mistyped: its sum is wrong")
     }
     guard prefix == Self.prefix, bytes.count == 32 else {
-      throw AgeError(.identity, "the secret key is not an X25519 key that begins with AGE-SECRET-KEY-1")
+      throw FileError(.ageIdentity, "the secret key is not an X25519 key that begins with AGE-SECRET-KEY-1")
     }
     do {
       key = try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: bytes)
     } catch {
-      throw AgeError(.identity, "the secret key cannot be used")
+      throw FileError(.ageIdentity, "the secret key cannot be used")
     }
   }
 
@@ -44,33 +44,35 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
   /// Parses a file of `age-keygen`: one identity a line, comments after `#`.
   ///
   /// - Parameter text: at most a thousand lines are read.
-  public static func identities(in text: String) throws(AgeError) -> [AgeIdentity] {
+  public static func identities(in text: String) throws(FileError) -> [AgeIdentity] {
     var identities: [AgeIdentity] = []
     for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
       let line = line.trimmingCharacters(in: .whitespaces)
       if line.isEmpty || line.hasPrefix("#") { continue }
-      guard number < 1000 else { throw AgeError(.identity, "the file of secret keys has more than a thousand lines") }
-      do throws(AgeError) {
+      guard number < 1000 else {
+        throw FileError(.ageIdentity, "the file of secret keys has more than a thousand lines")
+      }
+      do throws(FileError) {
         identities.append(try AgeIdentity(line))
       } catch {
-        throw AgeError(.identity, "line \(number + 1) of the file holds no X25519 secret key")
+        throw FileError(.ageIdentity, "line \(number + 1) of the file holds no X25519 secret key")
       }
     }
-    guard !identities.isEmpty else { throw AgeError(.identity, "the file holds no secret key") }
+    guard !identities.isEmpty else { throw FileError(.ageIdentity, "the file holds no secret key") }
     return identities
   }
 
   /// Unwraps the file key; nil for another recipient's stanza.
   ///
   /// - Throws: if it is malformed.
-  func unwrap(_ stanza: AgeStanza) throws(AgeError) -> SymmetricKey? {
+  func unwrap(_ stanza: AgeStanza) throws(FileError) -> SymmetricKey? {
     guard stanza.arguments.first == AgeRecipient.stanza else { return nil }
     guard stanza.arguments.count == 2, let share = UnpaddedBase64.decode(stanza.arguments[1]), share.count == 32 else {
-      throw AgeError(.header, "a stanza for an X25519 key has no share of 32 bytes")
+      throw FileError(.ageHeader, "a stanza for an X25519 key has no share of 32 bytes")
     }
     // Checked first, so that the answer does not reveal which of several keys fitted.
     guard stanza.body.count == AgeHeader.fileKeyLength + 16 else {
-      throw AgeError(.header, "a stanza for an X25519 key wraps a key of another length")
+      throw FileError(.ageHeader, "a stanza for an X25519 key wraps a key of another length")
     }
     let wrappingKey: SymmetricKey
     do {
@@ -78,7 +80,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
       let shared = try key.sharedSecretFromKeyAgreement(with: theirs)
       wrappingKey = AgeRecipient.wrappingKey(shared, share: share, recipient: recipient.bytes)
     } catch {
-      throw AgeError(.header, "a stanza's share is a key of low order, which keeps nothing secret")
+      throw FileError(.ageHeader, "a stanza's share is a key of low order, which keeps nothing secret")
     }
     do {
       let box = try ChaChaPoly.SealedBox(
@@ -104,12 +106,12 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   init(bytes: [UInt8]) { self.bytes = bytes }
 
   /// Parses a recipient in lower or upper case, not mixed.
-  public init(_ text: String) throws(AgeError) {
+  public init(_ text: String) throws(FileError) {
     guard let (prefix, bytes) = Bech32.decode(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-      throw AgeError(.recipient, "the recipient is mistyped: its sum is wrong")
+      throw FileError(.ageRecipient, "the recipient is mistyped: its sum is wrong")
     }
     guard prefix == Self.prefix, bytes.count == 32 else {
-      throw AgeError(.recipient, "the recipient is not an X25519 key that begins with age1")
+      throw FileError(.ageRecipient, "the recipient is not an X25519 key that begins with age1")
     }
     self.bytes = bytes
   }
@@ -117,7 +119,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   /// The recipient's text.
   public var description: String { Bech32.encode(bytes, prefix: Self.prefix) }
 
-  func wrap(_ fileKey: [UInt8], ephemeral: Curve25519.KeyAgreement.PrivateKey = .init()) throws(AgeError)
+  func wrap(_ fileKey: [UInt8], ephemeral: Curve25519.KeyAgreement.PrivateKey = .init()) throws(FileError)
     -> AgeStanza
   {
     do {
@@ -130,7 +132,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
         arguments: [Self.stanza, UnpaddedBase64.encode(share)], body: Array(box.ciphertext) + Array(box.tag))
     } catch {
       // The library rejects a key of low order, which keeps no secret.
-      throw AgeError(.recipient, "the recipient's key cannot be used")
+      throw FileError(.ageRecipient, "the recipient's key cannot be used")
     }
   }
 

@@ -18,9 +18,8 @@ internal import Dispatch
   /// Makes a reader.
   ///
   /// - Parameter ignoresRest: whether bytes after the last member, such as padding, are ignored.
-  /// - Throws: ``ArchiveError`` without memory.
-  public init(limits: UnpackingLimits = UnpackingLimits(), ignoringRest ignoresRest: Bool = false) throws(ArchiveError)
-  {
+  /// - Throws: ``FileError`` without memory.
+  public init(limits: UnpackingLimits = UnpackingLimits(), ignoringRest ignoresRest: Bool = false) throws(FileError) {
     self.limits = limits
     self.ignoresRest = ignoresRest
     unsafe stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
@@ -28,7 +27,7 @@ internal import Dispatch
     // The window's size plus 16: gzip format only.
     let status = unsafe inflateInit2_(stream, 16 + MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else {
-      throw ArchiveError(.memory, "there is not enough memory to unpack anything")
+      throw FileError.noMemory("there is not enough memory to unpack anything")
     }
   }
 
@@ -57,8 +56,8 @@ internal import Dispatch
       position += used
       isWithinMember = status != Z_STREAM_END
       guard status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR else {
-        throw ArchiveError(
-          .gzip, "the packed bytes are damaged \(taken - Int64(input.count - position)) bytes from the start")
+        throw FileError(
+          .gzipDamaged, "the packed bytes are damaged \(taken - Int64(input.count - position)) bytes from the start")
       }
       made += Int64(count)
       try limits.check(made: made, of: taken)
@@ -79,8 +78,8 @@ internal import Dispatch
   }
 
   /// Checks that the last member is complete.
-  public consuming func finish() throws(ArchiveError) {
-    guard taken > 0, !isWithinMember else { throw ArchiveError(.cutOff, "the packed bytes end too early") }
+  public consuming func finish() throws(FileError) {
+    guard taken > 0, !isWithinMember else { throw FileError(.archiveCutOff, "the packed bytes end too early") }
   }
 
   private mutating func endMember() {
@@ -126,10 +125,10 @@ public struct UnpackingLimits: Sendable, Hashable {
     self.entries = entries
   }
 
-  func check(made: Int64, of taken: Int64) throws(ArchiveError) {
-    guard made <= bytes else { throw ArchiveError(.tooLarge, "it unpacks to more than \(bytes) bytes") }
+  func check(made: Int64, of taken: Int64) throws(FileError) {
+    guard made <= bytes else { throw FileError(.archiveTooLarge, "it unpacks to more than \(bytes) bytes") }
     guard made <= 64 << 20 || made / ratio <= taken else {
-      throw ArchiveError(.tooLarge, "it unpacks to more than \(ratio) times its size")
+      throw FileError(.archiveTooLarge, "it unpacks to more than \(ratio) times its size")
     }
   }
 }
@@ -149,14 +148,14 @@ public struct GzipWriter {
 
   /// Makes a writer of level 1 to 12.
   ///
-  /// - Throws: ``ArchiveError`` without memory.
-  public init(level: Int = 6) throws(ArchiveError) {
+  /// - Throws: ``FileError`` without memory.
+  public init(level: Int = 6) throws(FileError) {
     guard Deflate(level: level) != nil else { throw Self.memory }
     self.level = level
   }
 
   /// Adds a piece and returns the finished bytes.
-  public mutating func write(_ bytes: some Collection<UInt8>) throws(ArchiveError) -> [UInt8] {
+  public mutating func write(_ bytes: some Collection<UInt8>) throws(FileError) -> [UInt8] {
     waiting += bytes
     let batch = Self.blocksAtOnce * Self.block
     guard waiting.count >= batch else { return [] }
@@ -171,23 +170,23 @@ public struct GzipWriter {
   }
 
   /// Returns the end of the file.
-  public mutating func finish() throws(ArchiveError) -> [UInt8] {
+  public mutating func finish() throws(FileError) -> [UInt8] {
     hasWritten && waiting.isEmpty ? [] : try members(waiting[...])
   }
 
-  private static let memory = ArchiveError(.memory, "there is not enough memory to pack anything")
+  private static let memory = FileError.noMemory("there is not enough memory to pack anything")
 
   /// Packs bytes as members of 1 MiB; no bytes give one empty member.
-  private mutating func members(_ bytes: ArraySlice<UInt8>) throws(ArchiveError) -> [UInt8] {
+  private mutating func members(_ bytes: ArraySlice<UInt8>) throws(FileError) -> [UInt8] {
     let blocks = stride(from: bytes.startIndex, to: max(bytes.endIndex, bytes.startIndex + 1), by: Self.block).map {
       Array(bytes[$0..<min(bytes.endIndex, $0 + Self.block)])
     }
     hasWritten = true
     guard blocks.count > 1 else { return try Self.member(blocks[0], level: level) }
     let packed = Mutex<[[UInt8]]>(Array(repeating: [], count: blocks.count))
-    let failure = Mutex<ArchiveError?>(nil)
+    let failure = Mutex<FileError?>(nil)
     DispatchQueue.concurrentPerform(iterations: blocks.count) { [level] index in
-      do throws(ArchiveError) {
+      do throws(FileError) {
         let member = try Self.member(blocks[index], level: level)
         packed.withLock { $0[index] = member }
       } catch {
@@ -198,7 +197,7 @@ public struct GzipWriter {
     return packed.withLock { Array($0.joined()) }
   }
 
-  private static func member(_ bytes: [UInt8], level: Int) throws(ArchiveError) -> [UInt8] {
+  private static func member(_ bytes: [UInt8], level: Int) throws(FileError) -> [UInt8] {
     guard let deflate = Deflate(level: level) else { throw Self.memory }
     var member = deflate.pack(bytes, headerLength: headerLength, trailerLength: trailerLength)
     guard !member.isEmpty else { throw Self.memory }
@@ -210,5 +209,13 @@ public struct GzipWriter {
       member[member.count - 4 + index] = UInt8(truncatingIfNeeded: count >> UInt32(8 * index))
     }
     return member
+  }
+}
+
+extension FileError {
+  fileprivate static func noMemory(_ detail: String) -> FileError {
+    FileError(
+      .outOfMemory, operation: "read the archive", detail: detail,
+      hint: "Free some memory and run the same command again; nothing was lost.")
   }
 }

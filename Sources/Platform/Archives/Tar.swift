@@ -67,7 +67,7 @@ public struct TarReader: Sendable {
         stage = left > count ? .padding(left: left - count) : .header
       case .ended:
         guard bytes.allSatisfy({ $0 == 0 }) else {
-          throw ArchiveError(.tar, "something follows the end of the archive")
+          throw FileError(.tarDamaged, "something follows the end of the archive")
         }
         return
       }
@@ -75,8 +75,8 @@ public struct TarReader: Sendable {
   }
 
   /// Checks that the archive is complete.
-  public consuming func finish() throws(ArchiveError) {
-    guard case .ended = stage else { throw ArchiveError(.cutOff, "the archive ends too early") }
+  public consuming func finish() throws(FileError) {
+    guard case .ended = stage else { throw FileError(.archiveCutOff, "the archive ends too early") }
   }
 
   private mutating func fill(to count: Int, from bytes: inout ArraySlice<UInt8>) -> Bool {
@@ -93,12 +93,12 @@ public struct TarReader: Sendable {
       if zeros == 2 { stage = .ended }
       return
     }
-    guard zeros == 0 else { throw ArchiveError(.tar, "a header follows a block of zeros") }
+    guard zeros == 0 else { throw FileError(.tarDamaged, "a header follows a block of zeros") }
     let header = try TarHeader(bytes)
     let padding = Int((512 - header.size % 512) % 512)
     if header.type == UInt8(ascii: "x") {
       guard extended.isEmpty, header.size > 0, header.size <= Self.extendedLimit else {
-        throw ArchiveError(.tar, "an extended header is doubled, empty or too large")
+        throw FileError(.tarDamaged, "an extended header is doubled, empty or too large")
       }
       stage = .extended(left: Int(header.size), padding: padding)
       return
@@ -109,25 +109,25 @@ public struct TarReader: Sendable {
     if entry.size == 0, !entry.isFolder { try visit(.end) }
   }
 
-  private mutating func entry(_ header: TarHeader) throws(ArchiveError) -> TarEntry {
+  private mutating func entry(_ header: TarHeader) throws(FileError) -> TarEntry {
     let isFolder = header.type == UInt8(ascii: "5")
     guard isFolder || header.type == UInt8(ascii: "0") || header.type == 0 else {
-      throw ArchiveError(.notAFile, "an entry is a link, a device or of a kind that no bundle has")
+      throw FileError(.archiveNotAFile, "an entry is a link, a device or of a kind that no bundle has")
     }
     let components = try ArchiveName.components(extended.path ?? header.name)
     let size = extended.size ?? header.size
     extended = PaxRecords()
-    guard !isFolder || size == 0 else { throw ArchiveError(.tar, "a folder has content") }
+    guard !isFolder || size == 0 else { throw FileError(.tarDamaged, "a folder has content") }
     total += size
     guard total <= limits.bytes else {
-      throw ArchiveError(.tooLarge, "its files have more than \(limits.bytes) bytes")
+      throw FileError(.archiveTooLarge, "its files have more than \(limits.bytes) bytes")
     }
     guard names.count < limits.entries else {
-      throw ArchiveError(.tooLarge, "it has more than \(limits.entries) files")
+      throw FileError(.archiveTooLarge, "it has more than \(limits.entries) files")
     }
     let name = ArchiveName.folded(components.joined(separator: "/"))
     guard names.insert(name).inserted else {
-      throw ArchiveError(.doubled, "two entries have the same name, or names that differ in case only")
+      throw FileError(.archiveNameDoubled, "two entries have the same name, or names that differ in case only")
     }
     return TarEntry(components: components, size: size, isFolder: isFolder)
   }
@@ -153,13 +153,13 @@ struct TarHeader {
   var size: Int64
   var type: UInt8
 
-  init(_ bytes: [UInt8]) throws(ArchiveError) {
+  init(_ bytes: [UInt8]) throws(FileError) {
     guard bytes.count == 512, bytes[257..<262].elementsEqual("ustar".utf8) else {
-      throw ArchiveError(.tar, "a header is not one of a POSIX archive")
+      throw FileError(.tarDamaged, "a header is not one of a POSIX archive")
     }
     let sum = bytes.enumerated().reduce(0) { $0 + ((148..<156).contains($1.offset) ? 32 : Int64($1.element)) }
-    guard Self.octal(bytes[148..<156]) == sum else { throw ArchiveError(.tar, "the sum of a header is wrong") }
-    guard let size = Self.octal(bytes[124..<136]) else { throw ArchiveError(.tar, "a header says no size") }
+    guard Self.octal(bytes[148..<156]) == sum else { throw FileError(.tarDamaged, "the sum of a header is wrong") }
+    guard let size = Self.octal(bytes[124..<136]) else { throw FileError(.tarDamaged, "a header says no size") }
     self.size = size
     type = bytes[156]
     let prefix = Array(bytes[345..<500].prefix { $0 != 0 })
@@ -182,14 +182,14 @@ enum ArchiveName {
   ///
   /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, components over 255
   ///   bytes, over 16 components (the result must be easy to remove), Windows device names and invalid UTF-8.
-  static func components(_ bytes: [UInt8]) throws(ArchiveError) -> [String] {
+  static func components(_ bytes: [UInt8]) throws(FileError) -> [String] {
     guard let name = String(utf8: bytes) else {
-      throw ArchiveError(.name, "a name is not UTF-8")
+      throw FileError(.archiveName, "a name is not UTF-8")
     }
     var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     if parts.count > 1, parts.last == "" { parts.removeLast() }
     if parts.count > 1, parts.first == "." { parts.removeFirst() }
-    guard parts.count <= 16 else { throw ArchiveError(.name, "a name has more than 16 parts") }
+    guard parts.count <= 16 else { throw FileError(.archiveName, "a name has more than 16 parts") }
     for part in parts {
       guard !part.isEmpty, part != ".", part != "..", part.utf8.count <= 255 else { throw refusal(name) }
       let isPlain = part.unicodeScalars.allSatisfy { scalar in
@@ -204,9 +204,9 @@ enum ArchiveName {
   /// Folds a name for comparison, as case-insensitive and normalizing file systems do.
   static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
 
-  private static func refusal(_ name: String) -> ArchiveError {
+  private static func refusal(_ name: String) -> FileError {
     let shown = String(name.unicodeScalars.prefix(80).map { $0.isASCII && $0.value >= 0x20 ? Character($0) : "?" })
-    return ArchiveError(.name, "the name \"\(shown)\" is not one that a bundle has")
+    return FileError(.archiveName, "the name \"\(shown)\" is not one that a bundle has")
   }
 }
 
@@ -220,7 +220,7 @@ struct PaxRecords: Sendable {
   var isEmpty: Bool { path == nil && size == nil }
 
   /// Parses records, each: length, space, key, `=`, value, newline.
-  init(_ bytes: [UInt8]) throws(ArchiveError) {
+  init(_ bytes: [UInt8]) throws(FileError) {
     var rest = bytes[...]
     while !rest.isEmpty {
       let digits = rest.prefix { (48...57).contains($0) }
@@ -244,56 +244,13 @@ struct PaxRecords: Sendable {
         }
         size = number
       case "linkpath", "SCHILY.realsize", "GNU.sparse.major", "GNU.sparse.map", "GNU.sparse.name":
-        throw ArchiveError(.notAFile, "an entry is a link or a sparse file")
+        throw FileError(.archiveNotAFile, "an entry is a link or a sparse file")
       default: break
       }
     }
   }
 
-  private static let damaged = ArchiveError(.tar, "an extended header is damaged")
-}
-
-/// A failure to read or write an archive.
-///
-/// The detail shows names of the archive only in printable form.
-public typealias ArchiveError = Failure<ArchiveErrorKind>
-
-/// The kinds of archive failures.
-public enum ArchiveErrorKind: String, FailureKind {
-  case gzip = "gzip-damaged"
-
-  case cutOff = "archive-cut-off"
-
-  case tooLarge = "archive-too-large"
-
-  case tar = "tar-damaged"
-
-  /// The archive holds a link, a device or a sparse file.
-  case notAFile = "archive-not-a-file"
-
-  /// A name leaves the folder or is not portable.
-  case name = "archive-name"
-
-  case doubled = "archive-name-doubled"
-
-  case memory = "out-of-memory"
-
-  /// The default operation of a failure.
-  public var usualOperation: String { "read the archive" }
-
-  /// The default hint of a failure.
-  public var usualHint: String {
-    switch self {
-    case .gzip, .cutOff, .tar: "Ask for the file again: what arrived is not what was sent."
-    case .tooLarge: "Unpack it by hand if you trust it, or allow more."
-    case .notAFile, .name, .doubled: "Do not unpack it by hand: no bundle of this software is made like that."
-    case .memory: "Free some memory and run the same command again; nothing was lost."
-    }
-  }
-}
-
-extension ArchiveError {
-  package init(_ kind: Kind, _ detail: String) { self.init(kind, detail: detail) }
+  private static let damaged = FileError(.tarDamaged, "an extended header is damaged")
 }
 
 /// Writes a reproducible tar archive (POSIX.1-1988 `ustar`), piece by piece.
@@ -310,10 +267,10 @@ public struct TarWriter: Sendable {
   /// Returns the header of the next file, of `size` bytes.
   ///
   /// - Throws: `archive-name` if the name is too long for a header or ``TarReader`` rejects it.
-  public mutating func begin(_ name: String, size: Int64) throws(ArchiveError) -> [UInt8] {
+  public mutating func begin(_ name: String, size: Int64) throws(FileError) -> [UInt8] {
     precondition(left == 0, "the file before is not whole")
     _ = try ArchiveName.components(Array(name.utf8))
-    guard size >= 0 else { throw ArchiveError(.tar, "a file has a negative size") }
+    guard size >= 0 else { throw FileError(.tarDamaged, "a file has a negative size") }
     left = size
     padding = Int((512 - size % 512) % 512)
     guard let (prefix, own) = Self.split(name) else {
@@ -324,8 +281,8 @@ public struct TarWriter: Sendable {
   }
 
   /// Returns the next bytes of the file, with the padding after the last.
-  public mutating func write(_ bytes: [UInt8]) throws(ArchiveError) -> [UInt8] {
-    guard Int64(bytes.count) <= left else { throw ArchiveError(.tar, "a file is longer than was said") }
+  public mutating func write(_ bytes: [UInt8]) throws(FileError) -> [UInt8] {
+    guard Int64(bytes.count) <= left else { throw FileError(.tarDamaged, "a file is longer than was said") }
     left -= Int64(bytes.count)
     guard left == 0, padding > 0 else { return bytes }
     defer { padding = 0 }
@@ -333,12 +290,12 @@ public struct TarWriter: Sendable {
   }
 
   /// Returns the end of the archive.
-  public consuming func finish() throws(ArchiveError) -> [UInt8] {
-    guard left == 0 else { throw ArchiveError(.cutOff, "a file is shorter than was said") }
+  public consuming func finish() throws(FileError) -> [UInt8] {
+    guard left == 0 else { throw FileError(.archiveCutOff, "a file is shorter than was said") }
     return [UInt8](repeating: 0, count: 1024)
   }
 
-  private func extended(path: String, size: Int64) throws(ArchiveError) -> [UInt8] {
+  private func extended(path: String, size: Int64) throws(FileError) -> [UInt8] {
     var records = Self.record("path", path.utf8)
     if size >= 1 << 33 { records += Self.record("size", String(size).utf8) }
     let padding = [UInt8](repeating: 0, count: (512 - records.count % 512) % 512)

@@ -1,9 +1,9 @@
 public import SystemPackage
 
-/// A failed file system operation.
+/// A failed file system operation, or a failure to read or write a file's content.
 public typealias FileError = Failure<FileErrorKind>
 
-/// The kinds of file system failures.
+/// The kinds of file failures, and those of the HTTP server.
 public enum FileErrorKind: String, FailureKind {
   case notFound = "file-not-found"
   case alreadyExists = "file-exists"
@@ -31,6 +31,46 @@ public enum FileErrorKind: String, FailureKind {
   case encodingFailed = "encoding-failed"
   case other = "file-error"
 
+  case notAPropertyList = "not-a-property-list"
+  case propertyListDamaged = "property-list-damaged"
+  case propertyListTooLarge = "property-list-too-large"
+  case malformedXML = "xml-malformed"
+  /// The XML declares a document type or entities, which could expand endlessly or read other files.
+  case forbiddenXML = "xml-forbidden-declaration"
+  case xmlTooLarge = "xml-too-large"
+  case notAKeyedArchive = "not-a-keyed-archive"
+  /// A keyed archive that Apple's archiver did not write.
+  case foreignKeyedArchive = "foreign-archive"
+  case propertyListUnwritable = "property-list-unwritable"
+
+  case ageRecipient = "age-recipient"
+  case ageIdentity = "age-identity"
+  case ageHeader = "age-header"
+  case ageHeaderTooLarge = "age-header-too-large"
+  case ageNoIdentity = "age-no-identity"
+  case ageHeaderAltered = "age-header-altered"
+  /// The content was altered or truncated.
+  case agePayload = "age-payload"
+  case ageArmor = "age-armor"
+
+  case gzipDamaged = "gzip-damaged"
+  case archiveCutOff = "archive-cut-off"
+  case archiveTooLarge = "archive-too-large"
+  case tarDamaged = "tar-damaged"
+  /// The archive holds a link, a device or a sparse file.
+  case archiveNotAFile = "archive-not-a-file"
+  /// A name leaves the folder or is not portable.
+  case archiveName = "archive-name"
+  case archiveNameDoubled = "archive-name-doubled"
+
+  case notADatabase = "not-a-database"
+  case cancelled
+
+  /// Malformed, or not an address of this machine.
+  case serverAddress = "address-invalid"
+  /// The port is taken, or libmicrohttpd failed otherwise.
+  case serverNotStarted = "server-not-started"
+
   /// Further facts of a failed operation.
   public struct Details: FailureDetails {
     /// The error number of a failed system call.
@@ -48,18 +88,46 @@ public enum FileErrorKind: String, FailureKind {
     package init(neededBytes: Int64) { self.neededBytes = neededBytes }
   }
 
+  package enum Subject {
+    case fileSystem, propertyList, age, archive, database, server
+  }
+
+  /// The subject of the failure: the file system, a file's content or the server.
+  package var subject: Subject {
+    switch self {
+    case .notAPropertyList, .propertyListDamaged, .propertyListTooLarge, .malformedXML, .forbiddenXML, .xmlTooLarge,
+      .notAKeyedArchive, .foreignKeyedArchive, .propertyListUnwritable:
+      .propertyList
+    case .ageRecipient, .ageIdentity, .ageHeader, .ageHeaderTooLarge, .ageNoIdentity, .ageHeaderAltered, .agePayload,
+      .ageArmor:
+      .age
+    case .gzipDamaged, .archiveCutOff, .archiveTooLarge, .tarDamaged, .archiveNotAFile, .archiveName,
+      .archiveNameDoubled:
+      .archive
+    case .notADatabase, .cancelled: .database
+    case .serverAddress, .serverNotStarted: .server
+    default: .fileSystem
+    }
+  }
+
   /// The default operation of a failure.
-  public var usualOperation: String { "use the file" }
+  public var usualOperation: String {
+    switch subject {
+    case .fileSystem: "use the file"
+    case .propertyList: "read the property list"
+    case .age: "use the age encryption"
+    case .archive: "read the archive"
+    case .database: "read the database"
+    case .server: "start the server"
+    }
+  }
 
   /// Whether the environment is at fault: not for a missing, existing or oversized file, a name too long, a failed
-  /// comparison or an encoding failure.
+  /// comparison, an encoding failure or bad content.
   public var isEnvironmental: Bool {
     switch self {
-    case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
-      .danglingLink, .notDownloaded, .crossDevice, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks, .cannotOpen,
-      .journalUnreadable, .placeTaken, .other:
-      true
     case .notFound, .alreadyExists, .tooLarge, .nameTooLong, .verificationFailed, .encodingFailed: false
+    default: subject == .fileSystem
     }
   }
 
@@ -90,6 +158,25 @@ public enum FileErrorKind: String, FailureKind {
     case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
     case .encodingFailed: "Please report this, with what you did."
     case .other: "See what the system reported, then try again."
+    case .notAPropertyList, .notAKeyedArchive, .notADatabase: "Check that it is the right file."
+    case .propertyListDamaged, .malformedXML: "Take the file from a backup or build it again."
+    case .propertyListTooLarge, .xmlTooLarge: "Check that it is the right file; no real one is that large."
+    case .forbiddenXML: "Save the file again with Xcode; its files declare no entities."
+    case .foreignKeyedArchive: "Compile the model with Xcode's momc, or name the model's source."
+    case .propertyListUnwritable: "Leave the value out."
+    case .ageRecipient: "Give the public key that begins with age1, as the vendor published it."
+    case .ageIdentity: "Give the file with the secret key, as it was written when the key was made."
+    case .ageHeader, .ageArmor: "Check that the whole file arrived, and that it is one that was encrypted with age."
+    case .ageHeaderTooLarge: "Encrypt it to fewer recipients."
+    case .ageNoIdentity: "Give the secret key that belongs to one of the recipients it was encrypted to."
+    case .ageHeaderAltered, .agePayload, .gzipDamaged, .archiveCutOff, .tarDamaged:
+      "Ask for the file again: what arrived is not what was sent."
+    case .archiveTooLarge: "Unpack it by hand if you trust it, or allow more."
+    case .archiveNotAFile, .archiveName, .archiveNameDoubled:
+      "Do not unpack it by hand: no bundle of this software is made like that."
+    case .cancelled: "Run the same command again at any time."
+    case .serverAddress: "Use an address such as 127.0.0.1 or ::1."
+    case .serverNotStarted: "Use another port, or 0 for any that is free."
     }
   }
 
@@ -119,7 +206,7 @@ public enum FileErrorKind: String, FailureKind {
     case .journalUnreadable: "the journal of an interrupted migration cannot be read"
     case .placeTaken: "another store has its place"
     case .encodingFailed: "it cannot be written as JSON"
-    case .other: "the file system refused"
+    default: "the file system refused"
     }
   }
 }
@@ -145,6 +232,12 @@ extension FileError {
   /// Makes an error in the kind's words.
   public init(_ kind: Kind, operation: String, path: FilePath?, hint: String? = nil) {
     self.init(kind, operation: operation, path: path, detail: kind.words, hint: hint)
+  }
+
+  package init(_ kind: Kind, _ detail: String) { self.init(kind, detail: detail) }
+
+  package static func cancelled(_ operation: String) -> FileError {
+    FileError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 
   /// Makes the error of a failed system call.
@@ -176,8 +269,7 @@ extension FileError {
 extension ReportableError {
   /// The file system error at the end of the cause chain.
   public var fileError: FileError? {
-    if let own = self as? FileError { return own }
-    guard kind.standsForCause else { return nil }
-    return cause as? FileError ?? cause?.fileError
+    if let own = self as? FileError { return own.kind.subject == .fileSystem ? own : nil }
+    return kind.standsForCause ? cause?.fileError : nil
   }
 }

@@ -26,15 +26,16 @@ struct BinaryPropertyListReader {
 
   static func recognizes(_ bytes: [UInt8]) -> Bool { bytes.starts(with: magic) }
 
-  init(_ bytes: [UInt8], limits: PropertyListLimits) throws(PropertyListError) {
+  init(_ bytes: [UInt8], limits: PropertyListLimits) throws(FileError) {
     guard Self.recognizes(bytes) else {
-      throw PropertyListError(.notAPropertyList, detail: "it does not begin with bplist00")
+      throw FileError(.notAPropertyList, detail: "it does not begin with bplist00")
     }
     guard bytes.count <= limits.maximumBytes else {
-      throw PropertyListError(.tooLarge, detail: "it has \(bytes.count) bytes, and \(limits.maximumBytes) are accepted")
+      throw FileError(
+        .propertyListTooLarge, detail: "it has \(bytes.count) bytes, and \(limits.maximumBytes) are accepted")
     }
     guard bytes.count >= 8 + 1 + 1 + Self.trailerSize else {
-      throw PropertyListError(.damaged, detail: "it is cut off: \(bytes.count) bytes")
+      throw FileError(.propertyListDamaged, detail: "it is cut off: \(bytes.count) bytes")
     }
     let body = bytes.count - Self.trailerSize
     self.bytes = bytes
@@ -45,16 +46,16 @@ struct BinaryPropertyListReader {
     let top = Self.bigEndian(bytes, at: body + 16, size: 8)
     let table = Self.bigEndian(bytes, at: body + 24, size: 8)
     guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
-      throw PropertyListError(.damaged, detail: "its trailer gives impossible sizes of offsets or references")
+      throw FileError(.propertyListDamaged, detail: "its trailer gives impossible sizes of offsets or references")
     }
     guard table >= 9, table < UInt64(body), count >= 1, count <= (UInt64(body) - table) / UInt64(offsetSize) else {
-      throw PropertyListError(.damaged, detail: "its trailer promises more objects than there are bytes")
+      throw FileError(.propertyListDamaged, detail: "its trailer promises more objects than there are bytes")
     }
     guard count <= table, top < count else {
-      throw PropertyListError(.damaged, detail: "its trailer names a top object that is not there")
+      throw FileError(.propertyListDamaged, detail: "its trailer names a top object that is not there")
     }
     guard count <= UInt64(limits.maximumNodes) else {
-      throw PropertyListError(.tooLarge, detail: "it holds more than \(limits.maximumNodes) objects")
+      throw FileError(.propertyListTooLarge, detail: "it holds more than \(limits.maximumNodes) objects")
     }
     objectCount = Int(count)
     topObject = Int(top)
@@ -64,7 +65,7 @@ struct BinaryPropertyListReader {
     unreadBytes = offsetTable
   }
 
-  mutating func readTop() throws(PropertyListError) -> PropertyList { try read(topObject, depth: 0).value }
+  mutating func readTop() throws(FileError) -> PropertyList { try read(topObject, depth: 0).value }
 
   private static func bigEndian(_ bytes: [UInt8], at offset: Int, size: Int) -> UInt64 {
     var value: UInt64 = 0
@@ -72,13 +73,13 @@ struct BinaryPropertyListReader {
     return value
   }
 
-  private mutating func read(_ number: Int, depth: Int) throws(PropertyListError) -> Finished {
+  private mutating func read(_ number: Int, depth: Int) throws(FileError) -> Finished {
     if let known = finished[number] {
       try check(depth: depth + known.depth, nodes: known.nodes)
       return known
     }
     guard !isOpen[number] else {
-      throw PropertyListError(.damaged, detail: "object \(number) contains itself")
+      throw FileError(.propertyListDamaged, detail: "object \(number) contains itself")
     }
     try check(depth: depth, nodes: 1)
     isOpen[number] = true
@@ -88,16 +89,16 @@ struct BinaryPropertyListReader {
     return result
   }
 
-  private func check(depth: Int, nodes: Int) throws(PropertyListError) {
+  private func check(depth: Int, nodes: Int) throws(FileError) {
     guard depth <= limits.maximumDepth else {
-      throw PropertyListError(.tooLarge, detail: "it is nested deeper than \(limits.maximumDepth) levels")
+      throw FileError(.propertyListTooLarge, detail: "it is nested deeper than \(limits.maximumDepth) levels")
     }
     guard nodes <= limits.maximumNodes else {
-      throw PropertyListError(.tooLarge, detail: "it unfolds to more than \(limits.maximumNodes) values")
+      throw FileError(.propertyListTooLarge, detail: "it unfolds to more than \(limits.maximumNodes) values")
     }
   }
 
-  private mutating func readNew(_ number: Int, depth: Int) throws(PropertyListError) -> Finished {
+  private mutating func readNew(_ number: Int, depth: Int) throws(FileError) -> Finished {
     let offset = Self.bigEndian(bytes, at: offsetTable + number * offsetSize, size: offsetSize)
     guard offset >= 8, offset < UInt64(offsetTable) else { throw outOfPlace(number) }
     var position = Int(offset)
@@ -137,7 +138,7 @@ struct BinaryPropertyListReader {
       let count = try length(low, number, &position, unit: 1)
       let text = bytes[position..<position + count]
       guard text.allSatisfy({ $0 < 0x80 }) else {
-        throw PropertyListError(.damaged, detail: "text object \(number) is not ASCII although it says so")
+        throw FileError(.propertyListDamaged, detail: "text object \(number) is not ASCII although it says so")
       }
       return leaf(.string(String(decoding: text, as: UTF8.self)))
     case 0x6:
@@ -166,7 +167,7 @@ struct BinaryPropertyListReader {
 
   private mutating func array(
     _ number: Int, _ count: Int, at position: Int, depth: Int
-  ) throws(PropertyListError) -> Finished {
+  ) throws(FileError) -> Finished {
     var elements: [PropertyList] = []
     elements.reserveCapacity(count)
     var nodes = 1
@@ -183,7 +184,7 @@ struct BinaryPropertyListReader {
 
   private mutating func dictionary(
     _ number: Int, _ count: Int, at position: Int, depth: Int
-  ) throws(PropertyListError) -> Finished {
+  ) throws(FileError) -> Finished {
     var entries: [String: PropertyList] = [:]
     entries.reserveCapacity(count)
     var nodes = 1
@@ -191,11 +192,11 @@ struct BinaryPropertyListReader {
     for index in 0..<count {
       let key = try read(try reference(at: position, index, of: number), depth: depth + 1)
       guard case .string(let name) = key.value else {
-        throw PropertyListError(.damaged, detail: "a key of dictionary object \(number) is not text")
+        throw FileError(.propertyListDamaged, detail: "a key of dictionary object \(number) is not text")
       }
       let value = try read(try reference(at: position, count + index, of: number), depth: depth + 1)
       guard entries.updateValue(value.value, forKey: name) == nil else {
-        throw PropertyListError(.damaged, detail: "dictionary object \(number) has the same key twice")
+        throw FileError(.propertyListDamaged, detail: "dictionary object \(number) has the same key twice")
       }
       nodes += 1 + value.nodes
       height = max(height, value.depth + 1)
@@ -204,17 +205,17 @@ struct BinaryPropertyListReader {
     return Finished(value: .dictionary(entries), nodes: nodes, depth: height)
   }
 
-  private func reference(at position: Int, _ index: Int, of number: Int) throws(PropertyListError) -> Int {
+  private func reference(at position: Int, _ index: Int, of number: Int) throws(FileError) -> Int {
     let target = Self.bigEndian(bytes, at: position + index * referenceSize, size: referenceSize)
     guard target < UInt64(objectCount) else {
-      throw PropertyListError(.damaged, detail: "object \(number) refers to an object that is not there")
+      throw FileError(.propertyListDamaged, detail: "object \(number) refers to an object that is not there")
     }
     return Int(target)
   }
 
   private mutating func integer(
     _ number: Int, at position: Int, size: Int
-  ) throws(PropertyListError) -> PropertyList {
+  ) throws(FileError) -> PropertyList {
     try claim(size, at: position, of: number)
     guard size == 16 else {
       // One, two and four bytes are unsigned, eight are signed.
@@ -225,13 +226,13 @@ struct BinaryPropertyListReader {
     let signed = Int64(bitPattern: low)
     if high == 0 { return signed >= 0 ? .integer(signed) : .unsigned(low) }
     if high == .max, signed < 0 { return .integer(signed) }
-    throw PropertyListError(.damaged, detail: "integer object \(number) does not fit 64 bits")
+    throw FileError(.propertyListDamaged, detail: "integer object \(number) does not fit 64 bits")
   }
 
   /// Reads an object's length, from the marker or a following integer, and claims its bytes.
   private mutating func length(
     _ low: Int, _ number: Int, _ position: inout Int, unit: Int
-  ) throws(PropertyListError) -> Int {
+  ) throws(FileError) -> Int {
     var count = UInt64(low)
     if low == 0x0F {
       guard position < offsetTable, bytes[position] >> 4 == 0x1, bytes[position] & 0x0F <= 3 else {
@@ -248,23 +249,23 @@ struct BinaryPropertyListReader {
     return Int(count)
   }
 
-  private mutating func claim(_ size: Int, at position: Int, of number: Int) throws(PropertyListError) {
+  private mutating func claim(_ size: Int, at position: Int, of number: Int) throws(FileError) {
     guard position <= offsetTable, size <= offsetTable - position else { throw outOfPlace(number) }
     try consume(size, of: number)
   }
 
-  private mutating func consume(_ size: Int, of number: Int) throws(PropertyListError) {
+  private mutating func consume(_ size: Int, of number: Int) throws(FileError) {
     guard size <= unreadBytes else {
-      throw PropertyListError(.damaged, detail: "its objects overlap, at the latest at object \(number)")
+      throw FileError(.propertyListDamaged, detail: "its objects overlap, at the latest at object \(number)")
     }
     unreadBytes -= size
   }
 
-  private func outOfPlace(_ number: Int) -> PropertyListError {
-    PropertyListError(.damaged, detail: "object \(number) lies outside of the objects' part")
+  private func outOfPlace(_ number: Int) -> FileError {
+    FileError(.propertyListDamaged, detail: "object \(number) lies outside of the objects' part")
   }
 
-  private func unknown(_ number: Int, _ marker: UInt8) -> PropertyListError {
-    PropertyListError(.damaged, detail: "object \(number) is of the unknown type 0x\(String(marker, radix: 16))")
+  private func unknown(_ number: Int, _ marker: UInt8) -> FileError {
+    FileError(.propertyListDamaged, detail: "object \(number) is of the unknown type 0x\(String(marker, radix: 16))")
   }
 }

@@ -9,17 +9,17 @@ struct BinaryPropertyListWriter {
     case dictionary(keys: [Int], values: [Int])
   }
 
-  static func bytes(of value: PropertyList) throws(PropertyListError) -> [UInt8] {
+  static func bytes(of value: PropertyList) throws(FileError) -> [UInt8] {
     var writer = BinaryPropertyListWriter()
     _ = try writer.flatten(value, depth: 0)
     return writer.encode()
   }
 
   /// Numbers the value and its descendants in preorder, equal leaves once.
-  private mutating func flatten(_ value: PropertyList, depth: Int) throws(PropertyListError) -> Int {
+  private mutating func flatten(_ value: PropertyList, depth: Int) throws(FileError) -> Int {
     guard depth <= 200 else {
-      throw PropertyListError(
-        .unwritable, operation: "write the property list", detail: "it is nested deeper than 200 levels")
+      throw FileError(
+        .propertyListUnwritable, operation: "write the property list", detail: "it is nested deeper than 200 levels")
     }
     switch value {
     case .array(let elements):
@@ -167,5 +167,5 @@ extension PropertyList {
   ///
   /// Deterministic: equal leaves are written once, keys sorted by scalars, integers minimal, text in ASCII or else
   /// UTF-16.
-  public func binaryBytes() throws(PropertyListError) -> [UInt8] { try BinaryPropertyListWriter.bytes(of: self) }
+  public func binaryBytes() throws(FileError) -> [UInt8] { try BinaryPropertyListWriter.bytes(of: self) }
 }

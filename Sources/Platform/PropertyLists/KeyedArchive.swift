@@ -11,19 +11,19 @@ public struct KeyedArchive: Sendable {
 
   /// Reads an archive.
   ///
-  /// - Throws: `PropertyListError`; `foreign-archive` for the XML archives of other systems.
-  public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
+  /// - Throws: `FileError`; `foreign-archive` for the XML archives of other systems.
+  public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
     guard BinaryPropertyListReader.recognizes(bytes) else { throw Self.foreignOrUnknown(bytes) }
     let list = try PropertyList(binary: bytes, limits: limits)
     guard let objects = list["$objects"]?.array, let top = list["$top"]?.dictionary else {
-      throw PropertyListError(.notAnArchive, operation: "read the archive", detail: "it is a plain property list")
+      throw FileError(.notAKeyedArchive, operation: "read the archive", detail: "it is a plain property list")
     }
     guard list["$archiver"]?.string == "NSKeyedArchiver" else {
-      throw PropertyListError(
-        .foreignArchive, operation: "read the archive", detail: "it was not written by NSKeyedArchiver")
+      throw FileError(
+        .foreignKeyedArchive, operation: "read the archive", detail: "it was not written by NSKeyedArchiver")
     }
     guard let root = (top["root"] ?? top["$0"])?.uid, root < UInt64(objects.count) else {
-      throw PropertyListError(.damaged, operation: "read the archive", detail: "it names no root object")
+      throw FileError(.propertyListDamaged, operation: "read the archive", detail: "it names no root object")
     }
     self.objects = objects
     rootNumber = Int(root)
@@ -37,13 +37,13 @@ public struct KeyedArchive: Sendable {
     return ArchivedObject(archive: self, number: Int(number))
   }
 
-  private static func foreignOrUnknown(_ bytes: [UInt8]) -> PropertyListError {
+  private static func foreignOrUnknown(_ bytes: [UInt8]) -> FileError {
     if XMLTree.looksLikeXML(bytes), contains(bytes, "CF$UID") || contains(bytes, "$objects") {
-      return PropertyListError(
-        .foreignArchive, operation: "read the archive",
+      return FileError(
+        .foreignKeyedArchive, operation: "read the archive",
         detail: "it is an XML archive, as GNUstep writes them, not one of Apple's")
     }
-    return PropertyListError(.notAnArchive, operation: "read the archive", detail: "it is no binary property list")
+    return FileError(.notAKeyedArchive, operation: "read the archive", detail: "it is no binary property list")
   }
 
   private static func contains(_ bytes: [UInt8], _ word: String) -> Bool {
@@ -271,7 +271,7 @@ public struct KeyedArchiveWriter: Sendable {
   }
 
   /// Returns the archive as a binary property list.
-  public func bytes(root: Reference) throws(PropertyListError) -> [UInt8] { try archive(root: root).binaryBytes() }
+  public func bytes(root: Reference) throws(FileError) -> [UInt8] { try archive(root: root).binaryBytes() }
 
   private mutating func classReference(_ names: [String]) -> Reference {
     if let known = classes[names] { return known }

@@ -84,14 +84,14 @@ extension PropertyList {
 extension PropertyList {
   /// Reads a binary or XML property list.
   ///
-  /// - Throws: `PropertyListError` if it is neither, damaged or beyond the limits.
-  public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
+  /// - Throws: `FileError` if it is neither, damaged or beyond the limits.
+  public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
     if BinaryPropertyListReader.recognizes(bytes) {
       self = try PropertyList(binary: bytes, limits: limits)
     } else if XMLTree.looksLikeXML(bytes) {
       self = try PropertyList(xml: bytes, limits: limits)
     } else {
-      throw PropertyListError(
+      throw FileError(
         .notAPropertyList, detail: "it begins neither like a binary property list nor like an XML one")
     }
   }
@@ -100,7 +100,7 @@ extension PropertyList {
   ///
   /// Core Foundation's format: a magic word, objects, their offset table, and a trailer of 32 bytes. Every offset, size
   /// and reference is checked; no byte may be used twice, so the objects cannot exceed the list's size.
-  public init(binary bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
+  public init(binary bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
     var reader = try BinaryPropertyListReader(bytes, limits: limits)
     self = try reader.readTop()
   }
@@ -111,23 +111,23 @@ extension PropertyList {
   ///
   /// The usual document type line is allowed; its target is never loaded.
   ///
-  /// - Throws: `PropertyListError` if it is malformed, no property list or beyond the limits.
-  public init(xml bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
+  /// - Throws: `FileError` if it is malformed, no property list or beyond the limits.
+  public init(xml bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
     var xmlLimits = XMLTree.Limits.standard
     xmlLimits.maximumBytes = min(limits.maximumBytes, xmlLimits.maximumBytes)
     xmlLimits.maximumElements = min(limits.maximumNodes, xmlLimits.maximumElements)
     let root = try XMLTree(bytes, allowing: .propertyList, limits: xmlLimits).root
     guard root.name == "plist" else {
-      throw PropertyListError(.notAPropertyList, detail: "its outermost element is not <plist>")
+      throw FileError(.notAPropertyList, detail: "its outermost element is not <plist>")
     }
     guard root.children.count == 1, let value = root.children.first else {
-      throw PropertyListError(.damaged, detail: "<plist> does not hold exactly one value")
+      throw FileError(.propertyListDamaged, detail: "<plist> does not hold exactly one value")
     }
     self = try PropertyList(element: value)
   }
 
   /// Converts an element; the tree's depth bounds the recursion.
-  private init(element: XMLTree.Element) throws(PropertyListError) {
+  private init(element: XMLTree.Element) throws(FileError) {
     let text = element.text
     switch element.name {
     case "string": self = .string(text)
@@ -140,21 +140,21 @@ extension PropertyList {
       } else if let number = UInt64(digits) {
         self = .unsigned(number)
       } else {
-        throw PropertyListError(.damaged, detail: "an <integer> is no whole number")
+        throw FileError(.propertyListDamaged, detail: "an <integer> is no whole number")
       }
     case "real":
       guard let number = Double(text.trimmed) else {
-        throw PropertyListError(.damaged, detail: "a <real> is no number")
+        throw FileError(.propertyListDamaged, detail: "a <real> is no number")
       }
       self = .real(number)
     case "date":
       guard let date = try? Date(text.trimmed, strategy: .iso8601) else {
-        throw PropertyListError(.damaged, detail: "a <date> is no date")
+        throw FileError(.propertyListDamaged, detail: "a <date> is no date")
       }
       self = .date(date.timeIntervalSinceReferenceDate)
     case "data":
       guard let data = Data(base64Encoded: text.filter { !$0.isWhitespace }) else {
-        throw PropertyListError(.damaged, detail: "<data> is not in base 64")
+        throw FileError(.propertyListDamaged, detail: "<data> is not in base 64")
       }
       self = .data(Array(data))
     case "array":
@@ -162,22 +162,22 @@ extension PropertyList {
       for child in element.children { elements.append(try PropertyList(element: child)) }
       self = .array(elements)
     case "dict": self = try .dictionary(Self.entries(of: element))
-    default: throw PropertyListError(.damaged, detail: "it holds an element that property lists do not have")
+    default: throw FileError(.propertyListDamaged, detail: "it holds an element that property lists do not have")
     }
   }
 
-  private static func entries(of element: XMLTree.Element) throws(PropertyListError) -> [String: PropertyList] {
+  private static func entries(of element: XMLTree.Element) throws(FileError) -> [String: PropertyList] {
     guard element.children.count.isMultiple(of: 2) else {
-      throw PropertyListError(.damaged, detail: "a <dict> has a key without a value")
+      throw FileError(.propertyListDamaged, detail: "a <dict> has a key without a value")
     }
     var entries: [String: PropertyList] = [:]
     for index in stride(from: 0, to: element.children.count, by: 2) {
       guard element.children[index].name == "key" else {
-        throw PropertyListError(.damaged, detail: "a <dict> has a value without a key")
+        throw FileError(.propertyListDamaged, detail: "a <dict> has a value without a key")
       }
       let value = try PropertyList(element: element.children[index + 1])
       guard entries.updateValue(value, forKey: element.children[index].text) == nil else {
-        throw PropertyListError(.damaged, detail: "a <dict> has the same key twice")
+        throw FileError(.propertyListDamaged, detail: "a <dict> has the same key twice")
       }
     }
     return entries
@@ -208,46 +208,5 @@ public struct PropertyListLimits: Sendable, Hashable {
     self.maximumBytes = maximumBytes
     self.maximumDepth = min(maximumDepth, 200)
     self.maximumNodes = maximumNodes
-  }
-}
-
-/// A failure to read a property list, an archive or XML.
-public typealias PropertyListError = Failure<PropertyListErrorKind>
-
-/// The kinds of property list failures.
-public enum PropertyListErrorKind: String, FailureKind {
-  case notAPropertyList = "not-a-property-list"
-
-  case damaged = "property-list-damaged"
-
-  case tooLarge = "property-list-too-large"
-
-  case malformedXML = "xml-malformed"
-
-  /// The XML declares a document type or entities, which could expand endlessly or read other files.
-  case forbiddenXML = "xml-forbidden-declaration"
-
-  case xmlTooLarge = "xml-too-large"
-
-  case notAnArchive = "not-a-keyed-archive"
-
-  /// A keyed archive that Apple's archiver did not write.
-  case foreignArchive = "foreign-archive"
-
-  case unwritable = "property-list-unwritable"
-
-  /// The default operation of a failure.
-  public var usualOperation: String { "read the property list" }
-
-  /// The default hint of a failure.
-  public var usualHint: String {
-    switch self {
-    case .notAPropertyList, .notAnArchive: "Check that it is the right file."
-    case .damaged, .malformedXML: "Take the file from a backup or build it again."
-    case .tooLarge, .xmlTooLarge: "Check that it is the right file; no real one is that large."
-    case .forbiddenXML: "Save the file again with Xcode; its files declare no entities."
-    case .foreignArchive: "Compile the model with Xcode's momc, or name the model's source."
-    case .unwritable: "Leave the value out."
-    }
   }
 }

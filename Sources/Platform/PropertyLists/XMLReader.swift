@@ -17,12 +17,12 @@ struct XMLReader {
 
   static func read(
     _ bytes: [UInt8], allowing documentType: XMLTree.DocumentType, limits: XMLTree.Limits
-  ) throws(PropertyListError) -> XMLTree.Element {
+  ) throws(FileError) -> XMLTree.Element {
     var reader = XMLReader(bytes: bytes, documentType: documentType, limits: limits)
     return try reader.document()
   }
 
-  private mutating func document() throws(PropertyListError) -> XMLTree.Element {
+  private mutating func document() throws(FileError) -> XMLTree.Element {
     if let place = bytes.firstIndex(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) {
       position = place
       throw malformed("it holds a control character, which XML has no place for")
@@ -41,7 +41,7 @@ struct XMLReader {
     return root
   }
 
-  private mutating func markup() throws(PropertyListError) {
+  private mutating func markup() throws(FileError) {
     if begins("<!--") {
       try comment()
     } else if begins("<![CDATA[") {
@@ -63,7 +63,7 @@ struct XMLReader {
   // MARK: Prolog
 
   /// Reads the XML declaration, which may name only UTF-8 or ASCII.
-  private mutating func declaration() throws(PropertyListError) {
+  private mutating func declaration() throws(FileError) {
     let last = try end(of: "?>", from: position, what: "its XML declaration")
     position += 5
     var isFirst = true
@@ -86,7 +86,7 @@ struct XMLReader {
     position += 2
   }
 
-  private mutating func documentTypeDeclaration() throws(PropertyListError) {
+  private mutating func documentTypeDeclaration() throws(FileError) {
     guard documentType != .none else { throw forbidden("it declares a document type") }
     guard root == nil, open.isEmpty, !hasDocumentType else { throw malformed("a document type stands in the middle") }
     hasDocumentType = true
@@ -107,7 +107,7 @@ struct XMLReader {
     throw malformed("it ends inside of its document type")
   }
 
-  private mutating func comment() throws(PropertyListError) {
+  private mutating func comment() throws(FileError) {
     let last = try end(of: "--", from: position + 4, what: "a comment")
     guard last < bytes.count, bytes[last] == UInt8(ascii: ">") else { throw malformed("a comment is damaged") }
     position = last + 1
@@ -115,7 +115,7 @@ struct XMLReader {
 
   // MARK: Elements
 
-  private mutating func startTag() throws(PropertyListError) {
+  private mutating func startTag() throws(FileError) {
     guard root == nil else { throw malformed("it has two outermost elements") }
     elements += 1
     guard elements <= limits.maximumElements else {
@@ -151,7 +151,7 @@ struct XMLReader {
     }
   }
 
-  private mutating func endTag() throws(PropertyListError) {
+  private mutating func endTag() throws(FileError) {
     position += 2
     let name = try name()
     skipSpace()
@@ -173,7 +173,7 @@ struct XMLReader {
   }
 
   /// Reads an attribute; white space in its value becomes spaces, as XML requires.
-  private mutating func attribute() throws(PropertyListError) -> (name: String, value: String) {
+  private mutating func attribute() throws(FileError) -> (name: String, value: String) {
     let name = try name()
     skipSpace()
     guard position < bytes.count, bytes[position] == UInt8(ascii: "=") else { throw malformed("a tag is damaged") }
@@ -207,7 +207,7 @@ struct XMLReader {
     throw malformed("it ends inside of a tag")
   }
 
-  private mutating func name() throws(PropertyListError) -> String {
+  private mutating func name() throws(FileError) -> String {
     let start = position
     guard position < bytes.count, Self.startsName(bytes[position]) else { throw malformed("a name is damaged") }
     while position < bytes.count, Self.isName(bytes[position]) { position += 1 }
@@ -231,7 +231,7 @@ struct XMLReader {
   // MARK: Text
 
   /// Reads text up to the next tag; outside the root only white space is allowed.
-  private mutating func characters() throws(PropertyListError) {
+  private mutating func characters() throws(FileError) {
     guard let last = texts.indices.last else {
       guard skipSpace() else { throw malformed("it has text outside of its outermost element") }
       return
@@ -245,7 +245,7 @@ struct XMLReader {
     }
   }
 
-  private mutating func literalText() throws(PropertyListError) {
+  private mutating func literalText() throws(FileError) {
     guard let last = texts.indices.last else { throw malformed("it has text outside of its outermost element") }
     let end = try end(of: "]]>", from: position + 9, what: "a CDATA section")
     position += 9
@@ -266,7 +266,7 @@ struct XMLReader {
   }
 
   /// Resolves a numeric reference or one of XML's five entities, as UTF-8.
-  private mutating func reference() throws(PropertyListError) -> [UInt8] {
+  private mutating func reference() throws(FileError) -> [UInt8] {
     let body = bytes[(position + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
     guard body.endIndex < bytes.count, bytes[body.endIndex] == UInt8(ascii: ";") else {
       throw forbidden("it refers to an entity that XML does not have by itself")
@@ -301,7 +301,7 @@ struct XMLReader {
     return position > start
   }
 
-  private func end(of word: StaticString, from start: Int, what: String) throws(PropertyListError) -> Int {
+  private func end(of word: StaticString, from start: Int, what: String) throws(FileError) -> Int {
     let word = Array(word.description.utf8)
     var index = start
     while index + word.count <= bytes.count {
@@ -311,17 +311,17 @@ struct XMLReader {
     throw malformed("it ends inside of \(what)")
   }
 
-  private func malformed(_ detail: String) -> PropertyListError { error(.malformedXML, detail) }
+  private func malformed(_ detail: String) -> FileError { error(.malformedXML, detail) }
 
-  private func forbidden(_ detail: String) -> PropertyListError { error(.forbiddenXML, detail) }
+  private func forbidden(_ detail: String) -> FileError { error(.forbiddenXML, detail) }
 
-  private func tooLarge(_ detail: String) -> PropertyListError { error(.xmlTooLarge, detail) }
+  private func tooLarge(_ detail: String) -> FileError { error(.xmlTooLarge, detail) }
 
-  private func error(_ kind: PropertyListError.Kind, _ detail: String) -> PropertyListError {
+  private func error(_ kind: FileError.Kind, _ detail: String) -> FileError {
     let before = bytes[..<min(position, bytes.count)]
     let line = before.count { $0 == 0x0A } + 1
     let column = before.count - (before.lastIndex(of: 0x0A) ?? -1)
-    return PropertyListError(
+    return FileError(
       kind, operation: "read the XML document", detail: "\(detail) (line \(line), column \(column))")
   }
 }

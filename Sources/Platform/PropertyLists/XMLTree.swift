@@ -77,12 +77,12 @@ public struct XMLTree: Sendable, Hashable {
 
   /// Reads a document.
   ///
-  /// - Throws: `PropertyListError` if it is malformed, has a declaration or exceeds the limits.
+  /// - Throws: `FileError` if it is malformed, has a declaration or exceeds the limits.
   public init(
     _ bytes: [UInt8], allowing documentType: DocumentType = .none, limits: Limits = .standard
-  ) throws(PropertyListError) {
+  ) throws(FileError) {
     guard bytes.count <= limits.maximumBytes else {
-      throw PropertyListError(
+      throw FileError(
         .xmlTooLarge, operation: "read the XML document",
         detail: "it has \(bytes.count) bytes, and \(limits.maximumBytes) are accepted")
     }

@@ -1,3 +1,5 @@
+public import Platform
+
 /// A full database check: every page has one use, and every cell fits.
 struct DatabaseCheck {
   let database: Database
@@ -41,7 +43,7 @@ struct DatabaseCheck {
     isAutoVacuum = database.header?.isAutoVacuum ?? false
   }
 
-  mutating func run() throws(FormatError) -> IntegrityReport {
+  mutating func run() throws(FileError) -> IntegrityReport {
     claimReservedPages()
     let schema = try database.schema()
     findings.append(contentsOf: schema.findings)
@@ -64,11 +66,11 @@ struct DatabaseCheck {
       findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema, copies: copies)
   }
 
-  mutating func advance() throws(FormatError) {
+  mutating func advance() throws(FileError) {
     pagesDone += 1
     guard pagesDone & 0x3f == 0 else { return }
     let total = Int(database.highestPage)
-    guard progress(min(pagesDone, total), total) else { throw FormatError.cancelled("check the database") }
+    guard progress(min(pagesDone, total), total) else { throw FileError.cancelled("check the database") }
   }
 
   /// Claims a page; returns false if it is out of range or used.
@@ -93,7 +95,7 @@ struct DatabaseCheck {
   }
 
   /// Compares a page's pointer map entry with its parent.
-  mutating func checkPointer(to page: UInt32, _ expected: PointerMapEntry) throws(FormatError) {
+  mutating func checkPointer(to page: UInt32, _ expected: PointerMapEntry) throws(FileError) {
     guard isAutoVacuum, page >= 2, page <= database.highestPage else { return }
     let entry = try database.pointerMapEntry(for: page)
     guard entry != expected else { return }
@@ -115,7 +117,7 @@ struct DatabaseCheck {
     }
   }
 
-  private mutating func checkFreelist() throws(FormatError) -> Int {
+  private mutating func checkFreelist() throws(FileError) -> Int {
     let list = try database.freelist()
     findings.append(contentsOf: list.findings)
     for page in list.trunks where claim(page, as: .freelistTrunk, root: 0, from: nil) {
@@ -151,7 +153,7 @@ struct DatabaseCheck {
   }
 
   /// Notes leaves with rows that only another table can hold.
-  private mutating func checkStrangers() throws(FormatError) {
+  private mutating func checkStrangers() throws(FileError) {
     for leaf in strangers {
       guard let page = try database.bTreePage(leaf.page) else { continue }
       if rules.contains(where: { $0.key != leaf.root && $0.value.areAll(true, rowsOf: page, isStrict: true) }) {
@@ -163,7 +165,7 @@ struct DatabaseCheck {
   /// Finds identical leaves of two tables.
   ///
   /// If the rows match one table's types and none fits the other's, the other's leaf is a copy.
-  private func checkCopies() throws(FormatError) -> [LeafCopy] {
+  private func checkCopies() throws(FileError) -> [LeafCopy] {
     var copies: [LeafCopy] = []
     for (first, second) in try leaves.pairs(in: database) {
       var copy = LeafCopy(first: first, second: second)
@@ -179,7 +181,7 @@ struct DatabaseCheck {
     return copies
   }
 
-  private mutating func checkUnused() throws(FormatError) {
+  private mutating func checkUnused() throws(FileError) {
     let end = min(database.pageCount, database.highestPage)
     guard end >= 1 else { return }
     for page in 1...end where ownership.use(of: page) == .none {
@@ -189,7 +191,7 @@ struct DatabaseCheck {
       findings.note(.pageMissing, page: database.highestPage &+ 1, found: Int64(database.pageCount))
     }
     let total = Int(database.highestPage)
-    guard progress(total, total) else { throw FormatError.cancelled("check the database") }
+    guard progress(total, total) else { throw FileError.cancelled("check the database") }
   }
 }
 
@@ -197,13 +199,13 @@ extension Database {
   /// Checks every page: b-trees, overflow chains, freelist, pointer map and orphan pages.
   ///
   /// Memory is five bytes per page, sixteen per table leaf, and up to `findingLimit` findings. `progress` gets done and
-  /// total pages; returning false throws ``FormatError/Kind/cancelled``.
+  /// total pages; returning false throws ``FileError/Kind/cancelled``.
   ///
   /// - Parameter columns: the columns to count rows by, from 0, under root pages.
   public func checkIntegrity(
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int] = [:],
     progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
-  ) throws(FormatError) -> IntegrityReport {
+  ) throws(FileError) -> IntegrityReport {
     try checkIntegrity(findingLimit: findingLimit, countingBy: columns, visitor: nil, progress: progress)
   }
 
@@ -211,7 +213,7 @@ extension Database {
   package func checkIntegrity(
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int], visitor: (any PageVisitor)?,
     progress: @escaping (_ done: Int, _ total: Int) -> Bool
-  ) throws(FormatError) -> IntegrityReport {
+  ) throws(FileError) -> IntegrityReport {
     var check = DatabaseCheck(
       self, findingLimit: findingLimit, columns: columns, visitor: visitor, progress: progress)
     return try check.run()
@@ -224,7 +226,7 @@ extension DatabaseCheck {
     var next = 0
   }
 
-  mutating func checkTree(root: UInt32, name: String, isTable: Bool) throws(FormatError) {
+  mutating func checkTree(root: UInt32, name: String, isTable: Bool) throws(FileError) {
     var tree = IntegrityReport.Tree(root: root, name: name, isTable: isTable)
     grouped = isTable ? columns[root].map(GroupedCount.init) : nil
     var stack: [Level] = []
@@ -276,7 +278,7 @@ extension DatabaseCheck {
 
   private mutating func enter(
     _ number: UInt32, of tree: inout IntegrityReport.Tree, from parent: BTreePage?
-  ) throws(FormatError) -> BTreePage? {
+  ) throws(FileError) -> BTreePage? {
     guard claim(number, as: .leaf, root: tree.root, from: parent?.number) else { return nil }
     try advance()
     if let parent { try checkPointer(to: number, PointerMapEntry(.child, parent: parent.number)) }
@@ -308,7 +310,7 @@ extension DatabaseCheck {
 
   private mutating func checkCells(
     of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
-  ) throws(FormatError) {
+  ) throws(FileError) {
     // A sound page's cells are at hand.
     let isSound = scratch.cells.count == page.cellCount && ownership.use(of: page.number) != .damaged
     var budget = PageBudget()
@@ -325,7 +327,7 @@ extension DatabaseCheck {
   @inline(__always)
   private mutating func check(
     _ cell: Cell, _ index: Int, of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
-  ) throws(FormatError) {
+  ) throws(FileError) {
     tree.rows += 1
     if tree.isTable {
       if let last = lastRowid, cell.rowid <= last {
@@ -344,7 +346,7 @@ extension DatabaseCheck {
 
   private mutating func checkChain(
     from first: UInt32, of cell: Cell, on page: BTreePage, tree: inout IntegrityReport.Tree
-  ) throws(FormatError) {
+  ) throws(FileError) {
     let expected = database.geometry.overflowPageCount(
       of: cell.payloadLength, onTableLeaf: page.kind == .tableLeaf)
     var number = first

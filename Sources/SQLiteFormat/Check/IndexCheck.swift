@@ -1,4 +1,4 @@
-internal import Platform
+package import Platform
 
 /// Compares indexes with tables.
 ///
@@ -9,27 +9,27 @@ package final class IndexCheck: PageVisitor {
 
   private static let pagesForTwo: Int64 = 256
 
-  package init(_ database: Database, _ schema: Schema) throws(FormatError) {
+  package init(_ database: Database, _ schema: Schema) throws(FileError) {
     content = DatabaseContent(database)
     rows = Mutex(try IndexedRows(content, schema))
   }
 
-  package func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
-    try rows.withLock { rows throws(FormatError) in try rows.add(page, cells, ofTree: root) }
+  package func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
+    try rows.withLock { rows throws(FileError) in try rows.add(page, cells, ofTree: root) }
   }
 
   /// Reads the indexes, two at once, after the check.
   ///
-  /// - Parameter progress: called on this thread; returning false throws ``FormatError/Kind/cancelled``.
-  package func finish(progress: () -> Bool) throws(FormatError) -> IndexReport {
+  /// - Parameter progress: called on this thread; returning false throws ``FileError/Kind/cancelled``.
+  package func finish(progress: () -> Bool) throws(FileError) -> IndexReport {
     // The other thread may take all the work.
-    if !progress() { throw FormatError.cancelled("compare the indexes") }
+    if !progress() { throw FileError.cancelled("compare the indexes") }
     let (begun, scans) = rows.withLock { $0.comparisons() }
     let work = IndexScans(scans, of: content)
     if scans.count > 1, Int64(content.pageCount) >= Self.pagesForTwo {
-      _ = try concurrently { () throws(FormatError) in
+      _ = try concurrently { () throws(FileError) in
         try work.run { true }
-      } _: { () throws(FormatError) in
+      } _: { () throws(FileError) in
         try work.run(progress: progress)
       }
     } else {
@@ -62,10 +62,10 @@ private final class IndexScans: Sendable {
   var reports: [IndexReport] { state.withLock { $0.reports.compactMap(\.self) } }
 
   /// Runs comparisons until none is left or one fails on any thread.
-  func run(progress: () -> Bool) throws(FormatError) {
+  func run(progress: () -> Bool) throws(FileError) {
     let database = try Database(main: content, pageSize: content.pageSize)
     while let place = take() {
-      do throws(FormatError) {
+      do throws(FileError) {
         let report = try scans[place].run(in: database) { progress() && !state.withLock(\.isStopped) }
         state.withLock { $0.reports[place] = report }
       } catch {
@@ -89,7 +89,7 @@ package protocol PageVisitor: Sendable {
   /// Receives a sound b-tree page with all its cells.
   ///
   /// A tree's pages come together, leaves in key order. Only the report shows whether the whole tree is sound.
-  func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError)
+  func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError)
 }
 
 /// The result of comparing indexes with their tables.
@@ -136,7 +136,7 @@ package struct IndexedRows {
 
   private var last: (root: UInt32, place: Int?) = (0, nil)
 
-  package init(_ content: DatabaseContent, _ schema: Schema) throws(FormatError) {
+  package init(_ content: DatabaseContent, _ schema: Schema) throws(FileError) {
     // A separate database, because the running check uses its own.
     database = try Database(main: content, pageSize: content.pageSize)
     budget = Int64(content.highestPage) * Int64(content.pageSize)
@@ -153,7 +153,7 @@ package struct IndexedRows {
   }
 
   /// Adds rows of a table's leaf; ignores other pages.
-  package mutating func add(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
+  package mutating func add(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
     guard page.kind == .tableLeaf else { return }
     if last.root != root { last = (root, places[root]) }
     guard let place = last.place else { return }
@@ -290,7 +290,7 @@ struct IndexedTable: Sendable {
   ///     shared pages exhausts it.
   mutating func add(
     _ page: BTreePage, _ cells: [Cell], in database: Database, _ budget: inout Int64
-  ) throws(FormatError) {
+  ) throws(FileError) {
     rows &+= cells.count
     guard !lists.isEmpty else { return }
     let span = page.bytes.span
@@ -310,7 +310,7 @@ struct IndexedTable: Sendable {
 
   private mutating func addLong(
     _ cell: Cell, _ index: Int, on page: BTreePage, in database: Database
-  ) throws(FormatError) {
+  ) throws(FileError) {
     var gathering = BTreeWalk(gatheringFrom: database, root: root)
     let payload = Array(try gathering.payload(of: cell, on: page, limit: cell.payloadLength))
     guard fields.read(payload.span, in: 0..<payload.count, upTo: fieldCount), fields.end <= payload.count else {

@@ -1,3 +1,5 @@
+package import Platform
+
 package struct IndexScan: Sendable {
   let plan: IndexPlan
 
@@ -9,8 +11,8 @@ package struct IndexScan: Sendable {
 
   /// Reads and compares the index.
   ///
-  /// - Parameter progress: returning false throws ``FormatError/Kind/cancelled``.
-  package func run(in database: Database, progress: () -> Bool) throws(FormatError) -> IndexReport {
+  /// - Parameter progress: returning false throws ``FileError/Kind/cancelled``.
+  package func run(in database: Database, progress: () -> Bool) throws(FileError) -> IndexReport {
     var entries = IndexEntries(database, plan, columns: others.map(\.columns.count).max() ?? 0)
     try entries.read(progress)
     var report = IndexReport()
@@ -68,13 +70,13 @@ private struct IndexEntries {
     order = plan.order.map(EntryOrder.init)
   }
 
-  mutating func read(_ progress: () -> Bool) throws(FormatError) {
+  mutating func read(_ progress: () -> Bool) throws(FileError) {
     // The previous entry's page; nil at first or if the entry overflows.
     var last: BTreePage?
     var pages = 0
     var walk = try BTreeWalk(database: database, root: root, isTable: false)
     while let (page, cells) = try walk.nextRun() {
-      if pages & 0x3f == 0, !progress() { throw FormatError.cancelled("compare the indexes") }
+      if pages & 0x3f == 0, !progress() { throw FileError.cancelled("compare the indexes") }
       pages &+= 1
       try read(page, cells, behind: &last)
     }
@@ -82,7 +84,7 @@ private struct IndexEntries {
 
   private mutating func read(
     _ page: BTreePage, _ cells: Range<Int>, behind last: inout BTreePage?
-  ) throws(FormatError) {
+  ) throws(FileError) {
     let span = page.bytes.span
     var isBehindOwn = false
     for index in cells {
@@ -113,7 +115,7 @@ private struct IndexEntries {
   }
 
   /// Adds an entry with overflow pages.
-  private mutating func addLong(_ cell: Cell, _ index: Int, on page: BTreePage) throws(FormatError) {
+  private mutating func addLong(_ cell: Cell, _ index: Int, on page: BTreePage) throws(FileError) {
     var gathering = BTreeWalk(gatheringFrom: database, root: root)
     let payload = Array(try gathering.payload(of: cell, on: page, limit: cell.payloadLength))
     guard fields.read(payload.span, in: 0..<payload.count, upTo: fieldCount), fields.end <= payload.count else {

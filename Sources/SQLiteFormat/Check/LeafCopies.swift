@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Checksums of table leaves, for finding copies.
 struct LeafCopies {
   private struct Leaf {
@@ -25,7 +27,7 @@ struct LeafCopies {
   }
 
   /// Returns byte-identical pages of two tables.
-  func pairs(in database: Database) throws(FormatError) -> [(first: LeafCopy.Place, second: LeafCopy.Place)] {
+  func pairs(in database: Database) throws(FileError) -> [(first: LeafCopy.Place, second: LeafCopy.Place)] {
     let sorted = leaves.sorted { ($0.sum, $0.page) < ($1.sum, $1.page) }
     var pairs: [(first: LeafCopy.Place, second: LeafCopy.Place)] = []
     for (one, other) in zip(sorted, sorted.dropFirst()) where one.sum == other.sum && one.root != other.root {

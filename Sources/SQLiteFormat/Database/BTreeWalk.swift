@@ -1,3 +1,5 @@
+internal import Platform
+
 /// A walk over a b-tree's cells in key order that notes and skips damage.
 ///
 /// It enters each page once, no deeper than ``maximumDepth``, so cycles are impossible.
@@ -23,7 +25,7 @@ struct BTreeWalk {
   private(set) var visited = PageSet()
   private var stack: [Level] = []
 
-  init(database: Database, root: UInt32, isTable: Bool) throws(FormatError) {
+  init(database: Database, root: UInt32, isTable: Bool) throws(FileError) {
     self.database = database
     self.root = root
     self.isTable = isTable
@@ -51,7 +53,7 @@ struct BTreeWalk {
   }
 
   /// Returns the next table leaf or index page.
-  mutating func nextPage() throws(FormatError) -> BTreePage? {
+  mutating func nextPage() throws(FileError) -> BTreePage? {
     while var top = stack.popLast() {
       if top.page.kind.isLeaf { return top.page }
       let index = top.next
@@ -65,7 +67,7 @@ struct BTreeWalk {
     return nil
   }
 
-  mutating func nextCell() throws(FormatError) -> Place? {
+  mutating func nextCell() throws(FileError) -> Place? {
     while let top = stack.last {
       let page = top.page
       let next = top.next
@@ -90,7 +92,7 @@ struct BTreeWalk {
   }
 
   /// Returns the next cells of one page: a whole leaf, or one of an interior index page.
-  mutating func nextRun() throws(FormatError) -> (page: BTreePage, cells: Range<Int>)? {
+  mutating func nextRun() throws(FileError) -> (page: BTreePage, cells: Range<Int>)? {
     while let place = try nextCell() {
       guard place.page.kind.isLeaf else { return (place.page, place.index..<(place.index + 1)) }
       stack.removeLast()
@@ -99,7 +101,7 @@ struct BTreeWalk {
     return nil
   }
 
-  private mutating func descend(toChild index: Int, of page: BTreePage) throws(FormatError) {
+  private mutating func descend(toChild index: Int, of page: BTreePage) throws(FileError) {
     if let child = page.child(at: index) {
       try descend(to: child, from: page)
     } else {
@@ -107,7 +109,7 @@ struct BTreeWalk {
     }
   }
 
-  private mutating func descend(to number: UInt32, from parent: BTreePage?) throws(FormatError) {
+  private mutating func descend(to number: UInt32, from parent: BTreePage?) throws(FileError) {
     guard number >= 1, number <= database.highestPage, parent == nil || number > 1 else {
       findings.note(.pageOutOfRange, page: parent?.number, root: root, found: Int64(number))
       return
@@ -136,7 +138,7 @@ struct BTreeWalk {
 
 extension BTreeWalk {
   /// Returns a cell's payload, cut off at a broken chain or `limit` bytes.
-  mutating func payload(of cell: Cell, on page: BTreePage, limit: Int) throws(FormatError) -> ArraySlice<UInt8> {
+  mutating func payload(of cell: Cell, on page: BTreePage, limit: Int) throws(FileError) -> ArraySlice<UInt8> {
     let local = page.bytes[cell.localPayload]
     guard var next = cell.overflowPage, limit > local.count else { return local }
     let wanted = min(limit, cell.payloadLength)

@@ -49,12 +49,12 @@ public final class Database {
   /// Opens a database over bytes.
   ///
   /// `pageSize` overrides a lost header. `superJournalExists` receives the super-journal's name as bytes; by default it
-  /// exists. Throws ``FormatError/Kind/notADatabase`` without a page size, and reading errors.
+  /// exists. Throws ``FileError/Kind/notADatabase`` without a page size, and reading errors.
   public init(
     main: any ByteSource, writeAheadLog: (any ByteSource)? = nil, rollbackJournal: (any ByteSource)? = nil,
     pageSize: Int? = nil, superJournalExists: (([UInt8]) -> Bool)? = nil
-  ) throws(FormatError) {
-    let head = try main.read(at: 0, length: DatabaseHeader.length)
+  ) throws(FileError) {
+    let head = try main.bytes(at: 0, length: DatabaseHeader.length)
     let mainHeader = DatabaseHeader(head)
     var log: WriteAheadLog?
     if let writeAheadLog { log = try WriteAheadLog(writeAheadLog) }
@@ -67,9 +67,9 @@ public final class Database {
     var view = DatabaseView(mainCount: main.count)
     view.choosePageSize(given: pageSize, inFile: sizeInFile, log: log, journal: journal)
     guard let size = view.pageSize else {
-      throw FormatError(
+      throw FileError(
         .notADatabase, operation: "read the database",
-        detail: "it is \(FileKind(firstBytes: try main.read(at: 0, length: FileKind.sampleLength)).words)")
+        detail: "it is \(FileKind(firstBytes: try main.bytes(at: 0, length: FileKind.sampleLength)).words)")
     }
     view.chooseOverlays(log: log, journal: journal, superJournalExists: superJournalExists)
 
@@ -103,7 +103,7 @@ public final class Database {
 
 extension Database {
   /// Returns a page as a reader sees it, even beyond ``pageCount``; nil if no byte exists.
-  public func page(_ number: UInt32) throws(FormatError) -> Page? {
+  public func page(_ number: UInt32) throws(FileError) -> Page? {
     guard number > 0, number <= highestPage else { return nil }
     if let page = cache.page(number) { return page }
     guard let page = try readPage(number) else { return nil }
@@ -112,20 +112,20 @@ extension Database {
   }
 
   /// Returns a b-tree page; nil if the page is missing or of another kind.
-  public func bTreePage(_ number: UInt32) throws(FormatError) -> BTreePage? {
+  public func bTreePage(_ number: UInt32) throws(FileError) -> BTreePage? {
     guard let page = try page(number) else { return nil }
     return BTreePage(page.bytes, number: number, geometry: geometry)
   }
 
   /// Returns a page's pointer map entry, if there is one.
-  public func pointerMapEntry(for page: UInt32) throws(FormatError) -> PointerMapEntry? {
+  public func pointerMapEntry(for page: UInt32) throws(FileError) -> PointerMapEntry? {
     guard header?.isAutoVacuum == true, let map = layout.pointerMapPage(for: page), map != page,
       let content = try self.page(map)
     else { return nil }
     return PointerMapEntry(for: page, in: content.bytes.span, mapPage: map)
   }
 
-  private func readPage(_ number: UInt32) throws(FormatError) -> Page? {
+  private func readPage(_ number: UInt32) throws(FileError) -> Page? {
     let log = isLogApplied ? writeAheadLog : nil
     let journal = isJournalApplied ? rollbackJournal : nil
     if log?.frames[number] != nil || journal?.pageOffsets[number] != nil {
@@ -147,7 +147,7 @@ extension Database {
     return try DatabaseView.readPage(number, size: pageSize, main: main, log: nil, journal: nil)
   }
 
-  func pagePrefix(_ number: UInt32, length: Int, into buffer: inout [UInt8]) throws(FormatError) {
+  func pagePrefix(_ number: UInt32, length: Int, into buffer: inout [UInt8]) throws(FileError) {
     buffer.removeAll(keepingCapacity: true)
     guard number > 0, number <= highestPage else { return }
     if isLogApplied, let log = writeAheadLog, let frame = log.frames[number],
@@ -190,7 +190,7 @@ extension Database {
   /// Reads all rows of tables with rowids, as far as they lie on leaves.
   ///
   /// It is the fastest pass, for measuring and warming caches.
-  public func scanTables() throws(FormatError) -> ScanResult {
+  public func scanTables() throws(FileError) -> ScanResult {
     var scan = LeafScan()
     var result = ScanResult()
     var roots = PageSet()
@@ -213,7 +213,7 @@ extension Database {
 
 extension Database {
   /// Returns the row of a rowid; nil if absent or behind damage.
-  public func row(_ rowid: Int64, root: UInt32) throws(FormatError) -> Row? {
+  public func row(_ rowid: Int64, root: UInt32) throws(FileError) -> Row? {
     var number = root
     var depth = 0
     while depth < BTreeWalk.maximumDepth {
@@ -250,7 +250,7 @@ extension Database {
   /// Returns the row with the highest rowid, along the right edge; nil if the table is empty or damaged there.
   ///
   /// Reads at most `payloadLimit` bytes of its record.
-  public func lastRow(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> Row? {
+  public func lastRow(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FileError) -> Row? {
     var number = root
     for _ in 0..<BTreeWalk.maximumDepth {
       guard let page = try bTreePage(number), page.kind.isTable else { return nil }
@@ -275,7 +275,7 @@ extension Database {
   /// Returns an index's first and last entries, if readable.
   ///
   /// Reads at most `payloadLimit` bytes of each.
-  public func indexEnds(root: UInt32, payloadLimit: Int = 512) throws(FormatError) -> [Record] {
+  public func indexEnds(root: UInt32, payloadLimit: Int = 512) throws(FileError) -> [Record] {
     var ends: [Record] = []
     for isLast in [false, true] {
       if let record = try indexEnd(isLast, root: root, payloadLimit: payloadLimit) { ends.append(record) }
@@ -283,7 +283,7 @@ extension Database {
     return ends
   }
 
-  private func indexEnd(_ isLast: Bool, root: UInt32, payloadLimit: Int) throws(FormatError) -> Record? {
+  private func indexEnd(_ isLast: Bool, root: UInt32, payloadLimit: Int) throws(FileError) -> Record? {
     var number = root
     for _ in 0..<BTreeWalk.maximumDepth {
       guard let page = try bTreePage(number), !page.kind.isTable else { return nil }
@@ -305,7 +305,7 @@ extension Database {
   /// Counts rows or entries from page headers alone.
   ///
   /// Reads only the first bytes of table leaves. Notes damage and skips what lies below.
-  public func countRows(root: UInt32) throws(FormatError) -> (count: Int, findings: Findings) {
+  public func countRows(root: UInt32) throws(FileError) -> (count: Int, findings: Findings) {
     var counting = RowCounting(self, root: root)
     try counting.run()
     return (counting.count, counting.findings)
@@ -317,7 +317,7 @@ extension Database {
   /// with a finding.
   public func countRows(
     root: UInt32, byIntegerIn column: Int
-  ) throws(FormatError) -> (counts: [Int64?: Int], findings: Findings) {
+  ) throws(FileError) -> (counts: [Int64?: Int], findings: Findings) {
     var walk = try BTreeWalk(database: self, root: root, isTable: true)
     var grouped = GroupedCount(column: column)
     while let page = try walk.nextPage() {
@@ -350,7 +350,7 @@ private struct RowCounting {
     pending = [(root, 0)]
   }
 
-  mutating func run() throws(FormatError) {
+  mutating func run() throws(FileError) {
     while let (number, depth) = pending.popLast() {
       guard number >= 1, number <= database.highestPage, number > 1 || depth == 0 else {
         findings.note(.pageOutOfRange, root: root, found: Int64(number))
@@ -378,7 +378,7 @@ private struct RowCounting {
     }
   }
 
-  private mutating func enqueueChildren(of number: UInt32, depth: Int) throws(FormatError) {
+  private mutating func enqueueChildren(of number: UInt32, depth: Int) throws(FileError) {
     guard depth < BTreeWalk.maximumDepth else {
       findings.note(.treeTooDeep, page: number, root: root)
       return

@@ -103,7 +103,7 @@ struct DatabaseView {
 
   static func readPage(
     _ number: UInt32, size: Int, main: any ByteSource, log: WriteAheadLog?, journal: RollbackJournal?
-  ) throws(FormatError) -> Page? {
+  ) throws(FileError) -> Page? {
     guard number > 0 else { return nil }
     var bytes: [UInt8] = []
     let origin: Page.Origin

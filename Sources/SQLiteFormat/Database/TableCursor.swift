@@ -1,3 +1,5 @@
+public import Platform
+
 /// A cursor over rows in rowid order, or index entries in key order.
 ///
 /// It notes damage in ``findings`` and continues. Use it on its database's thread.
@@ -10,7 +12,7 @@ public struct TableCursor {
   private var budget = PageBudget()
   private let database: Database
 
-  init(_ database: Database, root: UInt32, isTable: Bool, payloadLimit: Int) throws(FormatError) {
+  init(_ database: Database, root: UInt32, isTable: Bool, payloadLimit: Int) throws(FileError) {
     self.database = database
     self.payloadLimit = payloadLimit
     walk = try BTreeWalk(database: database, root: root, isTable: isTable)
@@ -22,7 +24,7 @@ public struct TableCursor {
   /// Returns the next row, or nil at the end.
   ///
   /// A broken overflow chain leaves the row incomplete; see ``Record/isComplete``.
-  public mutating func next() throws(FormatError) -> Row? {
+  public mutating func next() throws(FileError) -> Row? {
     while let place = try nextPlace() {
       guard let cell = place.page.cell(at: place.index) else {
         walk.findings.note(
@@ -52,7 +54,7 @@ public struct TableCursor {
     return nil
   }
 
-  private mutating func nextPlace() throws(FormatError) -> BTreeWalk.Place? {
+  private mutating func nextPlace() throws(FileError) -> BTreeWalk.Place? {
     if let page, nextCell < page.cellCount {
       nextCell += 1
       return BTreeWalk.Place(page: page, index: nextCell - 1)
@@ -73,12 +75,12 @@ extension Database {
   /// Returns a cursor over a table with rowids.
   ///
   /// Reads at most `payloadLimit` bytes of each record.
-  public func rows(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> TableCursor {
+  public func rows(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FileError) -> TableCursor {
     try TableCursor(self, root: root, isTable: true, payloadLimit: payloadLimit)
   }
 
   /// Returns a cursor over an index or a table WITHOUT ROWID.
-  public func entries(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> TableCursor {
+  public func entries(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FileError) -> TableCursor {
     try TableCursor(self, root: root, isTable: false, payloadLimit: payloadLimit)
   }
 }

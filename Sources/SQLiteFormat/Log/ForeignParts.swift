@@ -27,7 +27,7 @@ public enum ForeignLog: Sendable, Hashable {
   /// Finds evidence that the log is another's.
   ///
   /// - Parameter database: the file with its log.
-  public init?(of database: Database) throws(FormatError) {
+  public init?(of database: Database) throws(FileError) {
     guard let sign = try Self.sign(of: database) else { return nil }
     self = sign
   }
@@ -55,7 +55,7 @@ public enum ForeignLog: Sendable, Hashable {
     }
   }
 
-  private static func sign(of database: Database) throws(FormatError) -> ForeignLog? {
+  private static func sign(of database: Database) throws(FileError) -> ForeignLog? {
     if database.findings.contains(.logPageSizeDiffers) { return .pageSize }
     guard database.isLogApplied else { return nil }
     // Signs of another database precede those of an earlier log.
@@ -69,10 +69,10 @@ public enum ForeignLog: Sendable, Hashable {
   }
 
   /// Whether the last transaction is earlier than the file's.
-  private static func isOlder(_ database: Database) throws(FormatError) -> Bool {
+  private static func isOlder(_ database: Database) throws(FileError) -> Bool {
     if database.findings.contains(.logBehindDatabase) { return true }
     guard let log = database.writeAheadLog, let header = database.header,
-      let main = DatabaseHeader(try database.main.read(at: 0, length: DatabaseHeader.length)), main.hasMagic,
+      let main = DatabaseHeader(try database.main.bytes(at: 0, length: DatabaseHeader.length)), main.hasMagic,
       main.hasUsualFractions
     else { return false }
     if log.frames[1] != nil, header.hasMagic, EarlierImages.isEarlier(header, than: main) { return true }
@@ -90,16 +90,16 @@ public enum ForeignLog: Sendable, Hashable {
       log.frames[root] != nil, let newer = try database.bTreePage(root)
     else { return false }
     let offset = Int64(root - 1) * Int64(database.pageSize)
-    let bytes = try database.main.read(at: offset, length: database.pageSize)
+    let bytes = try database.main.bytes(at: offset, length: database.pageSize)
     guard let older = BTreePage(bytes, number: root, geometry: database.geometry) else { return false }
     return EarlierImages.hasLowerKeys(newer, than: older, database.encoding)
   }
 
   /// Compares the file alone with the file and log.
-  private static func contradiction(in database: Database) throws(FormatError) -> ForeignLog? {
+  private static func contradiction(in database: Database) throws(FileError) -> ForeignLog? {
     guard database.main.count > Int64(database.pageSize) else { return nil }
     let alone: Database
-    do throws(FormatError) {
+    do throws(FileError) {
       alone = try Database(main: database.main, pageSize: database.pageSize)
     } catch  where error.kind == .notADatabase {
       return nil
@@ -122,7 +122,7 @@ public enum ForeignLog: Sendable, Hashable {
 
   private static let rowLimit = 64 << 20
 
-  private static func storeIdentifier(in database: Database, _ schema: Schema) throws(FormatError) -> String? {
+  private static func storeIdentifier(in database: Database, _ schema: Schema) throws(FileError) -> String? {
     guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0, let definition = table.tableDefinition,
       let place = definition.column(named: "Z_UUID")
     else { return nil }
@@ -136,7 +136,7 @@ public enum ForeignLog: Sendable, Hashable {
 
 extension Database {
   /// Checks that root pages exist once and have the right kind.
-  public func rootFindings(of schema: Schema) throws(FormatError) -> Findings {
+  public func rootFindings(of schema: Schema) throws(FileError) -> Findings {
     var findings = Findings()
     var roots: Set<UInt32> = []
     for entry in schema.entries where entry.rootPage > 0 {
@@ -163,7 +163,7 @@ extension ForeignLog {
   ///
   /// Then the file alone is consistent, but not with the log or its first transaction. Reads every page up to three
   /// times.
-  package static func isOfOtherState(_ database: Database) throws(FormatError) -> Bool {
+  package static func isOfOtherState(_ database: Database) throws(FileError) -> Bool {
     guard database.isLogApplied, let log = database.writeAheadLog, database.main.count > 0 else { return false }
     let isLater = try isLater(database)
     // A partly unreadable log may contradict itself.
@@ -180,11 +180,11 @@ extension ForeignLog {
   /// Whether the file lacks transactions before the log.
   ///
   /// Counters grow by one per transaction; the log's first is more than one above the file's.
-  static func isLater(_ database: Database) throws(FormatError) -> Bool {
+  static func isLater(_ database: Database) throws(FileError) -> Bool {
     guard let log = database.writeAheadLog, let frame = log.firstHeaderFrame,
       let offset = log.pageOffset(ofFrame: frame),
-      let main = DatabaseHeader(try database.main.read(at: 0, length: DatabaseHeader.length)),
-      let first = DatabaseHeader(try log.source.read(at: offset, length: DatabaseHeader.length)),
+      let main = DatabaseHeader(try database.main.bytes(at: 0, length: DatabaseHeader.length)),
+      let first = DatabaseHeader(try log.source.bytes(at: offset, length: DatabaseHeader.length)),
       main.hasMagic, main.isPageCountValid, first.hasMagic, first.isPageCountValid
     else { return false }
     return Int32(bitPattern: first.changeCounter &- main.changeCounter) > 1
@@ -202,7 +202,7 @@ extension ForeignLog {
 }
 
 extension Database {
-  fileprivate func isConsistent() throws(FormatError) -> Bool {
+  fileprivate func isConsistent() throws(FileError) -> Bool {
     let schema = try schema()
     guard !findings.hasDamage, !schema.findings.hasDamage, try rootFindings(of: schema).isEmpty else { return false }
     let indexes = try IndexCheck(self, schema)
@@ -272,12 +272,12 @@ public enum ForeignJournal: Sendable, Hashable {
   /// Finds evidence of another database or an earlier transaction.
   ///
   /// - Parameter database: the file with its journal.
-  public init?(of database: Database) throws(FormatError) {
+  public init?(of database: Database) throws(FileError) {
     guard database.isJournalApplied, let journal = database.rollbackJournal else { return nil }
-    guard let main = DatabaseHeader(try database.main.read(at: 0, length: DatabaseHeader.length)) else { return nil }
+    guard let main = DatabaseHeader(try database.main.bytes(at: 0, length: DatabaseHeader.length)) else { return nil }
     var old: DatabaseHeader?
     if let offset = journal.pageOffset(of: 1) {
-      old = DatabaseHeader(try journal.source.read(at: offset, length: DatabaseHeader.length))
+      old = DatabaseHeader(try journal.source.bytes(at: offset, length: DatabaseHeader.length))
       if old == nil { return nil }
     }
     if Self.isContradicted(by: main, old: old, pageCount: journal.header?.originalPageCount) {
@@ -323,7 +323,7 @@ extension Database {
   /// - Throws: errors of opening.
   public static func withOwnParts(
     main: any ByteSource, writeAheadLog: (any ByteSource)?, rollbackJournal: (any ByteSource)?
-  ) throws(FormatError) -> Database {
+  ) throws(FileError) -> Database {
     let whole = try Database(main: main, writeAheadLog: writeAheadLog, rollbackJournal: rollbackJournal)
     let isLogOwn = try ForeignLog(of: whole)?.isCertain != true
     let isJournalOwn = try ForeignJournal(of: whole) == nil
@@ -363,7 +363,7 @@ package struct CrossingLinks: Sendable, Hashable {
   package mutating func addIndexPage() { contradicting += 1 }
 
   /// Samples the interior pages of tables.
-  init(_ database: Database, _ schema: Schema) throws(FormatError) {
+  init(_ database: Database, _ schema: Schema) throws(FileError) {
     guard database.main.count > 0, database.isLogApplied || database.isJournalApplied else { return }
     var visited = PageSet()
     var pending: [(page: UInt32, depth: Int)] = schema.entries.reversed().compactMap { entry in
@@ -394,7 +394,7 @@ package struct CrossingLinks: Sendable, Hashable {
 
   private static let kindSample = 2
 
-  private mutating func add(_ node: Node, of page: BTreePage, in database: Database) throws(FormatError) {
+  private mutating func add(_ node: Node, of page: BTreePage, in database: Database) throws(FileError) {
     let isAbove = database.isLaidOver(page.number)
     let places = node.children.indices.filter { database.isLaidOver(node.children[$0]) != isAbove }
     for index in stride(from: 0, to: places.count, by: max(1, places.count / Self.placeLimit)) {

@@ -93,7 +93,7 @@ public struct RollbackJournal: Sendable {
   public init(
     _ source: any ByteSource, databasePageSize: Int? = nil, database: DatabaseHeader? = nil,
     takesUnsynced: Bool = false
-  ) throws(FormatError) {
+  ) throws(FileError) {
     self.source = source
     guard source.count > 0 else { return }
     try scan(databasePageSize: databasePageSize, takesUnsynced: takesUnsynced)
@@ -117,8 +117,8 @@ extension RollbackJournal.Header {
 }
 
 extension RollbackJournal {
-  mutating func scan(databasePageSize: Int?, takesUnsynced: Bool) throws(FormatError) {
-    let bytes = try source.read(at: 0, length: Header.length)
+  mutating func scan(databasePageSize: Int?, takesUnsynced: Bool) throws(FileError) {
+    let bytes = try source.bytes(at: 0, length: Header.length)
     guard var first = Header(bytes) else {
       // SQLite zeroes a finished header, and writes magic bytes and count after the first records.
       state = bytes.prefix(12).allSatisfy { $0 == 0 } ? .finished : .invalid
@@ -150,7 +150,7 @@ extension RollbackJournal {
         findings.note(.journalSegmentHeaderLost)
       }
       // An unsynced segment's header has neither magic nor count.
-      let beginning = try source.read(at: aligned(end), length: Header.length)
+      let beginning = try source.bytes(at: aligned(end), length: Header.length)
       isUnsynced = isUnsynced || segment != nil && Header(beginning) == nil
       if segment == nil { segment = try lostHeader(behind: end, first) }
       endsWithoutHeader = segment == nil && header.storedRecordCount > 0 && header.storedRecordCount < .max
@@ -161,12 +161,12 @@ extension RollbackJournal {
 
   /// Whether only zeros and a super-journal name follow the records; true if not hot.
   public var isReadToItsEnd: Bool {
-    get throws(FormatError) {
+    get throws(FileError) {
       guard state == .hot else { return true }
       let last = superJournal.map { source.count - 16 - Int64($0.count) } ?? source.count
       var offset = end
       while offset < last {
-        let bytes = try source.read(at: offset, length: Int(min(1 << 16, last - offset)))
+        let bytes = try source.bytes(at: offset, length: Int(min(1 << 16, last - offset)))
         if bytes.isEmpty { return true }
         if bytes.contains(where: { $0 != 0 }) { return false }
         offset += Int64(bytes.count)
@@ -179,24 +179,24 @@ extension RollbackJournal {
   ///
   /// SQLite writes the next header after syncing a segment, except at the transaction's end, when it first writes page
   /// 1 with the next counter.
-  mutating func noteMissingSegments(_ database: DatabaseHeader?) throws(FormatError) {
+  mutating func noteMissingSegments(_ database: DatabaseHeader?) throws(FileError) {
     guard endsWithoutHeader, !isCutShort, let database else { return }
     var isEnding = false
     if let offset = pageOffsets[1] {
-      guard let old = DatabaseHeader(try source.read(at: offset, length: DatabaseHeader.length)) else { return }
+      guard let old = DatabaseHeader(try source.bytes(at: offset, length: DatabaseHeader.length)) else { return }
       isEnding = database.changeCounter != old.changeCounter
     }
     if !isEnding { findings.note(.journalTruncated, found: Int64(recordCount)) }
   }
 
   /// Reconstructs a zeroed segment header from its records' shared nonce.
-  private mutating func lostHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
+  private mutating func lostHeader(behind offset: Int64, _ first: Header) throws(FileError) -> Header? {
     let (start, pageSize) = (aligned(offset), Int(first.storedPageSize))
-    let own = try source.read(at: start, length: Header.length)
+    let own = try source.bytes(at: start, length: Header.length)
     guard own.allSatisfy({ $0 == 0 }) else { return nil }
     var nonces: [UInt32] = []
     for place in [0, 1] {
-      let record = try source.read(
+      let record = try source.bytes(
         at: start + Int64(first.sectorSize) + Int64(place * (pageSize + 8)), length: pageSize + 8)
       guard record.count == pageSize + 8, let page = record.span.uint32(at: 0), page > 0,
         page <= first.originalPageCount, let checksum = record.span.uint32(at: 4 + pageSize)
@@ -214,8 +214,8 @@ extension RollbackJournal {
     return (offset + sector - 1) / sector * sector
   }
 
-  private func nextHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
-    let bytes = try source.read(at: aligned(offset), length: Header.length)
+  private func nextHeader(behind offset: Int64, _ first: Header) throws(FileError) -> Header? {
+    let bytes = try source.bytes(at: aligned(offset), length: Header.length)
     if let header = Header(bytes) { return header }
     guard bytes.count == Header.length, bytes.prefix(12).allSatisfy({ $0 == 0 }),
       let header = Header(Self.magic + [0, 0, 0, 0] + bytes[12...]), header.sectorSize == first.sectorSize,
@@ -229,7 +229,7 @@ extension RollbackJournal {
   /// A record proves itself, so damage ends the segment only beyond the count.
   private mutating func readSegment(
     _ segment: Header, at start: Int64, first: Header, takes: Bool
-  ) throws(FormatError) -> Int64 {
+  ) throws(FileError) -> Int64 {
     let pageSize = Int(first.storedPageSize)
     let length = pageSize + 8
     let lockBytePage = PageLayout(pageSize: pageSize, usableSize: pageSize).lockBytePage
@@ -248,7 +248,7 @@ extension RollbackJournal {
         if takes { recordCount += 1 }
       } else if done >= count {
         return offset
-      } else if done < count, try Header(source.read(at: aligned(offset), length: Header.length)) != nil {
+      } else if done < count, try Header(source.bytes(at: aligned(offset), length: Header.length)) != nil {
         break
       } else if isPossible {
         findings.note(.journalRecordChecksumWrong, page: page, found: Int64(recordCount + 1))
@@ -274,13 +274,13 @@ extension RollbackJournal {
   }
 
   /// Returns the super-journal's name, stored before its length, checksum and magic.
-  func readSuperJournal() throws(FormatError) -> [UInt8]? {
+  func readSuperJournal() throws(FileError) -> [UInt8]? {
     guard state == .hot, source.count >= 16 else { return nil }
-    let tail = try source.read(at: source.count - 16, length: 16)
+    let tail = try source.bytes(at: source.count - 16, length: 16)
     guard tail.count == 16, tail[8...].elementsEqual(RollbackJournal.magic), let length = tail.span.uint32(at: 0),
       let checksum = tail.span.uint32(at: 4), length > 0, length <= 4096, Int64(length) <= source.count - 16
     else { return nil }
-    let name = try source.read(at: source.count - 16 - Int64(length), length: Int(length))
+    let name = try source.bytes(at: source.count - 16 - Int64(length), length: Int(length))
     // The writer sums C characters, which are signed on most machines.
     var sum: UInt32 = 0
     var unsignedSum: UInt32 = 0
@@ -310,7 +310,7 @@ package struct HeaderlessJournal: Sendable {
   private static let sectors: [Int64] = [512, 4096, 1024, 2048, 8192, 16384, 32768, 65536]
 
   /// Reads records; nil if none has that page size.
-  package init?(_ source: any ByteSource, pageSize: Int) throws(FormatError) {
+  package init?(_ source: any ByteSource, pageSize: Int) throws(FileError) {
     self.source = source
     self.pageSize = pageSize
     for sector in Self.sectors where pageOffsets.isEmpty { try read(from: sector, sector) }
@@ -318,7 +318,7 @@ package struct HeaderlessJournal: Sendable {
     for sector in Self.sectors where pageOffsets.isEmpty { try read(from: 0, sector) }
     guard !pageOffsets.isEmpty else { return nil }
     if let offset = pageOffsets[1] {
-      first = DatabaseHeader(try source.read(at: offset, length: DatabaseHeader.length))
+      first = DatabaseHeader(try source.bytes(at: offset, length: DatabaseHeader.length))
       if first == nil { return nil }
     }
   }
@@ -328,17 +328,17 @@ package struct HeaderlessJournal: Sendable {
   /// - Parameter base: the offset of page 1.
   package func mayBeUnfinished(
     _ main: any ByteSource, at base: Int64 = 0, header: DatabaseHeader?
-  ) throws(FormatError) -> Bool {
+  ) throws(FileError) -> Bool {
     if let first, header?.changeCounter != first.changeCounter { return false }
     for (page, offset) in pageOffsets {
-      let present = try main.read(at: base + Int64(page - 1) * Int64(pageSize), length: pageSize)
-      if try present != source.read(at: offset, length: pageSize) { return true }
+      let present = try main.bytes(at: base + Int64(page - 1) * Int64(pageSize), length: pageSize)
+      if try present != source.bytes(at: offset, length: pageSize) { return true }
     }
     return false
   }
 
   /// Reads records while they share a nonce, then later segments.
-  private mutating func read(from start: Int64, _ sector: Int64) throws(FormatError) {
+  private mutating func read(from start: Int64, _ sector: Int64) throws(FileError) {
     let length = pageSize + 8
     var record: [UInt8] = []
     var offset = start
@@ -351,7 +351,7 @@ package struct HeaderlessJournal: Sendable {
       if page > 0, page < 1 << 30, nonce == nil || found == nonce {
         if pageOffsets.isEmpty {
           // The first record needs confirmation by the next.
-          let next = try source.read(at: offset + Int64(length), length: length)
+          let next = try source.bytes(at: offset + Int64(length), length: length)
           if next.count == length, base(of: next.span) != found,
             try !isHeader(at: aligned(offset + Int64(length), sector))
           {
@@ -365,7 +365,7 @@ package struct HeaderlessJournal: Sendable {
       }
       offset = aligned(offset, sector)
       guard try isHeader(at: offset) else { return }
-      let header = try source.read(at: offset, length: RollbackJournal.Header.length)
+      let header = try source.bytes(at: offset, length: RollbackJournal.Header.length)
       nonce = header.span.uint32(at: 12)
       offset += sector
     }
@@ -377,7 +377,7 @@ package struct HeaderlessJournal: Sendable {
 
   private func aligned(_ offset: Int64, _ sector: Int64) -> Int64 { (offset + sector - 1) / sector * sector }
 
-  private func isHeader(at offset: Int64) throws(FormatError) -> Bool {
-    try source.read(at: offset, length: RollbackJournal.magic.count) == RollbackJournal.magic
+  private func isHeader(at offset: Int64) throws(FileError) -> Bool {
+    try source.bytes(at: offset, length: RollbackJournal.magic.count) == RollbackJournal.magic
   }
 }

@@ -112,9 +112,9 @@ public struct WriteAheadLog: Sendable {
   }
 
   /// Reads a whole log in pieces.
-  public init(_ source: any ByteSource) throws(FormatError) {
+  public init(_ source: any ByteSource) throws(FileError) {
     self.source = source
-    let bytes = try source.read(at: 0, length: Header.length)
+    let bytes = try source.bytes(at: 0, length: Header.length)
     header = Header(bytes)
     guard source.count > 0 else { return }
     guard let header else {
@@ -187,7 +187,7 @@ extension WriteAheadLog.Header {
 }
 
 extension WriteAheadLog {
-  mutating func scan(_ header: Header) throws(FormatError) {
+  mutating func scan(_ header: Header) throws(FileError) {
     guard let pageSize = header.pageSize, let frameLength else { return }
     let room = source.count - Int64(Header.length)
     // SQLite's index has 32-bit frame numbers.
@@ -195,7 +195,7 @@ extension WriteAheadLog {
     guard header.isChecksumRight, header.version == 3_007_000 else { return }
 
     var chain = Chain(header: header)
-    let start = try source.read(at: 0, length: 24)
+    let start = try source.bytes(at: 0, length: 24)
     chain.checksum.add(start.span, bigEndian: header.isBigEndian)
     let framesPerPiece = max(1, 262_144 / frameLength)
     var piece: [UInt8] = []
@@ -264,7 +264,7 @@ extension WriteAheadLog {
   /// A current frame has the header's salts or, if only these are wrong, the next checksum.
   private mutating func scanBehindEnd(
     _ header: Header, _ checksum: LogChecksum, frameLength: Int
-  ) throws(FormatError) -> Int64? {
+  ) throws(FileError) -> Int64? {
     var bytes: [UInt8] = []
     var previous: LogChecksum? = checksum
     var isStale = false
@@ -310,14 +310,14 @@ extension WriteAheadLog {
   }
 
   /// Searches for frames at any offset after unknown bytes.
-  private mutating func searchBehind(_ place: Int64, _ header: Header, frameLength: Int) throws(FormatError) {
+  private mutating func searchBehind(_ place: Int64, _ header: Header, frameLength: Int) throws(FileError) {
     findings.note(.logUnknownBytes)
     var search = LogFrameSearch(source, salts: header.salts)
     // A frame without a right checksum may have lost bytes and contain the next one's start.
     let valid = Int64(Header.length) + Int64(validFrameCount) * Int64(frameLength)
     var offset = max(valid, place - Int64(frameLength) + 1)
     while let found = try search.next(from: offset) {
-      let bytes = try source.read(at: found, length: WriteAheadLog.frameHeaderLength)
+      let bytes = try source.bytes(at: found, length: WriteAheadLog.frameHeaderLength)
       let frame = LogFrame(bytes.span)
       if frame.page != 0, found >= place || (found - Int64(Header.length)) % Int64(frameLength) != 0 { count(frame) }
       offset = found + Int64(frameLength)
@@ -376,7 +376,7 @@ package struct LogFrameSearch {
   }
 
   /// Returns the next frame header at or after an offset.
-  package mutating func next(from offset: Int64) throws(FormatError) -> Int64? {
+  package mutating func next(from offset: Int64) throws(FileError) -> Int64? {
     var place = max(0, offset) + 8
     while place + 8 <= source.count {
       if place < start || place + 8 > start + Int64(piece.count) {

@@ -1,3 +1,5 @@
+public import Platform
+
 /// The free pages of a database.
 public struct Freelist: Sendable {
   /// The trunk pages in chain order.
@@ -15,7 +17,7 @@ public struct Freelist: Sendable {
 
 extension Database {
   /// Reads the freelist, taking each page once.
-  public func freelist() throws(FormatError) -> Freelist {
+  public func freelist() throws(FileError) -> Freelist {
     var list = Freelist()
     guard let header else { return list }
     var seen = PageSet()

@@ -1,3 +1,5 @@
+public import Platform
+
 /// The readable rows of `sqlite_schema`.
 public struct Schema: Sendable {
   /// The entries in rowid order.
@@ -27,7 +29,7 @@ extension Database {
   /// Reads the schema.
   ///
   /// An entry that repeats a root page gets 0, with a finding. Reads at most 65,536 entries with 64 MiB of statements.
-  public func schema() throws(FormatError) -> Schema {
+  public func schema() throws(FileError) -> Schema {
     var cursor = try rows(root: 1, payloadLimit: 2 * SchemaEntry.maximumSQLLength)
     var entries: [SchemaEntry] = []
     var malformed = Findings()

@@ -132,7 +132,7 @@ struct TreeSearch {
   /// Evidence that the log is foreign, if any.
   private func foreignLog() throws -> ForeignLog? {
     guard let log = evidence.log, evidence.main.count > 0 else { return nil }
-    do throws(FormatError) {
+    do throws(FileError) {
       let database = try Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal)
       if let foreign = try ForeignLog(of: database) { return foreign }
       return try ForeignLog.isOfOtherState(database) ? .state : nil

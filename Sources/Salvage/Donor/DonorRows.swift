@@ -40,7 +40,7 @@ struct DonorRows {
 
   private static func open(_ donor: SalvageDonor, in fileSystem: FileSystem) throws -> (Database, Schema) {
     let evidence = try Evidence(donor.path, opened: donor.files, in: fileSystem)
-    do throws(FormatError) {
+    do throws(FileError) {
       let database = try Database.withOwnParts(
         main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
       let schema = try database.schema()
@@ -66,7 +66,7 @@ struct DonorRows {
       hint: SalvageErrorKind.knownDonor)
   }
 
-  private static func unusable(_ donor: SalvageDonor, _ error: FormatError?) -> SalvageError {
+  private static func unusable(_ donor: SalvageDonor, _ error: FileError?) -> SalvageError {
     if let fileError = error?.fileError { return SalvageError(fileError) }
     return SalvageError(
       .donor, operation: "take rows from the backup", path: donor.path,
@@ -84,7 +84,7 @@ struct DonorRows {
   }
 
   private func cursor(_ root: UInt32) throws -> TableCursor {
-    do throws(FormatError) {
+    do throws(FileError) {
       return try database.rows(root: root, payloadLimit: Self.payloadLimit)
     } catch {
       throw Self.unusable(donor, error)
@@ -92,7 +92,7 @@ struct DonorRows {
   }
 
   private func next(_ rows: inout TableCursor) throws -> Row? {
-    do throws(FormatError) { return try rows.next() } catch { throw Self.unusable(donor, error) }
+    do throws(FileError) { return try rows.next() } catch { throw Self.unusable(donor, error) }
   }
 
   mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws {
@@ -129,7 +129,7 @@ struct DonorRows {
   }
 
   private func hasPage(_ page: UInt32, _ sum: UInt32) throws -> Bool {
-    do throws(FormatError) {
+    do throws(FileError) {
       guard let found = try database.page(page) else { return false }
       return RecoveryKit.sum(of: found.bytes) == sum
     } catch {

@@ -202,14 +202,10 @@ public indirect enum KitSource: Sendable {
 
   /// Throws environmental errors; other unreadable kits only get a remark.
   private static func requireReadable(_ error: RecoveryKitError) throws {
-    guard let fileError = error.fileError, fileError.isEnvironmental else { return }
-    switch fileError.kind {
-    case .isDirectory, .notRegularFile, .danglingLink: return
-    case .notFound, .alreadyExists, .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse,
-      .notDownloaded, .crossDevice, .tooLarge, .nameTooLong, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks,
-      .cannotOpen, .verificationFailed, .journalUnreadable, .placeTaken, .encodingFailed, .other:
-      throw fileError
-    }
+    guard let fileError = error.fileError, fileError.isEnvironmental,
+      ![.isDirectory, .notRegularFile, .danglingLink].contains(fileError.kind)
+    else { return }
+    throw fileError
   }
 
   private func paths(_ remarks: inout [String]) throws -> [FilePath] {

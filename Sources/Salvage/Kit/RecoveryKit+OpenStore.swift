@@ -52,7 +52,7 @@ extension RecoveryKit {
     } catch var error as RecoveryKitError {
       if error.path == nil { error.path = store }
       throw error
-    } catch let error as FormatError {
+    } catch let error as FileError {
       var error = RecoveryKitError(error)
       if error.path == nil { error.path = store }
       throw error

@@ -325,20 +325,17 @@ public enum RecoveryKitErrorKind: String, FailureKind {
 }
 
 extension RecoveryKitError {
-  package init(_ error: FileError) { self.init(.file, because: error) }
+  package init(_ error: FileError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }
 
   /// Wraps an error of reading files or pages.
   package init(any error: any Error) {
     switch error {
     case let error as RecoveryKitError: self = error
-    case let error as FormatError: self.init(error)
     case let error as FileError: self.init(error)
     case let error as any ReportableError: self.init(.storeNotSound, because: error)
     default: self = .notSound("an unforeseen failure")
     }
   }
-
-  init(_ error: FormatError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }
 
   static func notSound(_ detail: String, _ path: FilePath? = nil) -> RecoveryKitError {
     RecoveryKitError(.storeNotSound, path: path, detail: detail)

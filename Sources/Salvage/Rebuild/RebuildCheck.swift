@@ -127,7 +127,7 @@ extension SalvageError {
     case let error as SalvageError:
       self = error
       return
-    case let error as FormatError:
+    case let error as FileError where error.kind.subject == .database:
       self.init(error)
       return
     case let error as PersistentStoreError:

@@ -36,7 +36,7 @@ struct ExpectedSchema {
       for index in entries.indices { entries[index].rootPage = 0 }
     } catch let error as PersistentStoreError {
       throw SalvageError(error)
-    } catch let error as FormatError {
+    } catch let error as FileError {
       throw SalvageError(error)
     } catch {
       throw SalvageError(.model, operation: "read the schema", detail: "an unforeseen failure")

@@ -158,7 +158,7 @@ struct UnpackedBag {
 
   private func content(_ name: String) throws -> [UInt8] {
     guard let file = files[name], file.bytes <= BagManifest.lengthLimit else {
-      throw ArchiveError(.tooLarge, "a file that describes the bundle is too large")
+      throw FileError(.archiveTooLarge, "a file that describes the bundle is too large")
     }
     return try fileSystem.contents(of: folder.appending(name), limit: BagManifest.lengthLimit)
   }

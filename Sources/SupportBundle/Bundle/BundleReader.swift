@@ -117,7 +117,7 @@ public struct BundleReader: Sendable {
         guard files + made.count <= entries else { break }
       }
       guard files + made.count <= entries else {
-        throw ArchiveError(.tooLarge, "it has more than \(entries) files and folders")
+        throw FileError(.archiveTooLarge, "it has more than \(entries) files and folders")
       }
     }
 
@@ -136,12 +136,12 @@ public struct BundleReader: Sendable {
       switch event {
       case .entry(let entry):
         guard root == nil || root == entry.components[0] else {
-          throw ArchiveError(.name, "the archive holds more than one folder at its top")
+          throw FileError(.archiveName, "the archive holds more than one folder at its top")
         }
         root = entry.components[0]
         let parts = entry.components.dropFirst()
         guard !parts.isEmpty || entry.isFolder else {
-          throw ArchiveError(.name, "a file lies outside of the bag's folder")
+          throw FileError(.archiveName, "a file lies outside of the bag's folder")
         }
         guard !entry.isFolder else { return }
         try count(parts)
@@ -252,7 +252,7 @@ public struct BundleLook: Sendable, Hashable {
       if level == nil { throw Self.unreadable(path) }
     } catch let error as SupportBundleError {
       throw error
-    } catch is ArchiveError {
+    } catch let error as FileError where error.kind.subject == .archive {
       throw Self.unreadable(path)
     } catch {
       throw SupportBundleError.told(error, operation: Self.operation, path: path)
@@ -288,7 +288,7 @@ public struct BundleLook: Sendable, Hashable {
           case .content(let bytes):
             guard stage == .within else { return }
             guard info.count + bytes.count <= BagManifest.lengthLimit else {
-              throw ArchiveError(.tooLarge, "a file that describes the bundle is too large")
+              throw FileError(.archiveTooLarge, "a file that describes the bundle is too large")
             }
             info += bytes
           case .end: if stage == .within { stage = .after }

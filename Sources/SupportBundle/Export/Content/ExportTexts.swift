@@ -150,7 +150,7 @@ struct SchemaListing {
   init(of files: StoreFileSet, in fileSystem: FileSystem) throws {
     var lines = ["-- The statements of the store's schema, as far as they could be read. It holds no records."]
     var count = 0
-    do {
+    do throws(FileError) {
       let database = try Database.withOwnParts(
         main: fileSystem.open(files.main), writeAheadLog: Self.part(.wal, of: files, in: fileSystem),
         rollbackJournal: Self.part(.journal, of: files, in: fileSystem))
@@ -172,8 +172,8 @@ struct SchemaListing {
       }
       let wrong = schema.findings.counts.reduce(0) { $0 + $1.value }
       if wrong > 0 { lines.append("-- \(wrong) entries or pages of the schema are damaged") }
-    } catch let error as FormatError {
-      if let fileError = error.fileError { throw fileError }
+    } catch {
+      guard error.kind == .notADatabase else { throw error }
       lines.append("-- The schema could not be read: \(error.detail).")
     }
     isReadable = count > 0

@@ -109,7 +109,7 @@ public struct ValueScanner: Sendable {
     // No output is kept; DEFLATE reaches at most 1,032 to 1.
     let limits = UnpackingLimits(bytes: .max, ratio: 1100, entries: 1)
     var reader: GzipReader
-    do throws(ArchiveError) {
+    do throws(FileError) {
       reader = try GzipReader(limits: limits, ignoringRest: true)
     } catch {
       throw FileError(.other, operation: "unpack", path: path, detail: error.detail)
