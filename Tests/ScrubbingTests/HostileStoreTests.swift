@@ -48,7 +48,7 @@ struct HostileStoreTests {
   func cancelled() throws {
     let scene = try ScrubScene.plain(seed: 1, rows: 20)
     let target = try TemporaryFolder()
-    #expect(throws: ScrubbingError.self) {
+    #expect(throws: SupportBundleError.self) {
       try StoreScrubber(key: .random()).scrub(StoreFileSet(main: scene.store), into: target.path) { phase, _, _ in
         phase != .check
       }

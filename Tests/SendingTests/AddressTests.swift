@@ -30,7 +30,7 @@ struct AddressTests {
 
   @Test(arguments: bad)
   func othersAreRefused(text: String) {
-    let error = #expect(throws: SendingError.self) { try ReceiverAddress(text) }
+    let error = #expect(throws: SupportBundleError.self) { try ReceiverAddress(text) }
     #expect(error?.code == "send-request")
     #expect(error?.description.contains("secret") == false)
   }
@@ -57,7 +57,7 @@ struct AddressTests {
     let token = try AccessToken(" s3cret-Token_1==\n")
     #expect(!"\(token) \(String(reflecting: token))".contains("s3cret"))
     for text in ["", " ", "two words", "line\r\nHost: evil", "ümlaut", String(repeating: "a", count: 5000)] {
-      #expect(throws: SendingError.self) { try AccessToken(text) }
+      #expect(throws: SupportBundleError.self) { try AccessToken(text) }
     }
   }
 }

@@ -39,7 +39,7 @@ struct InterruptedSendingTests {
       for step in 1...rehearsal.steps {
         let desk = try SendingDesk()
         try prepare(desk)
-        do { try job(desk, Trouble(kind, atStep: step).fileSystem) } catch is SendingError {}
+        do { try job(desk, Trouble(kind, atStep: step).fileSystem) } catch is SupportBundleError {}
         try check(desk, "\(kind) at step \(step)")
       }
     }

@@ -34,9 +34,9 @@ struct OutboxTests {
     try desk.add(to: "https://other.example.com/")
     #expect(try outbox.listing().entries.count == 2)
     #expect(try outbox.entry(entry.id) == entry)
-    #expect(throws: SendingError.self) { try outbox.entry(String(entry.sha256.prefix(4))) }
-    #expect(throws: SendingError.self) { try outbox.entry("") }
-    #expect(throws: SendingError.self) { try outbox.entry("../../etc") }
+    #expect(throws: SupportBundleError.self) { try outbox.entry(String(entry.sha256.prefix(4))) }
+    #expect(throws: SupportBundleError.self) { try outbox.entry("") }
+    #expect(throws: SupportBundleError.self) { try outbox.entry("../../etc") }
   }
 
   @Test func aFileThatOthersCanReadIsCopied() throws {
@@ -58,18 +58,18 @@ struct OutboxTests {
     try desk.folder.write([0x1f, 0x8b, 8, 0, 1, 2, 3], to: "broken.gz")
     try desk.folder.write([], to: "empty")
     for name in ["App.sqlite", "broken.gz", "empty"] {
-      let error = #expect(throws: SendingError.self) {
+      let error = #expect(throws: SupportBundleError.self) {
         try BundlePreview(of: desk.folder.appending(name), home: desk.home)
       }
       #expect(error?.code == "bundle-unreadable", "\(name)")
     }
-    let missing = #expect(throws: SendingError.self) {
+    let missing = #expect(throws: SupportBundleError.self) {
       try BundlePreview(of: desk.folder.appending("none"), home: desk.home)
     }
     #expect(missing?.code == "file-not-found")
     if ChildProcess.exists("tar") {
       _ = try ChildProcess.run("tar", ["czf", "other.tar.gz", "App.sqlite"], in: desk.folder.path)
-      #expect(throws: SendingError.self) {
+      #expect(throws: SupportBundleError.self) {
         try BundlePreview(of: desk.folder.appending("other.tar.gz"), home: desk.home)
       }
     }
@@ -80,7 +80,7 @@ struct OutboxTests {
     let preview = try desk.preview()
     let file = try system.update(desk.bundle)
     try file.write([1, 2, 3], at: 1000)
-    let error = #expect(throws: SendingError.self) { try desk.outbox().add(preview, to: try desk.address()) }
+    let error = #expect(throws: SupportBundleError.self) { try desk.outbox().add(preview, to: try desk.address()) }
     #expect(error?.code == "bundle-changed")
     #expect(try system.entries(of: desk.outbox().path).isEmpty)
   }
@@ -90,7 +90,7 @@ struct OutboxTests {
     let size = Int64(try desk.bytes().count)
     let outbox = desk.outbox(limit: size + 10)
     try desk.add(in: outbox)
-    let error = #expect(throws: SendingError.self) { try desk.add(to: "https://other.example.com/", in: outbox) }
+    let error = #expect(throws: SupportBundleError.self) { try desk.add(to: "https://other.example.com/", in: outbox) }
     #expect(error?.code == "outbox-full")
     #expect(try outbox.listing().entries.count == 1)
     // What was sent takes no room.
@@ -137,7 +137,7 @@ struct OutboxTests {
     let lock = try FolderLock(desk.outbox().path.appending(entry.id), in: system)
     #expect(try desk.failure(entry.id).code == "outbox-entry-busy")
     #expect(try desk.add() == entry)
-    #expect(throws: SendingError.self) { try desk.sender().cancel(entry.id) }
+    #expect(throws: SupportBundleError.self) { try desk.sender().cancel(entry.id) }
     try desk.outbox().settle()
     _ = consume lock
     _ = try desk.sender().send(entry.id)
@@ -161,6 +161,6 @@ struct OutboxTests {
     #expect(again.id != entry.id)
     _ = try desk.sender().send(again.id)
     try desk.expectArrived()
-    #expect(throws: SendingError.self) { try desk.sender().cancel(again.id) }
+    #expect(throws: SupportBundleError.self) { try desk.sender().cancel(again.id) }
   }
 }

@@ -72,7 +72,7 @@ struct PutTests {
     }
     #expect(try desk.failure(entry.id).code == "send-request")
     let other = try ReceiverAddress("https://evil.example.com/drop/1?X-Signature=s3cret")
-    #expect(throws: SendingError.self) { try desk.sender().send(entry.id, to: other) }
+    #expect(throws: SupportBundleError.self) { try desk.sender().send(entry.id, to: other) }
     #expect(desk.receiver.requests.isEmpty)
     _ = try desk.sender().send(entry.id, to: try ReceiverAddress(address))
     #expect(desk.receiver.requests.first?.address.text == address)

@@ -65,13 +65,13 @@ struct SendingDesk {
   }
 
   /// The error that sending ends with.
-  func failure(_ sender: Sender, _ id: String, _ location: SourceLocation = #_sourceLocation) throws -> SendingError {
-    let error = #expect(throws: SendingError.self, sourceLocation: location) { try sender.send(id) }
+  func failure(_ sender: Sender, _ id: String, _ location: SourceLocation = #_sourceLocation) throws -> SupportBundleError {
+    let error = #expect(throws: SupportBundleError.self, sourceLocation: location) { try sender.send(id) }
     return try #require(error)
   }
 
   /// The same, of the usual sender.
-  func failure(_ id: String, _ location: SourceLocation = #_sourceLocation) throws -> SendingError {
+  func failure(_ id: String, _ location: SourceLocation = #_sourceLocation) throws -> SupportBundleError {
     try failure(sender(), id, location)
   }
 }

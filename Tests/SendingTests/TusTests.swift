@@ -339,7 +339,7 @@ struct TusTests {
     let entry = try desk.add()
     let count = Mutex(0)
     let bundle = desk.bundle
-    let error = #expect(throws: SendingError.self) {
+    let error = #expect(throws: SupportBundleError.self) {
       try desk.sender().send(entry.id) { progress in
         guard progress.phase == .sending, progress.done > 15_000 else { return }
         let isFirst = count.withLock { count in
@@ -369,7 +369,7 @@ struct TusTests {
     let desk = try SendingDesk()
     let entry = try desk.add()
     let isStopped = Mutex(false)
-    let error = #expect(throws: SendingError.self) {
+    let error = #expect(throws: SupportBundleError.self) {
       try desk.sender().send(
         entry.id, progress: { progress in if progress.done >= 20_000 { isStopped.withLock { $0 = true } } },
         isStopped: { isStopped.withLock { $0 } })

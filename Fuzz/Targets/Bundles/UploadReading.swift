@@ -35,7 +35,7 @@ enum UploadReading {
       try expect(span >= .zero && span <= RetryAfter.limit, "a receiver can make a sender wait for ever")
     }
     let endpoint: ReceiverAddress
-    do throws(SendingError) {
+    do throws(SupportBundleError) {
       endpoint = try ReceiverAddress("https://support.example.com/inbox/uploads")
     } catch {
       throw FuzzFailure("an address is refused")

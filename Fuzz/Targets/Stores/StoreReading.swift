@@ -127,7 +127,7 @@ enum StoreReading {
         _ = try StoreScrubber(key: key).scrub(StoreFileSet(main: path), into: target.path)
       } catch {
         // Where no pseudonym is free nothing is kept, and that is said.
-        try expect((error as? ScrubbingError)?.kind == .valuesFound, "\(error)")
+        try expect((error as? SupportBundleError)?.kind == .valuesFound, "\(error)")
         try expect(try target.content().isEmpty, "something is left of a scrub that failed")
       }
       results.append(try target.content())

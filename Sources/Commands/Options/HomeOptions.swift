@@ -208,8 +208,8 @@ extension ChosenHome {
   func sending<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch var error as SendingError {
-      if error.kind == .notFound {
+    } catch var error as SupportBundleError {
+      if error.kind == .notInOutbox {
         error.hint = "List what there is with: lazaret outbox list\(option). \(Self.another)"
       } else if error.hint.contains("lazaret outbox "), !error.hint.hasSuffix(".") {
         error.hint += option

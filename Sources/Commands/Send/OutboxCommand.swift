@@ -107,7 +107,7 @@ struct OutboxSendCommand: ParsableCommand {
       var (sent, failed): ([JSON.Object], [JSON.Object]) = ([], [])
       var isPassing = true
       for entry in due {
-        do throws(SendingError) {
+        do throws(SupportBundleError) {
           if let next = entry.nextTry.flatMap({ Timestamp($0) }) { wait(until: next, entry, progress) }
           let outcome = try sender.send(
             entry.id, as: entry.tokenFile == nil ? token : nil, progress: { progress.show($0) },
@@ -150,8 +150,8 @@ struct OutboxSendCommand: ParsableCommand {
     guard let token = try TokenOptions.surroundings() else { return nil }
     let receivers = Set(try entries.filter { $0.tokenFile == nil }.map { try ReceiverAddress($0.endpoint).origin })
     guard receivers.count <= 1 else {
-      throw SendingError(
-        .request, operation: "send what waits in the outbox",
+      throw SupportBundleError(
+        .sendingRequest, operation: "send what waits in the outbox",
         detail: "\(TokenOptions.variable) would go to \(receivers.count) receivers, and it belongs to only one",
         hint: "Send them one by one: lazaret outbox retry ID --token-file FILE")
     }

@@ -97,12 +97,12 @@ struct TokenOptions: ParsableArguments {
       "The file with the token that the receiver gave you; LAZARET_TOKEN is read if not given.", valueName: "file"))
   var tokenFile: PathArgument?
 
-  func token() throws(SendingError) -> AccessToken? {
+  func token() throws(SupportBundleError) -> AccessToken? {
     if let tokenFile { return try AccessToken(at: tokenFile.path, in: FileSystem()) }
     return try Self.surroundings()
   }
 
-  static func surroundings() throws(SendingError) -> AccessToken? {
+  static func surroundings() throws(SupportBundleError) -> AccessToken? {
     guard let text = ProcessInfo.processInfo.environment[variable], !text.isEmpty else { return nil }
     return try AccessToken(text)
   }
@@ -184,7 +184,7 @@ extension Sender {
   /// Sends an entry with a progress line, until Ctrl-C.
   func sendShowing(
     _ id: String, as token: AccessToken?, to address: ReceiverAddress?
-  ) throws(SendingError) -> SendingOutcome {
+  ) throws(SupportBundleError) -> SendingOutcome {
     let progress = ProgressLine()
     defer { progress.clear() }
     Interruption.listen()

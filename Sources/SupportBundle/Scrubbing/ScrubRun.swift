@@ -121,7 +121,7 @@ final class ScrubRun {
     visited += 1
     if visited % 256 == 0 {
       let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
-      guard progress(visited, total) else { throw ScrubbingError.cancelled() }
+      guard progress(visited, total) else { throw SupportBundleError.cancelled(SupportBundleErrors.scrubbing) }
     }
     guard isAgain || !isDone(image) else { return }
     let present = try images.read(image, into: &buffer)

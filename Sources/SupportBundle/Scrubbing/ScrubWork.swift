@@ -36,7 +36,7 @@ struct ScrubWork {
         progress(.survey, done, total)
       }
     } catch {
-      guard error.kind == .nothingFound else { throw ScrubbingError(error) }
+      guard error.kind == .nothingFound else { throw SupportBundleError(scrubbing: error) }
       survey = nil
     }
   }
@@ -289,7 +289,7 @@ struct ScrubWork {
       of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names,
       model: survey?.modelBytes, pages: pageHint, in: fileSystem)
     let outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
-    guard let outcome else { throw ScrubbingError.cancelled() }
+    guard let outcome else { throw SupportBundleError.cancelled(SupportBundleErrors.scrubbing) }
     let findings = outcome.findings
     result.search = outcome.search
     result.checkDuration += begin.duration(to: .now)
@@ -308,7 +308,7 @@ struct ScrubWork {
       result.report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
     }
     guard isUnchanged else {
-      throw ScrubbingError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
+      throw SupportBundleError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
     }
   }
 

@@ -78,7 +78,7 @@ public struct StoreScrubber: Sendable {
   /// Scrubs a store into a folder, under the same names, without the WAL index.
   ///
   /// - Parameter folder: the output folder, which must not contain these names.
-  /// - Throws: ``ScrubbingError`` or `FileError`, after removing the output.
+  /// - Throws: ``SupportBundleError`` or `FileError`, after removing the output.
   public func scrub(
     _ store: StoreFileSet, into folder: FilePath, progress: @escaping Progress = { _, _, _ in true }
   ) throws -> Result {
@@ -100,10 +100,10 @@ public struct StoreScrubber: Sendable {
         checkDuration = result.checkDuration
         work.discard()
         guard attempt + 1 < Self.attempts else {
-          throw ScrubbingError(.valuesFound, path: store.main, detail: found)
+          throw SupportBundleError(.valuesFound, path: store.main, detail: found)
         }
       }
-      throw ScrubbingError.cancelled()
+      throw SupportBundleError.cancelled(SupportBundleErrors.scrubbing)
     } catch {
       Self.discard(target, in: fileSystem)
       throw error
@@ -119,7 +119,7 @@ public struct StoreScrubber: Sendable {
 extension StoreScrubber {
   /// Returns a scanner for a store's values in other files, without writing.
   ///
-  /// - Throws: ``ScrubbingError``, `SalvageError` or `FileError`.
+  /// - Throws: ``SupportBundleError``, `SalvageError` or `FileError`.
   public func scanner(
     of store: StoreFileSet, progress: @escaping Progress = { _, _, _ in true }
   ) throws -> ValueScanner {
@@ -127,78 +127,4 @@ extension StoreScrubber {
       store: store, target: store, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress
     ).scanner()
   }
-}
-
-/// The failure of a scrub or its check.
-public typealias ScrubbingError = Failure<ScrubbingErrorKind>
-
-/// The reason for a failed scrub or check.
-public enum ScrubbingErrorKind: String, FailureKind {
-  /// The output folder has files of these names.
-  case outputExists = "output-exists"
-
-  /// A column to keep or drop is missing.
-  case unknownColumn = "unknown-column"
-
-  /// The output contains original values.
-  case valuesFound = "values-found"
-
-  case storeChanged = "store-changed"
-
-  case key = "scrubbing-key"
-
-  /// The progress function cancelled.
-  case cancelled = "cancelled"
-
-  /// A file error, which provides the code.
-  case file = "scrubbing-file"
-
-  /// The pages could not be surveyed.
-  case survey = "scrubbing-survey"
-
-  /// The operation, unless the failure names one.
-  public var usualOperation: String { "scrub the store" }
-
-  /// The advice, unless the failure gives one.
-  public var usualHint: String {
-    switch self {
-    case .outputExists: "Choose another folder for the result."
-    case .unknownColumn:
-      "Name attributes as Entity.attribute, or columns as table.column where there is no model."
-    case .valuesFound: "Nothing was kept of it. Export another level, and report this with the store's schema."
-    case .storeChanged: "Close the app, or try again."
-    case .key: "Let the software make the key."
-    case .cancelled: "Run the same command again at any time."
-    case .file: "Check the path and its permissions."
-    case .survey: "Inspect the store; export another level where that finds nothing to read."
-    }
-  }
-
-  /// Whether the environment caused the failure.
-  public var isEnvironmental: Bool { self == .storeChanged }
-
-  /// Whether the code is the file error's.
-  public var standsForCause: Bool { self == .file }
-}
-
-extension ScrubbingError {
-  /// Wraps an error of files or of the survey.
-  init(any error: any Error) {
-    switch error {
-    case let error as ScrubbingError: self = error
-    case let error as SalvageError: self.init(error)
-    case let error as any ReportableError: self.init(error.fileError == nil ? .survey : .file, because: error)
-    default: self.init(.survey, detail: "an unforeseen failure")
-    }
-  }
-
-  init(_ error: SalvageError) {
-    if error.kind == .cancelled {
-      self = .cancelled()
-    } else {
-      self.init(error.fileError == nil ? .survey : .file, because: error)
-    }
-  }
-
-  static func cancelled() -> ScrubbingError { ScrubbingError(.cancelled, detail: "it was cancelled") }
 }

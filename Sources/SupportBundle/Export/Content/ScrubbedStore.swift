@@ -34,7 +34,7 @@ struct ScrubbedStore: Sendable {
         progress(phase == .check ? .checking : .scrubbing, done, total)
       }
     } catch {
-      throw Self.told(ScrubbingError(any: error), work)
+      throw Self.told(SupportBundleError(scrubbing: error), work)
     }
     report = result.report
     scanner = result.scanner
@@ -70,7 +70,7 @@ struct ScrubbedStore: Sendable {
       rules: ScrubRules(keeping: work.options.keeping, dropping: work.options.dropping), fileSystem: work.fileSystem)
   }
 
-  private static func told(_ error: ScrubbingError, _ work: ExportWork) -> any Error {
+  private static func told(_ error: SupportBundleError, _ work: ExportWork) -> SupportBundleError {
     switch error.kind {
     case .cancelled: return StoreExporter.cancelled()
     case .valuesFound:
@@ -78,7 +78,7 @@ struct ScrubbedStore: Sendable {
         .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath,
         detail: error.detail + SupportBundleErrors.keptDetail(work.options.keeping),
         hint: SupportBundleErrors.keptHint(work.options.keeping))
-    case .outputExists, .unknownColumn, .storeChanged, .key, .file, .survey: return error
+    default: return error
     }
   }
 }
@@ -91,7 +91,7 @@ extension ScrubbedStore {
         progress(.checking, done, total)
       }
     } catch {
-      throw told(ScrubbingError(any: error), work)
+      throw told(SupportBundleError(scrubbing: error), work)
     }
   }
 }
@@ -186,8 +186,8 @@ public struct ScrubbingKey: Sendable {
   /// - Throws: `scrubbing-key` for any other length.
   public init(_ bytes: [UInt8]) throws {
     guard bytes.count == Self.length else {
-      throw ScrubbingError(
-        .key, operation: "use the scrubbing key", detail: "it has \(bytes.count) bytes",
+      throw SupportBundleError(
+        .scrubbingKey, operation: "use the scrubbing key", detail: "it has \(bytes.count) bytes",
         hint: "A key has \(Self.length) bytes.")
     }
     self.bytes = bytes

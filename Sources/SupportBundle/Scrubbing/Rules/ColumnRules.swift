@@ -67,8 +67,8 @@ struct ColumnRules {
     orderColumns(survey)
   }
 
-  private static func unknown(_ unknown: String, among known: Set<String>) -> ScrubbingError {
-    ScrubbingError(
+  private static func unknown(_ unknown: String, among known: Set<String>) -> SupportBundleError {
+    SupportBundleError(
       .unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"",
       hint: NameSuggestion.hint(for: unknown, among: Array(known), "attributes"))
   }

@@ -58,7 +58,7 @@ public struct Outbox: Sendable {
   /// Lists the outbox without changes.
   ///
   /// An entry whose sending process ended appears as waiting.
-  public func listing() throws(SendingError) -> Listing {
+  public func listing() throws(SupportBundleError) -> Listing {
     do {
       var listing = Listing(entries: [], unreadable: [])
       for id in try names() {
@@ -72,14 +72,14 @@ public struct Outbox: Sendable {
       listing.entries.sort { ($0.created, $0.id) > ($1.created, $1.id) }
       return listing
     } catch {
-      throw SendingError.told(error, operation: "list the outbox", path: path)
+      throw SupportBundleError.sending(error, operation: "list the outbox", path: path)
     }
   }
 
   /// Returns the entry with a name or its prefix, or the first digits of a bundle's SHA-256.
   ///
   /// - Throws: `not-in-outbox` without a single match.
-  public func entry(_ name: String) throws(SendingError) -> OutboxEntry {
+  public func entry(_ name: String) throws(SupportBundleError) -> OutboxEntry {
     let entries = try listing().entries
     if let entry = entries.first(where: { $0.id == name }) { return entry }
     let found = entries.filter { !name.isEmpty && ($0.id.hasPrefix(name) || $0.sha256.hasPrefix(name.lowercased())) }
@@ -91,15 +91,15 @@ public struct Outbox: Sendable {
   /// Returns the entry of a bundle already sent to a receiver, if any.
   public func sent(
     _ preview: BundlePreview, to receiver: ReceiverAddress, by method: OutboxEntry.Method = .tus
-  ) throws(SendingError) -> OutboxEntry? {
+  ) throws(SupportBundleError) -> OutboxEntry? {
     try listing().entries.first { entry in
       entry.state == .sent && entry.sha256 == preview.sha256 && entry.bytes == preview.bytes
         && entry.endpoint == receiver.withoutQuery && entry.method == method
     }
   }
 
-  static func notFound(_ path: FilePath, _ detail: String) -> SendingError {
-    SendingError(.notFound, operation: "find the entry of the outbox", path: path, detail: detail)
+  static func notFound(_ path: FilePath, _ detail: String) -> SupportBundleError {
+    SupportBundleError(.notInOutbox, operation: "find the entry of the outbox", path: path, detail: detail)
   }
 
   // MARK: Looking
@@ -113,7 +113,7 @@ public struct Outbox: Sendable {
   func read(_ id: String) throws -> OutboxEntry? {
     do {
       return try OutboxEntry(at: entryPath(of: id), id: id, in: fileSystem)
-    } catch let error as SendingError {
+    } catch let error as SupportBundleError {
       guard error.kind == .entryUnreadable else { throw error }
       return nil
     } catch let error as FileError {
@@ -150,7 +150,7 @@ extension Outbox {
   ///
   /// - Returns: the number of removed entries.
   @discardableResult
-  public func settle() throws(SendingError) -> Int {
+  public func settle() throws(SupportBundleError) -> Int {
     do {
       guard try fileSystem.status(of: path)?.kind == .directory else { return 0 }
       let lock = try FolderLock(path, in: fileSystem)
@@ -161,8 +161,8 @@ extension Outbox {
           var held = try HeldEntry(id, of: self)
           if held.entry.state == .sending { try held.update { $0.state = .waiting } }
           _ = try finish(&held)
-        } catch let error as SendingError {
-          guard error.kind == .busy else { throw error }
+        } catch let error as SupportBundleError {
+          guard error.kind == .entryBusy else { throw error }
         } catch is QuarantineError {
           // An unreadable receipt must not block other bundles.
         }
@@ -171,7 +171,7 @@ extension Outbox {
       lock.release()
       return removed
     } catch {
-      throw SendingError.told(error, operation: "settle the outbox", path: path)
+      throw SupportBundleError.sending(error, operation: "settle the outbox", path: path)
     }
   }
 
@@ -247,7 +247,7 @@ extension Outbox {
   public func add(
     _ preview: BundlePreview, to receiver: ReceiverAddress, by method: OutboxEntry.Method = .tus,
     tokenFile: FilePath? = nil
-  ) throws(SendingError) -> OutboxEntry {
+  ) throws(SupportBundleError) -> OutboxEntry {
     do {
       try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
       let lock = try FolderLock(path, in: fileSystem)
@@ -256,7 +256,7 @@ extension Outbox {
       lock.release()
       return entry
     } catch {
-      throw SendingError.told(error, operation: "put the bundle into the outbox", path: preview.path)
+      throw SupportBundleError.sending(error, operation: "put the bundle into the outbox", path: preview.path)
     }
   }
 
@@ -284,9 +284,9 @@ extension Outbox {
           if let tokenFile { entry.tokenFile = PathText(tokenFile) }
         }
         return held.entry
-      } catch let error as SendingError {
+      } catch let error as SupportBundleError {
         // Another process is sending it.
-        guard error.kind == .busy else { throw error }
+        guard error.kind == .entryBusy else { throw error }
         return entry
       }
     }
@@ -344,7 +344,7 @@ extension Outbox {
     var used: Int64 = 0
     for id in try names() { used += try fileSystem.status(of: bundlePath(of: id))?.size ?? 0 }
     guard used <= limit, preview.bytes <= limit - used else {
-      throw SendingError(
+      throw SupportBundleError(
         .outboxFull, operation: "put the bundle into the outbox", path: path,
         detail: "\(used) of \(limit) bytes are taken, and the bundle has \(preview.bytes)")
     }
@@ -359,9 +359,9 @@ extension Outbox {
     throw FileError(.alreadyExists, operation: "name the entry of the outbox", path: path)
   }
 
-  static func changed(_ path: FilePath) -> SendingError {
-    SendingError(
-      .changed, operation: "send the bundle", path: path,
+  static func changed(_ path: FilePath) -> SupportBundleError {
+    SupportBundleError(
+      .bundleChanged, operation: "send the bundle", path: path,
       detail: "the file is no longer the one that was shown",
       hint: "Look at what was shown and at the file, then send it again if it is what you want to send.")
   }
@@ -406,7 +406,7 @@ public struct BundlePreview: Sendable, Hashable {
   public init(
     of path: FilePath, home: FilePath, surroundings: Surroundings = .machine,
     progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
-  ) throws(SendingError) {
+  ) throws(SupportBundleError) {
     do {
       let look = try BundleLook(at: path, in: surroundings.fileSystem)
       self.path = path
@@ -417,7 +417,7 @@ public struct BundlePreview: Sendable, Hashable {
       level = look.level
       if level == nil { level = try Self.level(of: sha256, home: home, surroundings) }
     } catch {
-      throw SendingError.told(error, operation: "look at the bundle", path: path)
+      throw SupportBundleError.sending(error, operation: "look at the bundle", path: path)
     }
   }
 

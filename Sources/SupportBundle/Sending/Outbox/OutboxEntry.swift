@@ -166,7 +166,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
 
   func json() throws(FileError) -> [UInt8] { try JSON.bytes(of: self, to: "write the entry of the outbox") }
 
-  private static func unreadable(_ path: FilePath, _ detail: String) -> SendingError {
-    SendingError(.entryUnreadable, operation: "read the entry of the outbox", path: path, detail: detail)
+  private static func unreadable(_ path: FilePath, _ detail: String) -> SupportBundleError {
+    SupportBundleError(.entryUnreadable, operation: "read the entry of the outbox", path: path, detail: detail)
   }
 }

@@ -15,7 +15,7 @@ public struct ReceiverAddress: Sendable, Hashable {
   /// Parses a user's address.
   ///
   /// - Throws: `send-request` if malformed, with user name, password or fragment, or plain `http` to another machine.
-  public init(_ text: String) throws(SendingError) {
+  public init(_ text: String) throws(SupportBundleError) {
     guard let address = Self.parse(text, relativeTo: nil) else {
       throw Self.refused("it is not an address that begins with https://")
     }
@@ -98,9 +98,9 @@ public struct ReceiverAddress: Sendable, Hashable {
 
   private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" || isLoopback(url) }
 
-  private static func refused(_ detail: String) -> SendingError {
-    SendingError(
-      .request, operation: "read the receiver's address", detail: detail,
+  private static func refused(_ detail: String) -> SupportBundleError {
+    SupportBundleError(
+      .sendingRequest, operation: "read the receiver's address", detail: detail,
       hint: "Give an address such as https://support.example.com/inbox/uploads.")
   }
 }

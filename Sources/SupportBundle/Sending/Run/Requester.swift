@@ -34,8 +34,8 @@ struct Requester: Sendable {
     throw TryFailure.final(elsewhere())
   }
 
-  private func elsewhere() -> SendingError {
-    SendingError(
+  private func elsewhere() -> SupportBundleError {
+    SupportBundleError(
       .redirected, operation: Self.operation,
       detail: "the receiver redirects to another address, and bundles are sent only to the address that was given")
   }
@@ -43,13 +43,13 @@ struct Requester: Sendable {
   private func told(_ error: TransportError) -> TryFailure {
     switch error.kind {
     case .connection:
-      .passing(SendingError(.unreachable, operation: Self.operation, detail: error.detail))
+      .passing(SupportBundleError(.unreachable, operation: Self.operation, detail: error.detail))
     case .untrusted:
-      .final(SendingError(.untrusted, operation: Self.operation, detail: error.detail))
+      .final(SupportBundleError(.untrusted, operation: Self.operation, detail: error.detail))
     case .request:
-      .final(SendingError(.request, operation: Self.operation, detail: error.detail))
+      .final(SupportBundleError(.sendingRequest, operation: Self.operation, detail: error.detail))
     case .file:
-      .final(SendingError(.changed, operation: Self.operation, detail: error.detail))
+      .final(SupportBundleError(.bundleChanged, operation: Self.operation, detail: error.detail))
     }
   }
 
@@ -58,8 +58,8 @@ struct Requester: Sendable {
   func failure(_ response: UploadResponse, to what: String) -> TryFailure {
     let asked = response["Retry-After"].flatMap { RetryAfter.parse($0, now: clock.now()) }
     let words = said(by: response)
-    func error(_ kind: SendingError.Kind, _ detail: String, _ hint: String) -> SendingError {
-      SendingError(kind, operation: Self.operation, detail: detail + words, hint: hint)
+    func error(_ kind: SupportBundleError.Kind, _ detail: String, _ hint: String) -> SupportBundleError {
+      SupportBundleError(kind, operation: Self.operation, detail: detail + words, hint: hint)
     }
     switch response.status {
     case 401:
@@ -67,7 +67,7 @@ struct Requester: Sendable {
         error(
           .unauthorized,
           token == nil ? "the receiver wants a token" : "the receiver does not know the token",
-          SendingErrorKind.unauthorized.usualHint))
+          SupportBundleErrorKind.unauthorized.usualHint))
     case 413:
       let limit = response.number("Tus-Max-Size").map { ": it takes at most \($0) bytes" } ?? ""
       return .final(
@@ -97,8 +97,8 @@ struct Requester: Sendable {
     }
   }
 
-  func nonsense(_ detail: String) -> SendingError {
-    SendingError(.answer, operation: Self.operation, detail: detail)
+  func nonsense(_ detail: String) -> SupportBundleError {
+    SupportBundleError(.answer, operation: Self.operation, detail: detail)
   }
 
   /// Returns printable problem details (RFC 9457).
@@ -118,18 +118,18 @@ struct Requester: Sendable {
 }
 
 struct TryFailure: Error {
-  var error: SendingError
+  var error: SupportBundleError
 
   var isPassing: Bool
 
   /// The pause that the receiver asks for.
   var asked: Duration?
 
-  static func passing(_ error: SendingError, asked: Duration? = nil) -> TryFailure {
+  static func passing(_ error: SupportBundleError, asked: Duration? = nil) -> TryFailure {
     TryFailure(error: error, isPassing: true, asked: asked)
   }
 
-  static func final(_ error: SendingError) -> TryFailure { TryFailure(error: error, isPassing: false) }
+  static func final(_ error: SupportBundleError) -> TryFailure { TryFailure(error: error, isPassing: false) }
 }
 
 /// Parses `Retry-After` (RFC 9110, section 10.2.3).

@@ -28,12 +28,12 @@ public struct Sender: Sendable {
   ///   - token: the sender's token; by default from the entry's file.
   ///   - address: the receiver, if the entry has only part of it.
   ///   - isStopped: polled between parts and during pauses.
-  /// - Throws: ``SendingError``: environmental if the entry waits for another time, `cancelled` if stopped.
+  /// - Throws: ``SupportBundleError``: environmental if the entry waits for another time, `cancelled` if stopped.
   public func send(
     _ id: String, as token: AccessToken? = nil, to address: ReceiverAddress? = nil,
     progress: @escaping @Sendable (SendingProgress) -> Void = { _ in },
     isStopped: @escaping @Sendable () -> Bool = { false }
-  ) throws(SendingError) -> SendingOutcome {
+  ) throws(SupportBundleError) -> SendingOutcome {
     do {
       var held = try HeldEntry(id, of: outbox)
       if let receipt = held.entry.receipt, held.entry.state == .sent {
@@ -52,7 +52,7 @@ public struct Sender: Sendable {
         options: options, isStopped: isStopped, progress: progress, size: PartSize(limit: options.partLimit))
       return try carryOut(&run)
     } catch {
-      throw SendingError.told(error, operation: "send the bundle", path: outbox.folder(of: id))
+      throw SupportBundleError.sending(error, operation: "send the bundle", path: outbox.folder(of: id))
     }
   }
 
@@ -71,7 +71,7 @@ public struct Sender: Sendable {
       let outcome = SendingOutcome(receipt: receipt, wasThere: !run.hasSent, quarantined: [])
       return finish(&run.held, outcome)
     } catch {
-      let told = SendingError.told(error, operation: "send the bundle", path: run.bundlePath)
+      let told = SupportBundleError.sending(error, operation: "send the bundle", path: run.bundlePath)
       // Keep the first error; unlocked entries are waiting.
       try? run.held.update { entry in
         entry.state = told.isEnvironmental || told.kind == .cancelled || told.kind == .file ? .waiting : .failed
@@ -88,7 +88,7 @@ public struct Sender: Sendable {
     do {
       outcome.quarantined = try outbox.finish(&held)
     } catch {
-      outcome.problem = SendingError.told(
+      outcome.problem = SupportBundleError.sending(
         error, operation: "note the receipt", path: outbox.folder(of: held.entry.id))
     }
     return outcome
@@ -99,7 +99,7 @@ public struct Sender: Sendable {
   /// - Returns: the entry, and whether the receiver was reached; otherwise its upload expires.
   public func cancel(
     _ id: String, as token: AccessToken? = nil, to address: ReceiverAddress? = nil
-  ) throws(SendingError) -> (entry: OutboxEntry, isReceiverTold: Bool) {
+  ) throws(SupportBundleError) -> (entry: OutboxEntry, isReceiverTold: Bool) {
     do {
       var held = try HeldEntry(id, of: outbox)
       guard held.entry.state != .sent else { throw over(held.entry) }
@@ -123,7 +123,7 @@ public struct Sender: Sendable {
       _ = try outbox.finish(&held)
       return (held.entry, isReceiverTold)
     } catch {
-      throw SendingError.told(error, operation: "take the bundle back", path: outbox.folder(of: id))
+      throw SupportBundleError.sending(error, operation: "take the bundle back", path: outbox.folder(of: id))
     }
   }
 
@@ -132,17 +132,17 @@ public struct Sender: Sendable {
   private func receiver(of entry: OutboxEntry, given: ReceiverAddress?) throws -> ReceiverAddress {
     if let given {
       guard given.withoutQuery == entry.endpoint else {
-        throw SendingError(
-          .request, operation: "send the bundle", path: outbox.folder(of: entry.id),
+        throw SupportBundleError(
+          .sendingRequest, operation: "send the bundle", path: outbox.folder(of: entry.id),
           detail: "the entry is meant for another receiver", hint: "Send the bundle to the other one by itself.")
       }
       return given
     }
     guard !entry.isAddressWithheld else {
-      throw SendingError(
-        .request, operation: "send the bundle", path: outbox.folder(of: entry.id),
+      throw SupportBundleError(
+        .sendingRequest, operation: "send the bundle", path: outbox.folder(of: entry.id),
         detail: "its address has a part that can be a secret, which is not kept",
-        hint: SendingErrorKind.wholeAddress)
+        hint: SupportBundleErrorKind.wholeAddress)
     }
     return try ReceiverAddress(entry.endpoint)
   }
@@ -151,9 +151,9 @@ public struct Sender: Sendable {
     try entry.tokenFile?.path.map { try AccessToken(at: $0, in: outbox.fileSystem) }
   }
 
-  private func over(_ entry: OutboxEntry) -> SendingError {
-    SendingError(
-      .over, operation: "send the bundle", path: outbox.folder(of: entry.id),
+  private func over(_ entry: OutboxEntry) -> SupportBundleError {
+    SupportBundleError(
+      .entryOver, operation: "send the bundle", path: outbox.folder(of: entry.id),
       detail: "it was \(entry.state == .sent ? "sent" : "cancelled") already")
   }
 }
@@ -170,7 +170,7 @@ public struct SendingOutcome: Sendable {
   public var quarantined: [String]
 
   /// The reason that a quarantined store lacks the receipt, if any.
-  public var problem: SendingError?
+  public var problem: SupportBundleError?
 }
 
 /// The retry options.
@@ -323,8 +323,8 @@ struct HeldEntry: ~Copyable {
       return try FolderLock(outbox.folder(of: id), patience: 200, in: outbox.fileSystem)
     } catch {
       guard error.kind == .locked else { throw error }
-      throw SendingError(
-        .busy, operation: "work on the entry of the outbox", path: outbox.folder(of: id),
+      throw SupportBundleError(
+        .entryBusy, operation: "work on the entry of the outbox", path: outbox.folder(of: id),
         detail: "another process is sending it")
     }
   }
@@ -337,11 +337,12 @@ public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDe
   /// Creates a token from text, trimming white space.
   ///
   /// - Throws: `send-request` unless 1 to 4096 characters of RFC 6750, section 2.1.
-  public init(_ text: some StringProtocol) throws(SendingError) {
+  public init(_ text: some StringProtocol) throws(SupportBundleError) {
     let word = text.trimmingCharacters(in: .whitespacesAndNewlines)
     guard (1...4096).contains(word.utf8.count), word.utf8.allSatisfy(Self.isAllowed) else {
-      throw SendingError(
-        .request, operation: "read the token", detail: "it is empty, too long, or has characters that no token has",
+      throw SupportBundleError(
+        .sendingRequest, operation: "read the token",
+        detail: "it is empty, too long, or has characters that no token has",
         hint: "Give the token as the receiver gave it to you, and nothing else.")
     }
     self.text = word
@@ -350,11 +351,11 @@ public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDe
   /// Reads a token from a file.
   ///
   /// - Throws: as above, or a file error.
-  public init(at path: FilePath, in fileSystem: FileSystem) throws(SendingError) {
+  public init(at path: FilePath, in fileSystem: FileSystem) throws(SupportBundleError) {
     do {
       try self.init(String(decoding: try fileSystem.contents(of: path, limit: 8 << 10), as: UTF8.self))
     } catch {
-      var told = SendingError.told(error, operation: "read the token", path: path)
+      var told = SupportBundleError.sending(error, operation: "read the token", path: path)
       told.path = path
       throw told
     }

@@ -49,13 +49,13 @@ struct SendingRun: ~Copyable {
         if !options.waits, failures >= options.tries || pause > SendingOptions.longestPause { throw error }
         tell(.pausing(pause, code: error.code))
         clock.pause(pause, isStopped)
-        if isStopped() { throw SendingError.cancelled(bundlePath) }
+        if isStopped() { throw SupportBundleError.stopped(bundlePath) }
       }
     }
   }
 
   private mutating func attempt() throws -> DeliveryReceipt {
-    if isStopped() { throw SendingError.cancelled(bundlePath) }
+    if isStopped() { throw SupportBundleError.stopped(bundlePath) }
     switch held.entry.method {
     case .tus: return try upload()
     case .put: return try put()
@@ -78,7 +78,7 @@ struct SendingRun: ~Copyable {
     else { return nil }
     guard receipt.sha256 == held.entry.sha256, receipt.bytes == held.entry.bytes else {
       throw TryFailure.final(
-        SendingError(
+        SupportBundleError(
           .receipt, operation: "check the receipt",
           detail: "the receiver says that it received something else than what was sent",
           hint: "Send it again with: lazaret outbox retry \(held.entry.id)"))
@@ -114,7 +114,7 @@ extension SendingRun {
     } else {
       let stopped = isStopped
       let path = bundlePath
-      sum = try FileDigest(of: source) { _ in if stopped() { throw SendingError.cancelled(path) } }.hexadecimal
+      sum = try FileDigest(of: source) { _ in if stopped() { throw SupportBundleError.stopped(path) } }.hexadecimal
       body = .file(bundlePath, size: source.count)
     }
     guard sum == held.entry.sha256 else { throw TryFailure.final(Outbox.changed(bundlePath)) }
@@ -152,7 +152,7 @@ extension SendingRun {
     if let known = try resume() { address = known } else { address = try announce() }
     var conflicts = 0
     while held.entry.offset < held.entry.bytes {
-      if isStopped() { throw SendingError.cancelled(bundlePath) }
+      if isStopped() { throw SupportBundleError.stopped(bundlePath) }
       switch try sendPart(to: address) {
       case .arrived: conflicts = 0
       case .conflict:
@@ -234,7 +234,7 @@ extension SendingRun {
     }
     guard let address = receiver.resolving(location) else {
       throw TryFailure.final(
-        SendingError(
+        SupportBundleError(
           .redirected, operation: "send the bundle",
           detail: "the receiver redirects the bundle to another address than the one that was given"))
     }
@@ -413,7 +413,7 @@ struct BundleSource {
       guard got > 0 else { throw FileError(.changed, operation: "read the bundle", path: file.path) }
       digest.add(buffer[..<got])
       position += Int64(got)
-      if isStopped() { throw SendingError.cancelled(file.path) }
+      if isStopped() { throw SupportBundleError.stopped(file.path) }
     }
   }
 }
