@@ -35,6 +35,19 @@ package enum LazaretErrorKind: String, FailureKind {
 
   case cancelled = "cancelled"
 
+  // MARK: Quarantine
+
+  case notInQuarantine = "not-in-quarantine"
+  case ambiguous = "ambiguous-id"
+  case nothingToQuarantine = "nothing-to-quarantine"
+  case placeTaken = "place-taken"
+  case receiptUnreadable = "receipt-unreadable"
+  case evidenceChanged = "evidence-changed"
+  case evidenceMissing = "evidence-missing"
+  case catalogueUnreadable = "catalogue-unreadable"
+  case notSalvaged = "not-salvaged"
+  case salvageUnusable = "salvage-unusable"
+
   package struct Details: FailureDetails {
     package var examination: Examination?
 
@@ -49,7 +62,20 @@ package enum LazaretErrorKind: String, FailureKind {
     }
   }
 
-  package var usualOperation: String { "open the store" }
+  package var usualOperation: String { isOfQuarantine ? "use the quarantine" : "open the store" }
+
+  /// Whether a quarantine or its catalogue is at fault, not an opening.
+  package var isOfQuarantine: Bool {
+    switch self {
+    case .notInQuarantine, .ambiguous, .nothingToQuarantine, .placeTaken, .receiptUnreadable, .evidenceChanged,
+      .evidenceMissing, .catalogueUnreadable, .notSalvaged, .salvageUnusable:
+      true
+    default: false
+    }
+  }
+
+  package static let givePlace = "Give the place."
+  package static let listVersion = "Salvage it again with its version in the order, or in a lock file."
 
   package var usualHint: String {
     switch self {
@@ -61,6 +87,19 @@ package enum LazaretErrorKind: String, FailureKind {
     case .salvageFailed:
       "The store lies in quarantine, whole and unchanged; export it for debugging, or open an empty one."
     case .salvagePending: "The store lies in quarantine, whole and unchanged; salvage it."
+    case .notInQuarantine: "List what there is with: lazaret quarantine list. It may be in another home."
+    case .ambiguous: "Give its path instead."
+    case .nothingToQuarantine: "Check the path."
+    case .placeTaken: "Have what is there quarantined first, or release it to another place."
+    case .receiptUnreadable:
+      "The store beside it is not affected; it can be examined, salvaged and released without its receipt."
+    case .evidenceChanged: "Copy the files elsewhere by hand if you want them as they are now."
+    case .evidenceMissing:
+      "Put its files back from a copy, under their names; what is left of it is removed with: lazaret quarantine discard ID"
+    case .catalogueUnreadable:
+      "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one."
+    case .notSalvaged: "Salvage it first."
+    case .salvageUnusable: "Salvage it again with the app's current model."
     }
   }
 

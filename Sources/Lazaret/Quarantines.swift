@@ -66,7 +66,7 @@ package struct Quarantines: Sendable {
   private func findDiscardable(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
     do {
       return try find(name, includingMissing: true)
-    } catch let error as QuarantineError where error.kind == .notFound {
+    } catch let error as LazaretError where error.kind == .notInQuarantine {
       let isPath = name.components.count > 1 || name.isAbsolute
       let folders =
         isPath
@@ -116,16 +116,17 @@ package struct Quarantines: Sendable {
     return hasFinished
   }
 
-  private static func ambiguous(_ name: FilePath, _ found: [QuarantinedStore]) -> QuarantineError {
-    QuarantineError(
+  private static func ambiguous(_ name: FilePath, _ found: [QuarantinedStore]) -> LazaretError {
+    LazaretError(
       .ambiguous, operation: "find the quarantined store", path: name,
       detail: "\(found.count) folders have a store of that name",
       hint: "Give its path instead: \(found.map { quoted($0.files.main) }.joined(separator: " or ")).")
   }
 
-  private static func notFound(_ name: FilePath) -> QuarantineError {
-    QuarantineError(
-      .notFound, operation: "find the quarantined store", path: name, detail: "no store of that name is known here")
+  private static func notFound(_ name: FilePath) -> LazaretError {
+    LazaretError(
+      .notInQuarantine, operation: "find the quarantined store", path: name,
+      detail: "no store of that name is known here")
   }
 
   private func folder(at path: FilePath) throws -> QuarantineFolder {
@@ -174,7 +175,7 @@ package struct Quarantines: Sendable {
       throw LazaretError(.unavailable, examination, path: place.main)
     }
     if refusesSound, examination.verdict == .compatible || examination.verdict == .outdated {
-      throw QuarantineError(
+      throw LazaretError(
         .nothingToQuarantine, operation: "quarantine the store", path: place.main,
         detail: "nothing wrong was found with it, and it stays where it is",
         hint: "Quarantine it by itself where it is to be moved all the same.")
@@ -186,7 +187,7 @@ package struct Quarantines: Sendable {
       facts.reason = .init(code: QuarantineCase.requestCode, words: "It was asked for; nothing wrong was found.")
     }
     guard !(try place.members(in: fileSystem)).isEmpty else {
-      throw QuarantineError(
+      throw LazaretError(
         .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store")
     }
     // A failed write must precede any move.
@@ -379,9 +380,9 @@ extension Quarantines {
   private static func whatFits(_ code: String?) -> String {
     switch code {
     case Receipt.Salvage.newerAppCode: "Update the app, and salvage it with the newer model."
-    case Receipt.Salvage.unlistedVersionCode: QuarantineErrorKind.listVersion
+    case Receipt.Salvage.unlistedVersionCode: LazaretErrorKind.listVersion
     case Receipt.Salvage.notMigratedCode: "Salvage it again with a model to whose current version a migration leads."
-    default: QuarantineErrorKind.salvageUnusable.usualHint
+    default: LazaretErrorKind.salvageUnusable.usualHint
     }
   }
 
@@ -393,7 +394,7 @@ extension Quarantines {
     _ installation: SalvageInstallation, _ model: AppModel?
   ) throws -> (files: SalvageFiles, result: Receipt.Salvage.Result) {
     guard let result = installation.stored.receipt?.salvage?.result else {
-      throw QuarantineError(
+      throw LazaretError(
         .notSalvaged, operation: "install the salvaged store", path: installation.stored.files.main,
         detail: "nothing was salvaged of it yet")
     }
@@ -401,13 +402,13 @@ extension Quarantines {
       let failure = installation.stored.receipt?.salvage?.failure
       var words = failure.map { printable($0.words) } ?? "the salvaged store is missing"
       if words.hasSuffix(".") { words.removeLast() }
-      throw QuarantineError(
+      throw LazaretError(
         .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
         detail: words.prefix(1).lowercased() + words.dropFirst(),
         hint: Self.whatFits(failure?.code))
     }
     if try installation.isChanged(files, result) {
-      throw QuarantineError(
+      throw LazaretError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
         detail: "it has changed since it was made",
         hint: "Another program has written to it. Salvage it again.")
@@ -416,7 +417,7 @@ extension Quarantines {
       let examination = try Examiner(fileSystem: fileSystem).examine(
         files.store.main, model: model, options: .init(countsRecords: false))
       guard examination.verdict != .incompatible else {
-        throw QuarantineError(
+        throw LazaretError(
           .salvageUnusable, operation: "install the salvaged store", path: files.store.main,
           detail: "it does not fit the model: \(examination.reason.words.dropLast())",
           hint: "Give the model that it was salvaged with; nothing was moved.")

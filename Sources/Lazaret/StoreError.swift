@@ -130,7 +130,7 @@ extension StoreError.Kind {
     case .incompatible, .foreignStore: self = .incompatible
     case .salvageFailed: self = .salvageFailed
     case .salvagePending: self = .salvagePending
-    case .creationFailed, .cancelled: self = .other
+    default: self = .other
     }
   }
 }

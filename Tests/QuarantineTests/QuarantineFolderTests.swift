@@ -169,7 +169,7 @@ struct QuarantineFolderTests {
   }
 
   @Test func nothingIsNothing() throws {
-    let error = #expect(throws: QuarantineError.self) {
+    let error = #expect(throws: LazaretError.self) {
       try quarantine().add(StoreFileSet(main: folder.appending("none.sqlite")), because: Self.facts)
     }
     #expect(error?.code == "nothing-to-quarantine")
@@ -216,10 +216,10 @@ struct QuarantineFolderTests {
     let set = try makeStore()
     let stored = try quarantine().add(set, because: Self.facts)
     try folder.write("leftover", to: "App.sqlite-wal")
-    #expect(throws: QuarantineError.self) { try quarantine().release(stored.id) }
+    #expect(throws: LazaretError.self) { try quarantine().release(stored.id) }
     try system.unlink(set.path(of: .wal))
     try folder.write("changed", to: "Incompatible/2026-11-21-10-11-12.sqlite")
-    let error = #expect(throws: QuarantineError.self) { try quarantine().release(stored.id) }
+    let error = #expect(throws: LazaretError.self) { try quarantine().release(stored.id) }
     #expect(error?.code == "evidence-changed")
     #expect(try set.members(in: system).isEmpty)
   }
@@ -252,7 +252,7 @@ struct QuarantineFolderTests {
     try folder.write("later", to: "Incompatible/\(stored.id).sqlite-wal")
     let check = try #require(try quarantine().check(evidenceOf: stored, .size))
     #expect(check.differences.map(\.kind) == [.added])
-    let error = #expect(throws: QuarantineError.self) { try quarantine().release(stored.id) }
+    let error = #expect(throws: LazaretError.self) { try quarantine().release(stored.id) }
     #expect(error?.code == "evidence-changed")
   }
 
@@ -267,9 +267,9 @@ struct QuarantineFolderTests {
     #expect(listed.map(\.id) == [stored.id])
     #expect(listed.first?.receipt == stored.receipt)
     #expect(try quarantine().check(evidenceOf: stored, .size)?.isMissing == true)
-    let error = #expect(throws: QuarantineError.self) { try quarantine().store(named: stored.id) }
+    let error = #expect(throws: LazaretError.self) { try quarantine().store(named: stored.id) }
     #expect(error?.code == "evidence-missing")
-    let release = #expect(throws: QuarantineError.self) { try quarantine().release(stored.id) }
+    let release = #expect(throws: LazaretError.self) { try quarantine().release(stored.id) }
     #expect(release?.code == "evidence-missing")
     try quarantine().discard(stored.id)
     #expect(try quarantine().stores(includingMissing: true).isEmpty)
@@ -308,7 +308,7 @@ struct QuarantineFolderTests {
     "", "..", "../App", "2026-11-21-10-11-12/../x", "2026-11-21-10-11-12-", "2026-11-21-10-11-12-x", "x",
   ])
   func namesThatAreNoneNeverReachTheFileSystem(id: String) throws {
-    let error = #expect(throws: QuarantineError.self) { try quarantine().discard(id) }
+    let error = #expect(throws: LazaretError.self) { try quarantine().discard(id) }
     #expect(error?.code == "not-in-quarantine")
   }
 

@@ -61,7 +61,7 @@ struct DamagedVersionTests {
       #expect(try scene.values("ZCOLOR", at: path) == Scene.values(of: "ZCOLOR"))
     }
     // Nothing installs it by force.
-    let refusal = try #require(throws: QuarantineError.self) {
+    let refusal = try #require(throws: LazaretError.self) {
       try Quarantines(home: scene.home, surroundings: .still()).install(scene.quarantined().files.main, model: model)
     }
     #expect(refusal.kind == .salvageUnusable && refusal.detail.contains("could not be migrated"), "\(refusal)")
@@ -362,7 +362,7 @@ struct DamagedVersionTests {
     #expect(error.isEnvironmental && !error.hint.contains("Update the app"), "\(error)")
     let stored = try scene.quarantined()
     #expect(stored.receipt?.salvage?.failure?.code == "unlisted-version")
-    let refused = try #require(throws: QuarantineError.self) {
+    let refused = try #require(throws: LazaretError.self) {
       try Quarantines(home: scene.home, surroundings: .still()).install(FilePath(stored.id))
     }
     #expect(refused.hint.contains("in the order") && !refused.hint.contains("Update"), "\(refused)")

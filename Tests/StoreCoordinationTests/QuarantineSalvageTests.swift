@@ -148,7 +148,7 @@ struct QuarantineSalvageTests {
     let salvaged = try quarantines(scene).salvage(stored.files.main, model: try scene.scene.appModel())
     let file = try scene.scene.system.update(salvaged.store)
     try file.write([1, 2, 3])
-    let error = #expect(throws: QuarantineError.self) { try quarantines(scene).install(stored.files.main) }
+    let error = #expect(throws: LazaretError.self) { try quarantines(scene).install(stored.files.main) }
     #expect(error?.kind == .evidenceChanged)
     #expect(try scene.scene.parts(scene.scene.store()).isEmpty)
   }

@@ -31,7 +31,7 @@ struct QuarantinesTests {
     #expect(replaced == nil)
     #expect(try scene.parts(scene.store()) == before)
     #expect(try quarantines.stores().isEmpty)
-    #expect(throws: QuarantineError.self) { try quarantines.store(FilePath(stored.id)) }
+    #expect(throws: LazaretError.self) { try quarantines.store(FilePath(stored.id)) }
   }
 
   @Test func aSoundStoreNeedsNoReason() throws {
@@ -45,7 +45,7 @@ struct QuarantinesTests {
 
   @Test func nothingIsNothingToQuarantine() throws {
     let scene = try Scene()
-    let error = try #require(throws: QuarantineError.self) { try quarantines(scene).add(scene.store()) }
+    let error = try #require(throws: LazaretError.self) { try quarantines(scene).add(scene.store()) }
     #expect(error.kind == .nothingToQuarantine)
     #expect(try scene.names().isEmpty)
     #expect(try scene.system.status(of: scene.home) == nil)
@@ -59,7 +59,7 @@ struct QuarantinesTests {
     let stored = try quarantines.add(scene.store())
     try scene.makeStore()
     let current = try scene.parts(scene.store())
-    let error = try #require(throws: QuarantineError.self) { try quarantines.release(FilePath(stored.id)) }
+    let error = try #require(throws: LazaretError.self) { try quarantines.release(FilePath(stored.id)) }
     #expect(error.kind == .placeTaken)
     #expect(try scene.parts(scene.store()) == current)
     let (_, replaced) = try quarantines.release(FilePath(stored.id), replacing: true)
@@ -77,7 +77,7 @@ struct QuarantinesTests {
     try scene.makeStore()
     try scene.folder.write("changed", to: "Stores/Incompatible/\(stored.id).sqlite")
     let before = try FolderContents(of: scene.folder.path)
-    let error = try #require(throws: QuarantineError.self) {
+    let error = try #require(throws: LazaretError.self) {
       try quarantines.release(FilePath(stored.id), replacing: true)
     }
     #expect(error.kind == .evidenceChanged)
@@ -93,7 +93,7 @@ struct QuarantinesTests {
     #expect(try quarantines.stores().isEmpty)
     #expect(try quarantines.stores(includingMissing: true).map(\.id) == [stored.id])
     for name in [FilePath(stored.id), stored.files.main] {
-      let error = #expect(throws: QuarantineError.self) { try quarantines.salvage(name) }
+      let error = #expect(throws: LazaretError.self) { try quarantines.salvage(name) }
       #expect(error?.kind == .evidenceMissing)
     }
     _ = try quarantines.discard(FilePath(stored.id))
@@ -158,7 +158,7 @@ struct QuarantinesTests {
       _ = try quarantines.add(scene.store())
     }
     #expect(try quarantines.stores().count == 2)
-    let error = try #require(throws: QuarantineError.self) { try quarantines.store("2026-11-21-10-11-12") }
+    let error = try #require(throws: LazaretError.self) { try quarantines.store("2026-11-21-10-11-12") }
     #expect(error.kind == .ambiguous)
     #expect(error.hint.contains(second.incompatible.string))
     let path = second.incompatible.appending("2026-11-21-10-11-12.sqlite")
@@ -197,7 +197,7 @@ struct QuarantinesTests {
     try scene.folder.write(content, to: "Home/Quarantines.json")
     let before = try FolderContents(of: scene.stores)
     for attempt in [{ _ = try quarantines(scene).stores() }, { _ = try quarantines(scene).add(scene.store()) }] {
-      let error = try #require(throws: QuarantineError.self, performing: attempt)
+      let error = try #require(throws: LazaretError.self, performing: attempt)
       #expect(error.kind == .catalogueUnreadable)
       #expect(!error.hint.isEmpty)
     }
@@ -219,9 +219,9 @@ struct QuarantinesTests {
     let stored = try quarantines(scene).add(scene.store())
     try scene.system.unlink(stored.receiptPath)
     #expect(try quarantines(scene).stores().map(\.receipt) == [nil])
-    let error = try #require(throws: QuarantineError.self) { try quarantines(scene).release(FilePath(stored.id)) }
+    let error = try #require(throws: LazaretError.self) { try quarantines(scene).release(FilePath(stored.id)) }
     #expect(error.kind == .receiptUnreadable)
-    #expect(error.hint == QuarantineErrorKind.givePlace)
+    #expect(error.hint == LazaretErrorKind.givePlace)
     _ = try quarantines(scene).release(FilePath(stored.id), to: scene.store())
     #expect(try scene.parts(scene.store()) == before)
   }

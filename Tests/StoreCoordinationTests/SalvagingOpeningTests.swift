@@ -176,7 +176,7 @@ struct SalvagingOpeningTests {
     let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
     let stored = try #require(try quarantines.stores().first)
     #expect(stored.receipt?.salvage?.state == .pending)
-    let early = #expect(throws: QuarantineError.self) { try quarantines.install(stored.files.main) }
+    let early = #expect(throws: LazaretError.self) { try quarantines.install(stored.files.main) }
     #expect(early?.kind == .notSalvaged)
     let salvaged = try quarantines.salvage(stored.files.main, model: try scene.scene.appModel())
     #expect(salvaged.result.recovered >= Int64(SalvagingScene.records))

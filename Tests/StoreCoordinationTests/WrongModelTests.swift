@@ -107,7 +107,7 @@ struct WrongModelTests {
     #expect(error.detail.contains("no entity") && error.detail.contains("Car"), "\(error.detail)")
     // What was salvaged before is there still.
     #expect(try scene.system.contents(of: salvaged.store, limit: 1 << 24) == result)
-    let refusal = try #require(throws: QuarantineError.self) {
+    let refusal = try #require(throws: LazaretError.self) {
       try quarantines.install(stored.files.main, model: boats)
     }
     #expect(refusal.kind == .salvageUnusable)

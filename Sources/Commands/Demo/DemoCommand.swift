@@ -215,7 +215,7 @@ struct DemoStage {
       _ = opening.backgroundPass?.wait()
       try opening.store.close()
       return .opened(opening)
-    } catch let error as LazaretError {
+    } catch let error as LazaretError where !error.kind.isOfQuarantine {
       return .leftAlone(error)
     }
   }

@@ -151,14 +151,14 @@ extension ChosenHome {
   {
     do {
       return try body()
-    } catch var error as QuarantineError where error.kind == .notFound {
+    } catch var error as LazaretError where error.kind == .notInQuarantine {
       guard name.components.count == 1, !name.isAbsolute else { throw error }
       try explain(&error, name, verb)
       throw error
     }
   }
 
-  private func explain(_ error: inout QuarantineError, _ name: FilePath, _ verb: String) throws {
+  private func explain(_ error: inout LazaretError, _ name: FilePath, _ verb: String) throws {
     if let id = BackupIdentifier(name.string), try id.isMarked || hasBackup(id) {
       error.detail = "\(id) is the name of a backup, and of no quarantined store"
       error.hint = "Use: lazaret \(verb.replacing("ID", with: id.description))\(option)"

@@ -171,7 +171,7 @@ struct NextStep {
       " To have it quarantined and salvaged: lazaret open \(store)\(model) --on-damage salvage"
     // The hint ends with the command.
     case .salvagePending: "\(home.optionBesidesStore)\(model) --install"
-    case .migrationFailed, .repairable, .unavailable, .creationFailed, .salvageFailed, .cancelled: ""
+    default: ""
     }
   }
 

@@ -35,7 +35,7 @@ struct PlaceQuarantine {
       let now = try folder.store(named: id)
       let installing = try mark.installation()?.id
       return now.receipt?.salvage?.isWanted == true || installing == id
-    } catch let error as QuarantineError where error.kind == .notFound || error.kind == .evidenceMissing {
+    } catch let error as LazaretError where error.kind == .notInQuarantine || error.kind == .evidenceMissing {
       return false
     }
   }

@@ -124,7 +124,7 @@ package struct QuarantineCatalogue: Sendable {
     do {
       return try JSONDecoder().decode(Content.self, from: Data(try fileSystem.contents(of: file, limit: 1 << 24)))
     } catch is DecodingError {
-      throw QuarantineError(
+      throw LazaretError(
         .catalogueUnreadable, operation: "read the catalogue", path: file,
         detail: "it is not a catalogue of quarantines")
     }

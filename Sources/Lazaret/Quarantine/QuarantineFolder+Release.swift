@@ -12,7 +12,7 @@ extension QuarantineFolder {
     let store = try store(named: id)
     let target = try destination ?? originalPlace(of: store)
     if let member = try target.members(in: fileSystem).first {
-      throw QuarantineError(
+      throw LazaretError(
         .placeTaken, operation: "release the store", path: member.path, detail: "another store is in its place")
     }
     try verify(store)
@@ -39,9 +39,9 @@ extension QuarantineFolder {
   /// Returns the store's place in its receipt.
   func originalPlace(of store: QuarantinedStore) throws -> StoreFileSet {
     guard let original = store.receipt?.originalPath.path, original.isAbsolute, original.lastComponent != nil else {
-      throw QuarantineError(
+      throw LazaretError(
         .receiptUnreadable, operation: "release the store", path: store.receiptPath,
-        detail: "it does not say where the store came from", hint: QuarantineErrorKind.givePlace)
+        detail: "it does not say where the store came from", hint: LazaretErrorKind.givePlace)
     }
     return StoreFileSet(main: original)
   }
@@ -57,7 +57,7 @@ extension QuarantineFolder {
       case .size, .content: "its content has changed since it was quarantined"
       case .added: "it was not there when the store was quarantined"
       }
-    throw QuarantineError(
+    throw LazaretError(
       .evidenceChanged, operation: "check the quarantined store", path: difference.name.path.map { path.pushing($0) },
       detail: detail, hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
   }

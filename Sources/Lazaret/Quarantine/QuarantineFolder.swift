@@ -97,7 +97,7 @@ extension QuarantineFolder {
     var receipt: Receipt?
     do {
       receipt = try Receipt(at: receiptPath, in: fileSystem)
-    } catch let error as QuarantineError where error.kind == .receiptUnreadable {
+    } catch let error as LazaretError where error.kind == .receiptUnreadable {
       // Listed without a receipt.
     }
     return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath, receipt: receipt)
@@ -111,19 +111,20 @@ extension QuarantineFolder {
     guard Self.isID(id), !(try files(of: id).members(in: fileSystem)).isEmpty else {
       if try hasMissingStore(id) {
         if includingMissing { return try store(id) }
-        throw QuarantineError(
+        throw LazaretError(
           .evidenceMissing, operation: "find the quarantined store", path: files(of: id).main,
           detail: "its files are gone from where it was quarantined, and only its receipt is left")
       }
       if let released = try released(id) {
         let place = released.receipt?.released?.path.text
-        throw QuarantineError(
-          .notFound, operation: "find the quarantined store", path: path,
+        throw LazaretError(
+          .notInQuarantine, operation: "find the quarantined store", path: path,
           detail: "it was released\(place.map { " to \(printable($0))" } ?? ""); only what was made of it is left here",
           hint: "List and remove that with: lazaret quarantine discard \(shellQuoted(released.files.main))")
       }
-      throw QuarantineError(
-        .notFound, operation: "find the quarantined store", path: path, detail: "no store \(printable(id)) lies here",
+      throw LazaretError(
+        .notInQuarantine, operation: "find the quarantined store", path: path,
+        detail: "no store \(printable(id)) lies here",
         hint: "List what is there with: lazaret quarantine list")
     }
     return try store(id)
@@ -146,7 +147,7 @@ extension QuarantineFolder {
       if try fileSystem.status(of: receiptPath(of: id)) != nil {
         receipt = try Receipt(at: receiptPath(of: id), in: fileSystem)
       }
-    } catch let error as QuarantineError where error.kind == .receiptUnreadable {
+    } catch let error as LazaretError where error.kind == .receiptUnreadable {
       // A caller that asks for the receipt gets the error.
     }
     return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath(of: id), receipt: receipt)
@@ -182,7 +183,7 @@ extension QuarantineFolder {
     _ store: StoreFileSet, because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void = { _, _ in }
   ) throws -> QuarantinedStore {
     guard !(try store.members(in: fileSystem)).isEmpty else {
-      throw QuarantineError(
+      throw LazaretError(
         .nothingToQuarantine, operation: "quarantine the store", path: store.main, detail: "there is no such store")
     }
     let lock = try StoreLock(on: store, in: fileSystem)
@@ -318,44 +319,6 @@ extension QuarantinedStore {
   package var evidence: EvidenceScope {
     EvidenceScope(
       lineage: receipt?.lineage, event: receipt.flatMap { Timestamp($0.date) } ?? Timestamp(String(id.prefix(19))))
-  }
-}
-
-package typealias QuarantineError = Failure<QuarantineErrorKind>
-
-package enum QuarantineErrorKind: String, FailureKind {
-  case notFound = "not-in-quarantine"
-  case ambiguous = "ambiguous-id"
-  case nothingToQuarantine = "nothing-to-quarantine"
-  case placeTaken = "place-taken"
-  case receiptUnreadable = "receipt-unreadable"
-  case evidenceChanged = "evidence-changed"
-  case evidenceMissing = "evidence-missing"
-  case catalogueUnreadable = "catalogue-unreadable"
-  case notSalvaged = "not-salvaged"
-  case salvageUnusable = "salvage-unusable"
-
-  package var usualOperation: String { "use the quarantine" }
-
-  package static let givePlace = "Give the place."
-  package static let listVersion = "Salvage it again with its version in the order, or in a lock file."
-
-  package var usualHint: String {
-    switch self {
-    case .notFound: "List what there is with: lazaret quarantine list. It may be in another home."
-    case .ambiguous: "Give its path instead."
-    case .nothingToQuarantine: "Check the path."
-    case .placeTaken: "Have what is there quarantined first, or release it to another place."
-    case .receiptUnreadable:
-      "The store beside it is not affected; it can be examined, salvaged and released without its receipt."
-    case .evidenceChanged: "Copy the files elsewhere by hand if you want them as they are now."
-    case .evidenceMissing:
-      "Put its files back from a copy, under their names; what is left of it is removed with: lazaret quarantine discard ID"
-    case .catalogueUnreadable:
-      "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one."
-    case .notSalvaged: "Salvage it first."
-    case .salvageUnusable: "Salvage it again with the app's current model."
-    }
   }
 }
 

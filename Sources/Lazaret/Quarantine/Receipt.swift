@@ -274,12 +274,12 @@ extension Receipt {
     do {
       receipt = try JSONDecoder().decode(Receipt.self, from: Data(bytes))
     } catch {
-      throw QuarantineError(
+      throw LazaretError(
         .receiptUnreadable, operation: "read the receipt", path: path,
         detail: "it is not a receipt of a quarantined store")
     }
     guard receipt.format == "lazaret-quarantine-receipt", receipt.version == 1 else {
-      throw QuarantineError(
+      throw LazaretError(
         .receiptUnreadable, operation: "read the receipt", path: path,
         detail: "it is of version \(receipt.version), and this software knows version 1",
         hint: "Use a newer version of this software.")

@@ -80,11 +80,11 @@ package struct SupportExports: Sendable {
     do {
       let (folder, stored) = try quarantines.find(name)
       return .quarantined(stored, report: folder.result(of: stored)?.report)
-    } catch let error as QuarantineError {
-      if error.kind == .notFound, try fileSystem.status(of: name)?.kind == .directory {
+    } catch let error as LazaretError {
+      if error.kind == .notInQuarantine, try fileSystem.status(of: name)?.kind == .directory {
         throw FileError(.isDirectory, operation: "find the store", path: name)
       }
-      guard isFile, error.kind == .notFound else { throw error }
+      guard isFile, error.kind == .notInQuarantine else { throw error }
       return .store(name)
     }
   }

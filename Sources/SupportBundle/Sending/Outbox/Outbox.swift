@@ -163,7 +163,7 @@ extension Outbox {
           _ = try finish(&held)
         } catch let error as SupportBundleError {
           guard error.kind == .entryBusy else { throw error }
-        } catch is QuarantineError {
+        } catch is LazaretError {
           // An unreadable receipt must not block other bundles.
         }
       }
@@ -429,7 +429,7 @@ public struct BundlePreview: Sendable, Hashable {
           return BundleLevel(rawValue: export.level)
         }
       }
-    } catch is QuarantineError {
+    } catch is LazaretError {
       // Other commands report unreadable receipts.
     }
     return nil
