@@ -253,7 +253,7 @@ struct SalvageWork {
       case .output, .model, .verificationFailed:
         isOfEvidence = false
         reason = .init(code: error.code, words: "The salvage itself failed: \(printable(error.detail)).")
-      case .file, .outputExists, .outputIsStore, .donor: return error
+      default: return error
       }
     default: return error
     }

@@ -1,10 +1,10 @@
 package import PersistentStore
 public import Platform
 
-/// A failure of a whole salvage; partial losses are in the report instead.
+/// A failure of a whole salvage or of a recovery kit; partial losses are in the report instead.
 public typealias SalvageError = Failure<SalvageErrorKind>
 
-/// The cause of a salvage failure.
+/// The cause of a failure of a salvage or a recovery kit.
 public enum SalvageErrorKind: String, FailureKind {
   /// The files contain no page of a SQLite database.
   case nothingFound = "nothing-to-salvage"
@@ -36,8 +36,30 @@ public enum SalvageErrorKind: String, FailureKind {
   /// A file system error, which supplies the code.
   case file = "salvage-file"
 
+  // MARK: Recovery kits
+
+  /// The store is damaged.
+  case storeNotSound = "store-not-sound"
+
+  /// The store changed while it was read.
+  case storeChanged = "store-changed"
+
+  /// The file is damaged or not a kit.
+  case kitUnreadable = "kit-unreadable"
+
+  /// A later version of this library wrote the kit.
+  case kitLaterFormat = "kit-later-format"
+
+  /// The kit can't be compressed.
+  case kitPacking = "kit-packing"
+
   /// The default operation.
-  public var usualOperation: String { "salvage the store" }
+  public var usualOperation: String {
+    switch self {
+    case .storeNotSound, .storeChanged, .kitUnreadable, .kitLaterFormat, .kitPacking: "note a recovery kit"
+    default: "salvage the store"
+    }
+  }
 
   package static let knownDonor = "Use a backup of this very store; if you know that it is one, say so."
 
@@ -54,8 +76,16 @@ public enum SalvageErrorKind: String, FailureKind {
     case .verificationFailed: "Salvage the rows as they are, without a model's layout, and report it."
     case .cancelled: "Run the same command again at any time."
     case .file: "Check the path and its permissions."
+    case .storeNotSound: "Inspect the store with a full check; salvage it where that finds damage."
+    case .storeChanged: "Try again when it is at rest."
+    case .kitUnreadable: "Use another kit of the store, or none."
+    case .kitLaterFormat: "Use the version that wrote it, or an older kit."
+    case .kitPacking: "Try again later."
     }
   }
+
+  /// Whether the environment is at fault rather than the store.
+  public var isEnvironmental: Bool { self == .storeChanged }
 
   /// Whether the file system error supplies the code.
   public var standsForCause: Bool { self == .file }

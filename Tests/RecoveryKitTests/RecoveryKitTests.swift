@@ -79,7 +79,7 @@ struct RecoveryKitTests {
     #expect(kit.tables.map(\.name) == ["sqlite_schema", "ZTHING", "WORDS", "NOTES"])
     // Of a store of which not every page was shown there is none.
     let early = try Gathering(content, at: date)
-    #expect(throws: RecoveryKitError.self) { try early.kit.withLock { try $0.finish() } }
+    #expect(throws: SalvageError.self) { try early.kit.withLock { try $0.finish() } }
   }
 
   private final class Gathering: PageVisitor {
@@ -142,13 +142,13 @@ struct RecoveryKitTests {
         let same = try RecoveryKit(bytes: damaged)
         #expect(same == kit, "seed \(seed)")
       } catch {
-        #expect(RecoveryKitError(any: error).kind == .unreadable || RecoveryKitError(any: error).kind == .laterFormat)
+        #expect(SalvageError(kit: error).kind == .kitUnreadable || SalvageError(kit: error).kind == .kitLaterFormat)
       }
     }
     var later = bytes
     later[8] = 99
-    let error = #expect(throws: RecoveryKitError.self) { try RecoveryKit(bytes: later) }
-    #expect(error?.kind == .laterFormat)
+    let error = #expect(throws: SalvageError.self) { try RecoveryKit(bytes: later) }
+    #expect(error?.kind == .kitLaterFormat)
   }
 
   @Test("Of a damaged store no kit is made")
@@ -160,11 +160,11 @@ struct RecoveryKitTests {
     var bytes = try FileSystem().contents(of: path, limit: 1 << 24)
     for index in 0..<1024 { bytes[(Int(leaf) - 1) * 1024 + index] = 0 }
     let damaged = try folder.write(bytes, to: "Damaged.sqlite")
-    let error = #expect(throws: RecoveryKitError.self) { try RecoveryKit(of: damaged) }
+    let error = #expect(throws: SalvageError.self) { try RecoveryKit(of: damaged) }
     #expect(error?.kind == .storeNotSound)
     let text = try folder.write(Array("no store".utf8), to: "Text.sqlite")
-    #expect(throws: RecoveryKitError.self) { try RecoveryKit(of: text) }
-    #expect(throws: RecoveryKitError.self) { try RecoveryKit(of: folder.appending("None.sqlite")) }
+    #expect(throws: SalvageError.self) { try RecoveryKit(of: text) }
+    #expect(throws: SalvageError.self) { try RecoveryKit(of: folder.appending("None.sqlite")) }
   }
 
   @Test("A flipped bit is found by the difference of two sums")
@@ -251,8 +251,8 @@ struct RecoveryKitTests {
     var plain = try kit.bytes()
     plain[8] = 2
     for wrong in [named, plain] {
-      let error = #expect(throws: RecoveryKitError.self) { try RecoveryKit(bytes: wrong) }
-      #expect(error?.kind == .unreadable)
+      let error = #expect(throws: SalvageError.self) { try RecoveryKit(bytes: wrong) }
+      #expect(error?.kind == .kitUnreadable)
     }
   }
 

@@ -64,7 +64,7 @@ enum StoreReading {
       do {
         again = try RecoveryKit(bytes: try kit.bytes())
       } catch {
-        throw FuzzFailure("a kit that was read cannot be written and read: \(RecoveryKitError(any: error).detail)")
+        throw FuzzFailure("a kit that was read cannot be written and read: \(SalvageError(kit: error).detail)")
       }
       try expect(again == kit, "a kit differs when it is written again")
     }

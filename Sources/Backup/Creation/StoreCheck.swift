@@ -278,7 +278,7 @@ final class BackupSurvey: PageVisitor {
       kit = try KitGathering(reading: content, at: date)
     } catch {
       // The backup is as good without a kit.
-      failure = RecoveryKitError(any: error).fileError
+      failure = SalvageError(kit: error).fileError
     }
     state = Mutex(State(kit: kit, rows: rows, failure: failure))
   }
@@ -289,7 +289,7 @@ final class BackupSurvey: PageVisitor {
         try state.kit?.visit(page, ofTree: root)
       } catch {
         state.kit = nil
-        state.failure = RecoveryKitError(any: error).fileError
+        state.failure = SalvageError(kit: error).fileError
       }
       try state.rows.add(page, cells, ofTree: root)
     }

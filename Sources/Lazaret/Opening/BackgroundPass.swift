@@ -103,7 +103,7 @@ extension BackgroundPass.Task {
       observer.foundDamage(damage)
       return .damaged(damage)
     } catch let error as any ReportableError {
-      return .failed(RecoveryKitError(any: error))
+      return .failed(SalvageError(kit: error))
     } catch {
       return .failed(
         FileError(.other, operation: "check the store", path: place.main, detail: "an unforeseen failure"))
@@ -133,7 +133,7 @@ package enum RecoveryKitNote {
     case notDue
 
     /// The store stays open, and the next opening tries again.
-    case failed(RecoveryKitError)
+    case failed(SalvageError)
   }
 
   static func note(
@@ -152,17 +152,17 @@ package enum RecoveryKitNote {
           .recoveryKit, at: now, path: path,
           words: "A recovery kit of the store was noted; it holds none of the records' values."))
     } catch {
-      return .failed(RecoveryKitError(any: error))
+      return .failed(SalvageError(kit: error))
     }
   }
 
   private static func generation(
     of store: StoreFileSet, _ surroundings: Surroundings
-  ) throws(RecoveryKitError) -> String? {
+  ) throws(SalvageError) -> String? {
     do throws(FileError) {
       return try QuarantineFolder(beside: store, surroundings: surroundings).lineage(of: store.main)?.generation
     } catch {
-      throw RecoveryKitError(error)
+      throw SalvageError(error)
     }
   }
 }

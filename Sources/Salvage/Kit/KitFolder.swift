@@ -143,13 +143,13 @@ public struct KitFolder: Sendable {
 extension RecoveryKit {
   /// Reads a kit file.
   ///
-  /// - Throws: ``RecoveryKitError``: `kit-unreadable`, `kit-later-format`, or a file system error.
+  /// - Throws: ``SalvageError``: `kit-unreadable`, `kit-later-format`, or a file system error.
   public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws {
     let bytes = try fileSystem.contents(of: path, limit: 64 << 20)
     do {
       try self.init(bytes: bytes)
     } catch {
-      var named = RecoveryKitError(any: error)
+      var named = SalvageError(kit: error)
       named.path = path
       throw named
     }
@@ -192,7 +192,7 @@ public indirect enum KitSource: Sendable {
       do {
         kits.append(try RecoveryKit(contentsOf: path, in: fileSystem))
       } catch {
-        let error = RecoveryKitError(any: error)
+        let error = SalvageError(kit: error)
         try Self.requireReadable(error)
         remarks.append("the recovery kit \(quoted(path)) was not used: \(error.detail)")
       }
@@ -201,7 +201,7 @@ public indirect enum KitSource: Sendable {
   }
 
   /// Throws environmental errors; other unreadable kits only get a remark.
-  private static func requireReadable(_ error: RecoveryKitError) throws {
+  private static func requireReadable(_ error: SalvageError) throws {
     guard let fileError = error.fileError, fileError.isEnvironmental,
       ![.isDirectory, .notRegularFile, .danglingLink].contains(fileError.kind)
     else { return }
@@ -218,7 +218,7 @@ public indirect enum KitSource: Sendable {
         do {
           for kit in try folder.kits() where !paths.contains(kit.path) { paths.append(kit.path) }
         } catch {
-          let error = RecoveryKitError(any: error)
+          let error = SalvageError(kit: error)
           try Self.requireReadable(error)
           remarks.append("the recovery kits in \(quoted(folder.path)) were not used: \(error.detail)")
         }

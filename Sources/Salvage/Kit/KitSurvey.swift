@@ -41,10 +41,10 @@ struct KitSurvey {
   /// Reads everything except rows.
   mutating func begin(at date: Timestamp) throws {
     guard let header = database.header, header.hasMagic, !database.findings.hasDamage else {
-      throw RecoveryKitError.notSound("its header is damaged")
+      throw SalvageError.notSound("its header is damaged")
     }
     let schema = try database.schema()
-    guard !schema.findings.hasDamage else { throw RecoveryKitError.notSound("its list of tables is damaged") }
+    guard !schema.findings.hasDamage else { throw SalvageError.notSound("its list of tables is damaged") }
     let log = database.isLogApplied ? database.writeAheadLog : nil
     let facts = RecoveryKit.FileFacts(
       pageSize: database.pageSize, reservedBytes: database.pageSize - database.usableSize,
@@ -95,7 +95,7 @@ struct KitSurvey {
 
   mutating func finish() throws -> RecoveryKit {
     close()
-    guard let kit, kit.tables.count == plans.count else { throw RecoveryKitError.notSound("a table was not read") }
+    guard let kit, kit.tables.count == plans.count else { throw SalvageError.notSound("a table was not read") }
     return kit
   }
 
@@ -158,11 +158,11 @@ struct KitSurvey {
 
   private mutating func walk(_ number: UInt32, depth: Int) throws {
     guard number > 0, number <= database.pageCount, depth < Self.maximumDepth, seen.insert(number) else {
-      throw RecoveryKitError.notSound("a page is missing from a table, or part of two")
+      throw SalvageError.notSound("a page is missing from a table, or part of two")
     }
     let found = try database.page(number)
     guard let page = found, page.presentCount == database.pageSize else {
-      throw RecoveryKitError.notSound("a page of a table is missing")
+      throw SalvageError.notSound("a page of a table is missing")
     }
     try take(page.bytes.span, number)
     try walkChildren(of: page, depth: depth)
@@ -172,7 +172,7 @@ struct KitSurvey {
     let start = number == 1 ? DatabaseHeader.length : 0
     guard let kind = PageKind(rawValue: bytes[start]), kind.isTable == collected.table.hasRowids,
       let count = bytes.uint16(at: start + 3), count <= (database.usableSize - 8) / 4
-    else { throw RecoveryKitError.notSound("a page of a table is of another kind") }
+    else { throw SalvageError.notSound("a page of a table is of another kind") }
     if kind.isLeaf || !kind.isTable {
       collected.table.leaves.append(number)
       if hasSums { collected.table.sums.append(PageSum.of(bytes)) }
@@ -193,12 +193,12 @@ struct KitSurvey {
     let pointers = start + kind.headerLength
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers + 2 * index), let child = bytes.uint32(at: offset) else {
-        throw RecoveryKitError.notSound("a page of a table cannot be read")
+        throw SalvageError.notSound("a page of a table cannot be read")
       }
       try walk(child, depth: depth + 1)
     }
     guard let last = bytes.uint32(at: start + 8) else {
-      throw RecoveryKitError.notSound("a page of a table cannot be read")
+      throw SalvageError.notSound("a page of a table cannot be read")
     }
     try walk(last, depth: depth + 1)
   }
@@ -224,8 +224,8 @@ struct KitSurvey {
       guard var offset = bytes.uint16(at: pointers &+ 2 &* index),
         Varint.read(bytes, at: &offset, before: end) != nil,
         let key = Varint.read(bytes, at: &offset, before: end)
-      else { throw RecoveryKitError.notSound("a row cannot be read") }
-      if let previous, key <= previous { throw RecoveryKitError.notSound("the rowids of a table are out of order") }
+      else { throw SalvageError.notSound("a row cannot be read") }
+      if let previous, key <= previous { throw SalvageError.notSound("the rowids of a table are out of order") }
       previous = key
       let entity = hasEntities ? Self.entity(bytes, at: offset, before: end) : 0
       if place < 0 || collected.entities[place] != entity {
@@ -233,7 +233,7 @@ struct KitSurvey {
           place = known
         } else {
           place = collected.entities.count
-          guard place < 4096 else { throw RecoveryKitError.notSound("a table has rows of too many entities") }
+          guard place < 4096 else { throw SalvageError.notSound("a table has rows of too many entities") }
           collected.entities.append(entity)
           collected.keys.append(KeyRanges())
           collected.counts.append(0)

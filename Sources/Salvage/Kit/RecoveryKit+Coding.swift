@@ -59,8 +59,8 @@ extension RecoveryKit {
     }
     if let generation { writer.text(generation) }
     guard let packed = RawDeflate.pack(writer.bytes, level: level), writer.bytes.count <= Self.limit else {
-      throw RecoveryKitError(
-        .packing, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory")
+      throw SalvageError(
+        .kitPacking, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory")
     }
     var head = KitWriter()
     // Older versions can read a kit without generation.
@@ -76,16 +76,16 @@ extension RecoveryKit {
   public init(bytes: [UInt8]) throws {
     let head = Self.magic.count + 1
     guard bytes.starts(with: Self.magic), bytes.count > head + 8, bytes[head - 1] > 0 else {
-      throw RecoveryKitError.unreadable(nil)
+      throw SalvageError.unreadableKit
     }
     guard bytes[head - 1] <= Self.currentFormat else {
-      throw RecoveryKitError(.laterFormat, operation: "read the recovery kit", detail: "a later version wrote it")
+      throw SalvageError(.kitLaterFormat, operation: "read the recovery kit", detail: "a later version wrote it")
     }
     let sum = bytes.span.uint32(at: head) ?? 0
     let length = Int(bytes.span.uint32(at: head + 4) ?? 0)
     guard length <= Self.limit, let body = RawDeflate.unpack(Array(bytes[(head + 8)...]), limit: length),
       body.count == length, PageSum.of(body.span) == sum, let kit = KitReader(body).kit(format: bytes[head - 1])
-    else { throw RecoveryKitError.unreadable(nil) }
+    else { throw SalvageError.unreadableKit }
     self = kit
   }
 }

@@ -16,7 +16,7 @@ extension RecoveryKit {
   /// - Parameters:
   ///   - store: the main file.
   ///   - sumLimit: the largest store with page checksums, in bytes.
-  /// - Throws: ``RecoveryKitError``.
+  /// - Throws: ``SalvageError``.
   public init(
     ofOpen store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
     surroundings: Surroundings = .machine
@@ -29,7 +29,7 @@ extension RecoveryKit {
 
   /// Checks every page of a store that this or another process has open.
   ///
-  /// - Throws: ``RecoveryKitError``: `store-changed` if another connection has an exclusive lock, or a read error.
+  /// - Throws: ``SalvageError``: `store-changed` if another connection has an exclusive lock, or a read error.
   public static func check(ofOpen store: FilePath) throws -> IntegrityReport {
     try reading(store, "check the store") { main, log in
       try Database(main: main, writeAheadLog: log).checkIntegrity()
@@ -49,19 +49,19 @@ extension RecoveryKit {
       }
       try queue.close()
       return value
-    } catch var error as RecoveryKitError {
+    } catch var error as SalvageError {
       if error.path == nil { error.path = store }
       throw error
     } catch let error as FileError {
-      var error = RecoveryKitError(error)
+      var error = SalvageError(kit: error)
       if error.path == nil { error.path = store }
       throw error
     } catch {
       guard let cause = DatabaseFailure(error, operation: operation, path: store).environmentalError else {
-        throw RecoveryKitError.notSound("it cannot be opened for reading", store)
+        throw SalvageError.notSound("it cannot be opened for reading", store)
       }
-      guard cause.kind == .locked else { throw RecoveryKitError(cause) }
-      throw RecoveryKitError(
+      guard cause.kind == .locked else { throw SalvageError(cause) }
+      throw SalvageError(
         .storeChanged, operation: operation, path: store, detail: "another connection has it to itself")
     }
   }
@@ -74,7 +74,7 @@ extension RecoveryKit {
 
   static func both(of database: GRDB.Database) throws -> (main: ConnectionBytes, log: ConnectionBytes?) {
     guard let main = try ConnectionBytes(database, SQLITE_FCNTL_FILE_POINTER) else {
-      throw RecoveryKitError.notSound("SQLite has no file for it")
+      throw SalvageError.notSound("SQLite has no file for it")
     }
     let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode")
     let log = mode?.lowercased() == "wal" ? try ConnectionBytes(database, SQLITE_FCNTL_JOURNAL_POINTER) : nil

@@ -165,7 +165,7 @@ extension RecoveryKit {
   /// - Parameters:
   ///   - store: the main file.
   ///   - sumLimit: the largest store with page checksums, in bytes.
-  /// - Throws: ``RecoveryKitError``: `store-not-sound` for a damaged store, `store-changed` if writes don't cease, or a
+  /// - Throws: ``SalvageError``: `store-not-sound` for a damaged store, `store-changed` if writes don't cease, or a
   ///   file system error.
   public init(
     of store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
@@ -183,23 +183,23 @@ extension RecoveryKit {
         self = try outcome.get()
         return
       } catch {
-        var named = RecoveryKitError(any: error)
+        var named = SalvageError(kit: error)
         if named.path == nil { named.path = store }
         throw named
       }
     }
-    throw RecoveryKitError(
+    throw SalvageError(
       .storeChanged, operation: "note a recovery kit", path: store, detail: "another process keeps writing to it")
   }
 
   private static func attempt(
     _ files: StoreFileSet, sumsUpTo limit: Int64, _ surroundings: Surroundings
-  ) -> Result<RecoveryKit, RecoveryKitError> {
+  ) -> Result<RecoveryKit, SalvageError> {
     do {
       let fileSystem = surroundings.fileSystem
       let lock = LockBox(try SharedStoreLock(on: files, in: fileSystem))
       guard let main = lock.file else {
-        throw RecoveryKitError(FileError(.notFound, operation: "read the store", path: files.main))
+        throw SalvageError(FileError(.notFound, operation: "read the store", path: files.main))
       }
       let log = try part(.wal, of: files, in: fileSystem)
       // An active writer's journal isn't hot: the changes haven't reached the file.
@@ -208,7 +208,7 @@ extension RecoveryKit {
       lock.release()
       return .success(kit)
     } catch {
-      return .failure(RecoveryKitError(any: error))
+      return .failure(SalvageError(kit: error))
     }
   }
 
@@ -279,71 +279,23 @@ private final class LockBox {
   func release() { lock = nil }
 }
 
-/// A failure to create, write or read a recovery kit.
-public typealias RecoveryKitError = Failure<RecoveryKitErrorKind>
-
-/// The cause of a recovery kit failure.
-public enum RecoveryKitErrorKind: String, FailureKind {
-  /// The store is damaged.
-  case storeNotSound = "store-not-sound"
-
-  /// The store changed while it was read.
-  case storeChanged = "store-changed"
-
-  /// The file is damaged or not a kit.
-  case unreadable = "kit-unreadable"
-
-  /// A later version of this library wrote the kit.
-  case laterFormat = "kit-later-format"
-
-  /// The kit can't be compressed.
-  case packing = "kit-packing"
-
-  /// A file system error, which supplies the code.
-  case file = "kit-file"
-
-  /// The default operation.
-  public var usualOperation: String { "note a recovery kit" }
-
-  /// The default hint for the user.
-  public var usualHint: String {
-    switch self {
-    case .storeNotSound: "Inspect the store with a full check; salvage it where that finds damage."
-    case .storeChanged: "Try again when it is at rest."
-    case .unreadable: "Use another kit of the store, or none."
-    case .laterFormat: "Use the version that wrote it, or an older kit."
-    case .packing: "Try again later."
-    case .file: "Check the path and its permissions."
-    }
-  }
-
-  /// Whether the environment is at fault rather than the store.
-  public var isEnvironmental: Bool { self == .storeChanged }
-
-  /// Whether the file system error supplies the code.
-  public var standsForCause: Bool { self == .file }
-}
-
-extension RecoveryKitError {
-  package init(_ error: FileError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }
-
-  /// Wraps an error of reading files or pages.
-  package init(any error: any Error) {
+extension SalvageError {
+  /// Wraps an error of reading files or pages for a recovery kit.
+  package init(kit error: any Error) {
     switch error {
-    case let error as RecoveryKitError: self = error
-    case let error as FileError: self.init(error)
+    case let error as SalvageError: self = error
+    case let error as FileError: self.init(error.fileError == nil ? .storeNotSound : .file, because: error)
     case let error as any ReportableError: self.init(.storeNotSound, because: error)
     default: self = .notSound("an unforeseen failure")
     }
   }
 
-  static func notSound(_ detail: String, _ path: FilePath? = nil) -> RecoveryKitError {
-    RecoveryKitError(.storeNotSound, path: path, detail: detail)
+  static func notSound(_ detail: String, _ path: FilePath? = nil) -> SalvageError {
+    SalvageError(.storeNotSound, path: path, detail: detail)
   }
 
-  static func unreadable(_ path: FilePath?, _ detail: String = "it is no recovery kit, or a damaged one")
-    -> RecoveryKitError
-  {
-    RecoveryKitError(.unreadable, operation: "read the recovery kit", path: path, detail: detail)
+  static var unreadableKit: SalvageError {
+    SalvageError(
+      .kitUnreadable, operation: "read the recovery kit", detail: "it is no recovery kit, or a damaged one")
   }
 }

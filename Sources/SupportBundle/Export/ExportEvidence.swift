@@ -185,7 +185,7 @@ struct ExportAnalysis {
       switch error.kind {
       case .cancelled: throw StoreExporter.cancelled()
       case .nothingFound, .verificationFailed, .model, .unfitModel: analysis.failure = error.detail
-      case .output, .file, .outputExists, .outputIsStore, .donor: throw error
+      default: throw error
       }
     }
     for part in [StoreFileSet.Part.main, .wal, .sharedMemory, .journal] {
