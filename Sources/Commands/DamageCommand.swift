@@ -1,5 +1,6 @@
 import ArgumentParser
 import LazaretTesting
+import PersistentStore
 import Platform
 
 struct DamageCommand: ParsableCommand {
@@ -71,7 +72,7 @@ struct DamageCommand: ParsableCommand {
 
   /// Parses a kind; the error suggests the closest name.
   private static func kind(_ text: String) throws -> DamageKind {
-    do throws(DamageError) {
+    do throws(PersistentStoreError) {
       return try DamageKind(text)
     } catch {
       var told = error

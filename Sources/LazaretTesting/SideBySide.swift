@@ -26,11 +26,11 @@ public final class SideBySide: Sendable {
   ///   - store: a store of the first version or an earlier one.
   ///   - second: the later version; the current one if nil.
   ///   - mappings: mappings preferred to inferred ones where their hashes fit.
-  /// - Throws: `StoreTestingError` with the code of its cause.
+  /// - Throws: `PersistentStoreError` with the code of its cause.
   public init(
     _ store: FilePath, bundle: ModelBundle, from first: String, to second: String? = nil,
     mappings: [MappingModel] = [], surroundings: Surroundings = .machine
-  ) throws(StoreTestingError) {
+  ) throws(PersistentStoreError) {
     do {
       let second = second ?? bundle.current.name
       let path = try MigrationPath(in: bundle, from: .version(first), to: second, options: .init(mappings: mappings))
@@ -45,7 +45,7 @@ public final class SideBySide: Sendable {
       before = try PersistentStore(opening: earlier, model: old.model)
       after = try PersistentStore(opening: later, model: new.model)
     } catch {
-      throw StoreTestingError(error, operation: "open a store at two versions", path: store)
+      throw PersistentStoreError(testing: error, operation: "open a store at two versions", path: store)
     }
   }
 
@@ -58,14 +58,14 @@ public final class SideBySide: Sendable {
   /// Compares the stores by names and renaming identifiers.
   public func comparison(
     options: StoreComparison.Options = StoreComparison.Options()
-  ) throws(StoreTestingError) -> StoreComparison {
+  ) throws(PersistentStoreError) -> StoreComparison {
     try StoreComparison(before, after, options: options)
   }
 
   /// Compares the later store with the mapping; nil for several steps.
   public func migrationComparison(
     options: StoreComparison.Options = StoreComparison.Options()
-  ) throws(StoreTestingError) -> MigrationComparison? {
+  ) throws(PersistentStoreError) -> MigrationComparison? {
     guard mappings.count == 1, let mapping = mappings.first else { return nil }
     return try MigrationComparison(mapping, source: before, result: after, options: options)
   }

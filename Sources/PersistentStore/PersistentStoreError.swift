@@ -44,6 +44,21 @@ public enum PersistentStoreErrorKind: String, FailureKind {
 
   case database = "sqlite-error"
 
+  // MARK: Store tests
+
+  case newerVersion = "version-is-newer"
+
+  /// A lower module failed in a test; its error's code applies.
+  case lowerModule = "store-testing"
+
+  case unknownDamage = "unknown-damage"
+
+  /// The store lacks the target of this kind of damage.
+  case nothingToDamage = "nothing-to-damage"
+
+  /// The damaged copy would replace a file.
+  case copyTaken = "place-taken"
+
   /// SQLite's details.
   public struct Details: FailureDetails {
     /// SQLite's extended result code, if any.
@@ -54,17 +69,24 @@ public enum PersistentStoreErrorKind: String, FailureKind {
   }
 
   /// The default operation.
-  public var usualOperation: String { "use the store" }
+  public var usualOperation: String {
+    switch self {
+    case .newerVersion, .lowerModule: "test the store"
+    case .unknownDamage, .nothingToDamage, .copyTaken: "damage the store"
+    default: "use the store"
+    }
+  }
 
   /// Whether locks, permissions, disk or memory are at fault.
   public var isEnvironmental: Bool {
     switch self {
     case .locked, .noSpace, .inputOutput, .cannotOpen, .permissionDenied, .readOnly, .outOfMemory: true
-    case .unstorableModel, .schemaScriptRefused, .damagedMetadata, .unknownName, .noModel, .closed, .damaged,
-      .notADatabase, .database:
-      false
+    default: false
     }
   }
+
+  /// Whether the cause provides the code.
+  public var standsForCause: Bool { self == .lowerModule }
 
   /// The default hint.
   public var usualHint: String {
@@ -85,6 +107,11 @@ public enum PersistentStoreErrorKind: String, FailureKind {
     case .damaged: "Quarantine the store and salvage what is in it."
     case .notADatabase: "Check that it is the right file; quarantine it if it is."
     case .database: "See what SQLite reported, and inspect the store."
+    case .newerVersion: "Name an earlier version, or say which one came first."
+    case .lowerModule: "See the cause."
+    case .unknownDamage: "Choose a kind from the list."
+    case .nothingToDamage: "Choose another kind, or another store."
+    case .copyTaken: "Choose another name, or remove it first."
     }
   }
 }

@@ -141,7 +141,7 @@ struct DamagedCopyTests {
 
   @Test(arguments: ["", "zero:0", "zero:101", "zero:x", "roots:3", "header:blue", "fire", "zero:nan", "prefix:1e12"])
   func whatIsNoKindIsAnError(text: String) {
-    let error = #expect(throws: DamageError.self) { try DamageKind(text) }
+    let error = #expect(throws: PersistentStoreError.self) { try DamageKind(text) }
     #expect(error?.code == "unknown-damage")
   }
 
@@ -155,7 +155,7 @@ struct DamagedCopyTests {
       }
       #expect(try Self.contents(copy).isEmpty, "nothing is left of a copy that could not be made")
     }
-    let taken = #expect(throws: DamageError.self) {
+    let taken = #expect(throws: PersistentStoreError.self) {
       try DamagedCopy.make(of: store, at: store, kinds: [try DamageKind("roots")], seed: 1)
     }
     #expect(taken?.code == "place-taken")

@@ -76,7 +76,7 @@ struct SchemaDriftTests {
     let folder = try TemporaryFolder()
     let store = try DamagedCopyTests.makeStore(folder, log: false)
     let kind = try DamageKind("drift:table")
-    let error = #expect(throws: DamageError.self) {
+    let error = #expect(throws: PersistentStoreError.self) {
       try DamagedCopy.make(of: store, at: folder.appending("Copy.sqlite"), kinds: [kind], seed: 1)
     }
     #expect(error?.kind == .nothingToDamage)

@@ -156,7 +156,7 @@ struct MigrationVerifierTests {
     do {
       _ = try verify(Self.second, Self.first, Self.narrow, current: 1) { $0.version = "V3" }
       Issue.record("a newer version was checked")
-    } catch let error as StoreTestingError {
+    } catch let error as PersistentStoreError {
       #expect(error.code == "version-is-newer")
       // It is about the model; there is no store.
       #expect(error.detail == "version \"V3\" is newer than the current one, \"V2\"")
@@ -176,7 +176,7 @@ struct MigrationVerifierTests {
     do {
       _ = try verify(Self.second, Self.first) { $0.isCancelled = { true } }
       Issue.record("it went on")
-    } catch let error as StoreTestingError {
+    } catch let error as PersistentStoreError {
       #expect(error.code == "migration-cancelled")
     }
   }

@@ -83,7 +83,7 @@ struct StoreComparisonTests {
     let made = try StoreGenerator(Fixture.everything).write(to: folder.appending("Store.sqlite"))
     let store = try PersistentStore(opening: made.path)
     defer { try? store.close() }
-    #expect(throws: StoreTestingError.self) { try StoreComparison(store, store) }
+    #expect(throws: PersistentStoreError.self) { try StoreComparison(store, store) }
   }
 
   @Test func oneStoreIsOpenAtTwoVersions() throws {
@@ -114,6 +114,6 @@ struct StoreComparisonTests {
     try pair.after.write { try $0.execute(sql: "UPDATE ZAUTO SET ZBRAND = 'x', ZOWNER = NULL WHERE Z_PK = 1") }
     #expect(try pair.comparison().differences.contains { $0.propertyName == "brand" && $0.primaryKey == 1 })
     #expect(try pair.migrationComparison()?.differences.contains { $0.propertyName == "brand" } == true)
-    #expect(throws: StoreTestingError.self) { try SideBySide(made.path, bundle: bundle, from: "V7") }
+    #expect(throws: PersistentStoreError.self) { try SideBySide(made.path, bundle: bundle, from: "V7") }
   }
 }

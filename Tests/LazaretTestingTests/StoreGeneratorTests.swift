@@ -186,7 +186,7 @@ struct StoreGeneratorTests {
     try folder.write("mine", to: "Store.sqlite-wal")
     let before = try FolderContents(of: folder.path)
     let generator = try StoreGenerator(Fixture.everything, options: .init(.edge))
-    do throws(StoreTestingError) {
+    do throws(PersistentStoreError) {
       try generator.write(to: folder.appending("Store.sqlite"))
       Issue.record("it was written")
     } catch {
@@ -198,7 +198,7 @@ struct StoreGeneratorTests {
     for step in 1...40 {
       let place = try TemporaryFolder()
       let trouble = Trouble(.failure(.noSpace), atStep: step)
-      do throws(StoreTestingError) {
+      do throws(PersistentStoreError) {
         try generator.write(to: place.appending("Store.sqlite"), in: trouble.fileSystem)
       } catch {
         failures += 1

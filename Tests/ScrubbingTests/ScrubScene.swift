@@ -170,7 +170,7 @@ struct ScrubScene {
     do {
       _ = try DamagedCopy.make(of: store, at: copy, kinds: [try DamageKind(kind)], seed: seed)
     } catch {
-      guard (error as? DamageError)?.kind == .nothingToDamage else { throw error }
+      guard (error as? PersistentStoreError)?.kind == .nothingToDamage else { throw error }
       return nil
     }
     return ScrubScene(folder, copy, model: model)

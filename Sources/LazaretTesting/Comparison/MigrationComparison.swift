@@ -46,7 +46,7 @@ public struct MigrationComparison: Sendable {
   public init(
     _ mapping: MappingModel, source: PersistentStore, result: PersistentStore,
     options: StoreComparison.Options = StoreComparison.Options()
-  ) throws(StoreTestingError) {
+  ) throws(PersistentStoreError) {
     do {
       var work = try MigrationComparisonWork(mapping, source, result, options)
       try work.run()
@@ -56,7 +56,8 @@ public struct MigrationComparison: Sendable {
       alterations = work.alterations
       unchecked = work.unchecked.sorted(by: precedesByCodeUnit)
     } catch {
-      throw StoreTestingError(error, operation: "compare a store with what it was migrated from", path: result.path)
+      throw PersistentStoreError(
+        testing: error, operation: "compare a store with what it was migrated from", path: result.path)
     }
   }
 }

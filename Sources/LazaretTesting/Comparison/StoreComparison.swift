@@ -42,15 +42,15 @@ public struct StoreComparison: Sendable {
 
   /// Compares two stores opened with their models.
   ///
-  /// - Throws: `StoreTestingError` if a store has no model or is unreadable.
+  /// - Throws: `PersistentStoreError` if a store has no model or is unreadable.
   public init(
     _ first: PersistentStore, _ second: PersistentStore, options: Options = Options()
-  ) throws(StoreTestingError) {
+  ) throws(PersistentStoreError) {
     do {
       guard let left = try first.layout(), let right = try second.layout() else {
-        throw StoreTestingError(
+        throw PersistentStoreError(
           .noModel, operation: "compare two stores", path: first.path,
-          detail: "a store was opened without its model")
+          detail: "a store was opened without its model", hint: "Open both with their models.")
       }
       var work = ComparisonWork(first, second, left, right, options)
       try work.run()
@@ -60,7 +60,7 @@ public struct StoreComparison: Sendable {
       unmatchedEntities = work.unmatchedEntities
       unmatchedProperties = work.unmatchedProperties
     } catch {
-      throw StoreTestingError(error, operation: "compare two stores", path: second.path)
+      throw PersistentStoreError(testing: error, operation: "compare two stores", path: second.path)
     }
   }
 }

@@ -1,4 +1,5 @@
-package import Platform
+package import PersistentStore
+internal import Platform
 internal import SystemPackage
 
 /// A kind of damage to a store's copy, as written on the command line: `zero:5`, `roots`.
@@ -60,31 +61,33 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
   package let argument: Argument
 
   /// - Throws: `unknown-damage` for an unknown name or invalid argument.
-  package init(_ text: String) throws(DamageError) {
+  package init(_ text: String) throws(PersistentStoreError) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     guard let name = Name(rawValue: parts.first ?? "") else {
-      throw DamageError.unknown(
+      throw Self.unknown(
         text, "there is no such kind; there are \(Name.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     self.name = name
     argument = try Self.argument(parts.count > 1 ? parts[1] : nil, of: name, text)
   }
 
-  private static func argument(_ given: String?, of name: Name, _ text: String) throws(DamageError) -> Argument {
+  private static func argument(
+    _ given: String?, of name: Name, _ text: String
+  ) throws(PersistentStoreError) -> Argument {
     switch name.form {
     case .nothing:
-      guard given == nil else { throw DamageError.unknown(text, "it takes nothing after the name") }
+      guard given == nil else { throw Self.unknown(text, "it takes nothing after the name") }
       return .none
     case .words(let words):
       let word = given ?? words.first ?? ""
       guard words.contains(word) else {
-        throw DamageError.unknown(text, "behind the colon stands one of \(words.joined(separator: ", "))")
+        throw Self.unknown(text, "behind the colon stands one of \(words.joined(separator: ", "))")
       }
       return .word(word)
     case .number(let usual, let range, let unit):
       guard let given else { return .number(usual) }
       guard let number = Double(given), range.contains(number) else {
-        throw DamageError.unknown(text, "behind the colon stands a number of \(unit)")
+        throw Self.unknown(text, "behind the colon stands a number of \(unit)")
       }
       return .number(number)
     }
@@ -188,33 +191,12 @@ extension DamageKind.Name {
   }
 }
 
-package typealias DamageError = Failure<DamageErrorKind>
-
-package enum DamageErrorKind: String, FailureKind {
-  case unknownDamage = "unknown-damage"
-
-  /// The store lacks the target of this kind.
-  case nothingToDamage = "nothing-to-damage"
-
-  case placeTaken = "place-taken"
-
-  package var usualOperation: String { "damage the store" }
-
-  package var usualHint: String {
-    switch self {
-    case .unknownDamage: "Choose a kind from the list."
-    case .nothingToDamage: "Choose another kind, or another store."
-    case .placeTaken: "Choose another name, or remove it first."
-    }
-  }
-}
-
-extension DamageError {
-  static func unknown(_ text: String, _ detail: String) -> DamageError {
-    DamageError(.unknownDamage, operation: "understand the damage \"\(printable(text))\"", detail: detail)
+extension DamageKind {
+  private static func unknown(_ text: String, _ detail: String) -> PersistentStoreError {
+    PersistentStoreError(.unknownDamage, operation: "understand the damage \"\(printable(text))\"", detail: detail)
   }
 
-  static func nothing(_ kind: DamageKind, _ path: FilePath, _ detail: String) -> DamageError {
-    DamageError(.nothingToDamage, operation: "do the damage \"\(kind)\"", path: path, detail: detail)
+  func nothing(_ path: FilePath, _ detail: String) -> PersistentStoreError {
+    PersistentStoreError(.nothingToDamage, operation: "do the damage \"\(self)\"", path: path, detail: detail)
   }
 }

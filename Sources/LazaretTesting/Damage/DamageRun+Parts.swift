@@ -6,7 +6,7 @@ extension DamageRun {
   mutating func spoilSectors(_ kind: DamageKind) throws {
     let sectors = Int(try size(of: .main) - base) / 512
     let first = max(1, pageSize / 512)
-    guard sectors > first + 4 else { throw DamageError.nothing(kind, main, "there are not enough pages") }
+    guard sectors > first + 4 else { throw kind.nothing(main, "there are not enough pages") }
     for _ in 0..<max(2, sectors / 50) {
       let place = base + 512 * Int64.random(in: Int64(first)..<Int64(sectors - 3), using: &generator)
       let page = UInt32((place - base) / Int64(pageSize)) + 1
@@ -34,7 +34,7 @@ extension DamageRun {
   mutating func spoilField(_ kind: DamageKind) throws {
     let file = try fileSystem.open(main)
     let header = try file.bytes(at: base, length: 105)
-    guard header.count == 105 else { throw DamageError.nothing(kind, main, "the file has no header") }
+    guard header.count == 105 else { throw kind.nothing(main, "the file has no header") }
     let (offset, bytes): (Int64, [UInt8]) =
       switch kind.word {
       case "reserved": (20, [header[20] ^ 8])
@@ -58,7 +58,7 @@ extension DamageRun {
       }
     }
     guard let place = places.randomElement(using: &generator) else {
-      throw DamageError.nothing(kind, main, "no declaration of a table was found")
+      throw kind.nothing(main, "no declaration of a table was found")
     }
     var statement = Array(try bytes(of: place.page)[place.offset...].prefix(60))
     if kind.word == "bit" {
@@ -77,7 +77,7 @@ extension DamageRun {
     let first = base + Int64(pageSize)
     let isRemoved = kind.name == .removed
     guard first + Int64(isRemoved ? number : 0) < size else {
-      throw DamageError.nothing(kind, main, "there are not enough bytes behind the first page")
+      throw kind.nothing(main, "there are not enough bytes behind the first page")
     }
     let place = Int64.random(in: first..<(size - Int64(isRemoved ? number : 0)), using: &generator)
     try splice(.main, at: place, removing: isRemoved ? number : 0, inserting: isRemoved ? 0 : number)
@@ -116,7 +116,7 @@ extension DamageRun {
     }
     let pages = images.keys.filter { $0 > 0 && $0 <= pageCount }.sorted()
     guard !pages.isEmpty else {
-      throw DamageError.nothing(kind, files.path(of: .wal), "no transaction in the log ended")
+      throw kind.nothing(files.path(of: .wal), "no transaction in the log ended")
     }
     let count = max(1, Int(Double(pages.count) * kind.number / 100))
     for page in pages.shuffled(using: &generator).prefix(count).sorted() {

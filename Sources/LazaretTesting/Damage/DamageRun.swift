@@ -57,7 +57,7 @@ struct DamageRun {
     case .pointerMaps: try spoilPointerMaps(kind)
     case .overflow:
       guard !database.secondOverflowPages.isEmpty else {
-        throw DamageError.nothing(kind, main, "no value is longer than two pages")
+        throw kind.nothing(main, "no value is longer than two pages")
       }
       for page in database.secondOverflowPages { try overwrite(page, noise(pageSize), kind) }
     case .pageCount: try write(bigEndian(pageCount &* 2), at: base + 28, kind, page: 1)
@@ -80,7 +80,7 @@ struct DamageRun {
 
   /// Damages schema or bookkeeping; later kinds see the new pages.
   private mutating func drift(_ kind: DamageKind) throws {
-    guard base == 0 else { throw DamageError.nothing(kind, main, "other bytes stand before the database already") }
+    guard base == 0 else { throw kind.nothing(main, "other bytes stand before the database already") }
     try SchemaDrift(kind: kind, files: files).apply(drawing: &generator)
     database = try Survey(files, in: fileSystem)
     pageCount = database.pageCount
@@ -128,7 +128,7 @@ struct DamageRun {
 
   private mutating func flipBits(_ kind: DamageKind) throws {
     let size = try size(of: .main)
-    guard size > 100 else { throw DamageError.nothing(kind, main, "the file has no more than a header") }
+    guard size > 100 else { throw kind.nothing(main, "the file has no more than a header") }
     let count = max(1, Int((Double(size) / 1_048_576 * kind.number).rounded()))
     for _ in 0..<count {
       let place = Int64.random(in: 100..<size, using: &generator)
@@ -152,7 +152,7 @@ struct DamageRun {
     case "rand": try overwrite(1, noise(pageSize), kind)
     default:
       guard let leaf = database.leaves.filter({ $0 > 1 }).randomElement(using: &generator) else {
-        throw DamageError.nothing(kind, main, "there is no other leaf page to replace it with")
+        throw kind.nothing(main, "there is no other leaf page to replace it with")
       }
       try overwrite(1, try bytes(of: leaf), kind)
     }
@@ -169,7 +169,7 @@ struct DamageRun {
   }
 
   private mutating func replacePages(_ kind: DamageKind) throws {
-    guard pageCount >= 3 else { throw DamageError.nothing(kind, main, "there are not enough pages") }
+    guard pageCount >= 3 else { throw kind.nothing(main, "there are not enough pages") }
     for page in pick(kind.number) {
       try overwrite(page, try bytes(of: UInt32.random(in: 2...pageCount, using: &generator)), kind)
     }
@@ -180,14 +180,14 @@ struct DamageRun {
       try write(noise(min(pageSize, 8 + 4 * 50)), at: offset(of: trunk), kind, page: trunk)
     }
     guard let live = database.leaves.filter({ $0 > 1 }).randomElement(using: &generator) else {
-      throw DamageError.nothing(kind, main, "there is no page in use that the list could begin with")
+      throw kind.nothing(main, "there is no page in use that the list could begin with")
     }
     try write(bigEndian(live) + bigEndian(pageCount / 2), at: base + 32, kind, page: 1)
   }
 
   private mutating func spoilCellPointers(_ kind: DamageKind) throws {
     let leaves = database.leaves.filter { $0 > 1 }
-    guard !leaves.isEmpty else { throw DamageError.nothing(kind, main, "there are no leaf pages") }
+    guard !leaves.isEmpty else { throw kind.nothing(main, "there are no leaf pages") }
     let count = max(1, Int((Double(leaves.count) * kind.number / 100).rounded()))
     for page in leaves.shuffled(using: &generator).prefix(count).sorted() {
       guard let leaf = BTreePage(try bytes(of: page), number: page, geometry: database.geometry) else { continue }
@@ -199,7 +199,7 @@ struct DamageRun {
 
   private mutating func spoilPointerMaps(_ kind: DamageKind) throws {
     guard !database.pointerMaps.isEmpty else {
-      throw DamageError.nothing(kind, main, "the store has no pointer-map pages (auto_vacuum is off)")
+      throw kind.nothing(main, "the store has no pointer-map pages (auto_vacuum is off)")
     }
     for page in database.pointerMaps { try overwrite(page, zeros(pageSize), kind) }
   }
@@ -267,7 +267,7 @@ struct DamageRun {
     let header = 32
     let frame = WriteAheadLog.frameHeaderLength + pageSize
     let frames = (Int(size) - header) / frame
-    guard frames > 0 else { throw DamageError.nothing(kind, files.path(of: .wal), "the log has no frames") }
+    guard frames > 0 else { throw kind.nothing(files.path(of: .wal), "the log has no frames") }
     switch kind.name {
     case .logHeader: try write(noise(header), at: 0, kind, part: .wal)
     case .logShape: try reshapeLog(kind, header: header, frame: frame, size: size)

@@ -1,3 +1,4 @@
+internal import PersistentStore
 package import Platform
 package import SystemPackage
 
@@ -33,7 +34,7 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
   /// - Parameters:
   ///   - store: the main file; log, journal and external data are copied too.
   ///   - copy: a free path.
-  /// - Throws: `DamageError`, or `FileError` from copying; the copy is then removed.
+  /// - Throws: `PersistentStoreError`, or `FileError` from copying; the copy is then removed.
   package static func make(
     of store: FilePath, at copy: FilePath, kinds: [DamageKind], seed: UInt64, fileSystem: FileSystem = FileSystem()
   ) throws -> DamagedCopy {
@@ -44,8 +45,8 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
     let target = StoreFileSet(main: copy)
     for part in StoreFileSet.Part.allCases
     where try fileSystem.status(of: target.path(of: part), followingLinks: false) != nil {
-      throw DamageError(
-        .placeTaken, operation: "copy the store", path: target.path(of: part), detail: "there is a file already")
+      throw PersistentStoreError(
+        .copyTaken, operation: "copy the store", path: target.path(of: part), detail: "there is a file already")
     }
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)

@@ -31,7 +31,7 @@ struct SchemaDrift {
       }
       try queue.close()
     } catch let error as DatabaseError {
-      throw DamageError.nothing(kind, files.main, "SQLite cannot do it here (\(error.resultCode.rawValue))")
+      throw kind.nothing(files.main, "SQLite cannot do it here (\(error.resultCode.rawValue))")
     }
     generator = drawn
   }
@@ -156,12 +156,12 @@ struct SchemaDrift {
 
   private func pick<Value>(
     _ values: [Value], _ otherwise: String, _ generator: inout SeededGenerator
-  ) throws(DamageError) -> Value {
+  ) throws(PersistentStoreError) -> Value {
     guard let value = values.randomElement(using: &generator) else { throw nothing(otherwise) }
     return value
   }
 
-  private func nothing(_ detail: String) -> DamageError { DamageError.nothing(kind, files.main, detail) }
+  private func nothing(_ detail: String) -> PersistentStoreError { kind.nothing(files.main, detail) }
 
   private static func quoted(_ name: String) -> String {
     "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""

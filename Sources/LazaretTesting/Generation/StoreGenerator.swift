@@ -1,6 +1,6 @@
 internal import GRDB
 public import ManagedObjectModel
-internal import PersistentStore
+public import PersistentStore
 public import Platform
 public import SystemPackage
 
@@ -64,12 +64,12 @@ public struct StoreGenerator: Sendable {
 
   /// Plans the records of a model.
   ///
-  /// - Throws: `StoreTestingError` if the model has no store layout.
-  public init(_ model: ManagedObjectModel, options: Options = Options()) throws(StoreTestingError) {
+  /// - Throws: `PersistentStoreError` if the model has no store layout.
+  public init(_ model: ManagedObjectModel, options: Options = Options()) throws(PersistentStoreError) {
     do {
       layout = try StoreLayout(model)
     } catch {
-      throw StoreTestingError(error, operation: "generate a store", path: nil)
+      throw PersistentStoreError(testing: error, operation: "generate a store", path: nil)
     }
     self.model = model
     self.options = options
@@ -82,12 +82,12 @@ public struct StoreGenerator: Sendable {
   /// Writes a store.
   ///
   /// - Parameter path: the main file; no part may exist.
-  /// - Throws: `StoreTestingError`: `file-exists`, or an error of the file system or SQLite; the files are then
+  /// - Throws: `PersistentStoreError`: `file-exists`, or an error of the file system or SQLite; the files are then
   ///   removed.
   @discardableResult
   public func write(
     to path: FilePath, in fileSystem: FileSystem = FileSystem()
-  ) throws(StoreTestingError) -> GeneratedStore {
+  ) throws(PersistentStoreError) -> GeneratedStore {
     do {
       let set = try StoreFileSet.locate(path, in: fileSystem)
       if let member = try set.members(in: fileSystem).first {
@@ -101,7 +101,7 @@ public struct StoreGenerator: Sendable {
         throw error
       }
     } catch {
-      throw StoreTestingError(error, operation: "generate a store", path: path)
+      throw PersistentStoreError(testing: error, operation: "generate a store", path: path)
     }
   }
 }

@@ -1,6 +1,7 @@
 internal import Foundation
 public import ManagedObjectModel
 public import Migration
+public import PersistentStore
 public import Platform
 public import SystemPackage
 
@@ -63,13 +64,13 @@ public struct MigrationVerifier: Sendable {
 
   /// Runs the check.
   ///
-  /// - Throws: `StoreTestingError` for an unknown version, an environmental error or a cancellation. Migration problems
-  ///   are in the report.
-  public func run() throws(StoreTestingError) -> VerificationReport {
+  /// - Throws: `PersistentStoreError` for an unknown version, an environmental error or a cancellation. Migration
+  ///   problems are in the report.
+  public func run() throws(PersistentStoreError) -> VerificationReport {
     do {
       return try VerificationWork(self).report()
     } catch {
-      throw StoreTestingError(error, operation: "verify the model's migrations", path: bundle.path)
+      throw PersistentStoreError(testing: error, operation: "verify the model's migrations", path: bundle.path)
     }
   }
 }

@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 internal import Migration
+internal import PersistentStore
 internal import Platform
 
 struct VerificationWork {
@@ -57,7 +58,7 @@ struct VerificationWork {
     }
     guard !bundle.isNewer(version, than: bundle.current) else {
       let current = printable(bundle.current.name)
-      throw StoreTestingError(
+      throw PersistentStoreError(
         .newerVersion, operation: "verify the model's migrations", path: bundle.path,
         detail: "version \"\(printable(name))\" is newer than the current one, \"\(current)\"")
     }

@@ -74,9 +74,7 @@ package enum DatabaseFailure {
       switch error.kind {
       case .locked: return .locked
       case .readOnly: return .permissionDenied
-      case .unstorableModel, .schemaScriptRefused, .damagedMetadata, .unknownName, .noModel, .closed, .noSpace,
-        .inputOutput, .cannotOpen, .permissionDenied, .outOfMemory, .damaged, .notADatabase, .database:
-        break
+      default: break
       }
     }
     return .other
