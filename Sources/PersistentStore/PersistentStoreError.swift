@@ -59,6 +59,32 @@ public enum PersistentStoreErrorKind: String, FailureKind {
   /// The damaged copy would replace a file.
   case copyTaken = "place-taken"
 
+  // MARK: Browsing
+
+  case unknownCollection = "unknown-entity"
+
+  case unknownColumn = "unknown-property"
+
+  case unknownRecord = "unknown-record"
+
+  /// An invalid filter, sort order, key or page token.
+  case badQuery = "bad-query"
+
+  /// SQLite rejected the query, or it isn't allowed; in SQLite's own words.
+  case queryRejected = "sql-error"
+
+  case timeLimit = "time-limit"
+
+  /// A value exceeds the display limit.
+  case valueTooLarge = "value-too-large"
+
+  case tooManyExports = "busy"
+
+  case unreadable = "store-unreadable"
+
+  /// An environmental error, with its cause's code.
+  case unavailable = "store-unavailable"
+
   /// SQLite's details.
   public struct Details: FailureDetails {
     /// SQLite's extended result code, if any.
@@ -73,7 +99,16 @@ public enum PersistentStoreErrorKind: String, FailureKind {
     switch self {
     case .newerVersion, .lowerModule: "test the store"
     case .unknownDamage, .nothingToDamage, .copyTaken: "damage the store"
-    default: "use the store"
+    default: isOfBrowsing ? "browse the records" : "use the store"
+    }
+  }
+
+  package var isOfBrowsing: Bool {
+    switch self {
+    case .unknownCollection, .unknownColumn, .unknownRecord, .badQuery, .queryRejected, .timeLimit, .valueTooLarge,
+      .tooManyExports, .unreadable, .unavailable:
+      true
+    default: false
     }
   }
 
@@ -86,7 +121,7 @@ public enum PersistentStoreErrorKind: String, FailureKind {
   }
 
   /// Whether the cause provides the code.
-  public var standsForCause: Bool { self == .lowerModule }
+  public var standsForCause: Bool { self == .lowerModule || self == .unavailable }
 
   /// The default hint.
   public var usualHint: String {
@@ -112,6 +147,16 @@ public enum PersistentStoreErrorKind: String, FailureKind {
     case .unknownDamage: "Choose a kind from the list."
     case .nothingToDamage: "Choose another kind, or another store."
     case .copyTaken: "Choose another name, or remove it first."
+    case .unknownCollection: "Choose one that the store's page lists."
+    case .unknownColumn: "Choose one of the names that the page lists."
+    case .unknownRecord: "It may be lost, or have another key in this store."
+    case .badQuery: "Correct the request."
+    case .queryRejected: "The page lists the tables and their columns."
+    case .timeLimit: "Ask for less: filter by an indexed property, or sort by the key."
+    case .valueTooLarge: "Download the file itself, and read it with another program."
+    case .tooManyExports: "Wait until one of them is done."
+    case .unreadable: "The file may be damaged; salvage it and browse the result."
+    case .unavailable: "Try again."
     }
   }
 }

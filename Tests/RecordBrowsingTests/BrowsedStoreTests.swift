@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Inspector
+import PersistentStore
 import Platform
 import SystemPackage
 import TestSupport
@@ -21,7 +22,7 @@ struct BrowsedStoreTests {
     #expect(try browsed.count(of: ship) == 5)
     #expect(try browsed.count(of: browsed.collection("Ferry")) == 2)
     #expect(try FileSystem().entries(of: fleet.folder.path).map(\.string).sorted() == ["Fleet.sqlite"])
-    #expect(throws: RecordBrowsingError.self) { try browsed.collection("Z_METADATA") }
+    #expect(throws: PersistentStoreError.self) { try browsed.collection("Z_METADATA") }
   }
 
   @Test("Values have the types of the model")
@@ -75,7 +76,7 @@ struct BrowsedStoreTests {
   func refused(name: String, value: String) throws {
     let browsed = try Fleet().browse()
     let ship = try browsed.collection("Ship")
-    #expect(throws: RecordBrowsingError.self) {
+    #expect(throws: PersistentStoreError.self) {
       try browsed.page(of: ship, RecordQuery([(name, value)], of: ship))
     }
   }
@@ -103,7 +104,7 @@ struct BrowsedStoreTests {
     query.size = 1000
     #expect(try browsed.page(of: person, query).rows.map(\.key.description) == keys)
     query.next = "i1~zz"
-    #expect(throws: RecordBrowsingError.self) { try browsed.page(of: person, query) }
+    #expect(throws: PersistentStoreError.self) { try browsed.page(of: person, query) }
   }
 
   @Test("Relationships lead on in both directions")
@@ -122,7 +123,7 @@ struct BrowsedStoreTests {
     let lost = try browsed.detail(of: RecordKey(3), in: person)
     #expect(lost.toOne["ship"]?.exists == false)
     #expect(try #require(detail.toMany.first { $0.name == "ports" }).first.map(\.label) == ["Genoa"])
-    #expect(throws: RecordBrowsingError.self) { try browsed.detail(of: RecordKey(99), in: ship) }
+    #expect(throws: PersistentStoreError.self) { try browsed.detail(of: RecordKey(99), in: ship) }
   }
 
   @Test("Everything that a relationship leads to is listed page by page, in its order", arguments: ["crew", "ports"])
@@ -143,10 +144,10 @@ struct BrowsedStoreTests {
     } while next != nil && pages < 20
     #expect(pages == 7)
     #expect(keys == (name == "crew" ? expected.crew : expected.ports).map(String.init))
-    #expect(throws: RecordBrowsingError.self) {
+    #expect(throws: PersistentStoreError.self) {
       _ = try browsed.related(at: index, of: RecordKey(2), in: ship, after: "n~zz")
     }
-    #expect(throws: RecordBrowsingError.self) { _ = try browsed.related(at: 9, of: RecordKey(2), in: ship) }
+    #expect(throws: PersistentStoreError.self) { _ = try browsed.related(at: 9, of: RecordKey(2), in: ship) }
   }
 
   @Test("Facets and searches count")
@@ -180,7 +181,7 @@ struct BrowsedStoreTests {
     // More streams than are read at a time are refused, and a place is free again when one was cancelled.
     let open = try (0..<4).map { _ in try browsed.stream(person, RecordQuery()) }
     for stream in open { #expect(try stream.next()?.isEmpty == false) }
-    #expect(throws: RecordBrowsingError.self) { try browsed.stream(person, RecordQuery()) }
+    #expect(throws: PersistentStoreError.self) { try browsed.stream(person, RecordQuery()) }
     for stream in open { stream.cancel() }
     var tries = 0
     while tries < 200 {

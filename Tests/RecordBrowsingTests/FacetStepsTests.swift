@@ -1,5 +1,6 @@
 import GRDB
 import Inspector
+import PersistentStore
 import Platform
 import SystemPackage
 import TestSupport
@@ -109,7 +110,7 @@ struct FacetStepsTests {
     for (name, value) in [
       ("_facet_year", "name"), ("_facet_range", "born"), ("_facet_month", "age"), ("_facet_year", "colour"),
     ] {
-      #expect(throws: RecordBrowsingError.self) { try RecordQuery([(name, value)], of: person) }
+      #expect(throws: PersistentStoreError.self) { try RecordQuery([(name, value)], of: person) }
     }
     let query = try RecordQuery([("_facet_year", "born"), ("_facet_range", "age"), ("_facet", "name")], of: person)
     #expect(query.steps == [FacetSteps("born", .year), FacetSteps("age", .range)])

@@ -1,6 +1,7 @@
 import GRDB
 import Inspector
 import ManagedObjectModel
+import PersistentStore
 import Platform
 import TestSupport
 import Testing
@@ -83,7 +84,7 @@ struct SideComparisonTests {
       .rows.count)
     #expect(byID[.missing] ?? 0 <= 2 + without)
     #expect(byID[.changed] ?? 0 > 0)
-    #expect(throws: RecordBrowsingError.self) { try moved.entity("Person", by: "color") }
+    #expect(throws: PersistentStoreError.self) { try moved.entity("Person", by: "color") }
   }
 
   // MARK: Pairs
@@ -133,8 +134,8 @@ struct SideComparisonTests {
       } while next != nil && found.count < 1_000
       #expect(found == pairs, "\(difference)")
     }
-    #expect(throws: RecordBrowsingError.self) { try comparison.pairs("Book.tags") }
-    #expect(throws: RecordBrowsingError.self) { try comparison.pairs("Book.tags-Tag.books", .added, next: "x") }
+    #expect(throws: PersistentStoreError.self) { try comparison.pairs("Book.tags") }
+    #expect(throws: PersistentStoreError.self) { try comparison.pairs("Book.tags-Tag.books", .added, next: "x") }
     // The other way round, and with itself.
     let back = try SideComparison(two.browse(), one.browse()).pairs("Book.tags-Tag.books")
     #expect(back.counts?[.missing] == counted.counts?[.added] && back.counts?[.added] == counted.counts?[.missing])

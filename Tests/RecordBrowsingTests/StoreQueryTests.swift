@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Inspector
+import PersistentStore
 import Platform
 import SystemPackage
 import TestSupport
@@ -111,9 +112,9 @@ struct StoreQueryTests {
     defer { withExtendedLifetime(fleet) {} }
     let before = try FolderContents(of: fleet.folder.path)
     let browsed = try fleet.browse()
-    let error = #expect(throws: RecordBrowsingError.self) { try browsed.run(StoreQuery(sql)) }
-    #expect(error?.kind == .sql, "\(sql): \(String(describing: error))")
-    #expect(throws: RecordBrowsingError.self) { _ = try browsed.stream(StoreQuery(sql)) }
+    let error = #expect(throws: PersistentStoreError.self) { try browsed.run(StoreQuery(sql)) }
+    #expect(error?.kind == .queryRejected, "\(sql): \(String(describing: error))")
+    #expect(throws: PersistentStoreError.self) { _ = try browsed.stream(StoreQuery(sql)) }
     #expect(try FolderContents(of: fleet.folder.path) == before)
     // The next query works all the same.
     #expect(try Self.texts(browsed.run(StoreQuery("SELECT count(*) FROM extra"))) == [["3"]])
@@ -169,8 +170,8 @@ struct StoreQueryTests {
       "SELECT count(*) FROM f", "SELECT 1 FROM plain WHERE a IN (SELECT g FROM t)", "SELECT 1 FROM plain WHERE a IN v",
       "SELECT body FROM f WHERE f MATCH 'words'",
     ] {
-      let error = #expect(throws: RecordBrowsingError.self, "\(sql)") { try browsed.run(StoreQuery(sql)) }
-      #expect(error?.kind == .sql, "\(sql): \(String(describing: error))")
+      let error = #expect(throws: PersistentStoreError.self, "\(sql)") { try browsed.run(StoreQuery(sql)) }
+      #expect(error?.kind == .queryRejected, "\(sql): \(String(describing: error))")
     }
     #expect(try Self.texts(browsed.run(StoreQuery("SELECT id, a, s FROM t"))) == [["1", "x", "X"], ["2", "y", "Y"]])
     #expect(try Self.texts(browsed.run(StoreQuery("SELECT count(*) FROM t"))) == [["2"]])
@@ -198,8 +199,8 @@ struct StoreQueryTests {
     defer { withExtendedLifetime(folder) {} }
     let browsed = try BrowsedStore(path, model: nil)
     for sql in ["SELECT * FROM \"ÄPFEL\"", "SELECT \"É\" FROM \"ÄPFEL\"", "SELECT count(\"É\") FROM \"ÄPFEL\""] {
-      let error = #expect(throws: RecordBrowsingError.self, "\(sql)") { try browsed.run(StoreQuery(sql)) }
-      #expect(error?.kind == .sql, "\(sql)")
+      let error = #expect(throws: PersistentStoreError.self, "\(sql)") { try browsed.run(StoreQuery(sql)) }
+      #expect(error?.kind == .queryRejected, "\(sql)")
     }
     let query = "SELECT id, \"Ö\", rowid, oid FROM \"ÄPFEL\""
     #expect(try Self.texts(browsed.run(StoreQuery(query))) == [["7", "x", "7", "7"]])
@@ -224,7 +225,9 @@ struct StoreQueryTests {
     ] {
       let start = ContinuousClock.now
       // SQLite makes an empty text where printf would make one that is too long; other values end the query.
-      do { _ = try browsed.run(StoreQuery(sql)) } catch { #expect(error.kind == .sql || error.kind == .timeLimit) }
+      do { _ = try browsed.run(StoreQuery(sql)) } catch {
+        #expect(error.kind == .queryRejected || error.kind == .timeLimit)
+      }
       #expect(ContinuousClock.now - start < .seconds(15), "\(sql.prefix(100))")
     }
     // Short values are compared as often as anyone likes.
@@ -246,11 +249,11 @@ struct StoreQueryTests {
       "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT instr(group_concat(x), 'y') FROM c",
     ] {
       let start = ContinuousClock.now
-      let error = #expect(throws: RecordBrowsingError.self) { try browsed.run(StoreQuery(sql)) }
-      #expect(error?.kind == .timeLimit || error?.kind == .sql, "\(sql)")
+      let error = #expect(throws: PersistentStoreError.self) { try browsed.run(StoreQuery(sql)) }
+      #expect(error?.kind == .timeLimit || error?.kind == .queryRejected, "\(sql)")
       #expect(ContinuousClock.now - start < .seconds(20), "\(sql)")
     }
-    #expect(throws: RecordBrowsingError.self) { try StoreQuery(String(repeating: "x", count: StoreQuery.longest + 1)) }
+    #expect(throws: PersistentStoreError.self) { try StoreQuery(String(repeating: "x", count: StoreQuery.longest + 1)) }
   }
 
   /// Adds a table with so many texts of 600 characters, all different, and none in its place.
@@ -292,7 +295,7 @@ struct StoreQueryTests {
     let bounded = try fleet.browse(limits: limits)
     for _ in 0..<3 {
       for sql in queries {
-        let error = #expect(throws: RecordBrowsingError.self) { try bounded.run(StoreQuery(sql)) }
+        let error = #expect(throws: PersistentStoreError.self) { try bounded.run(StoreQuery(sql)) }
         #expect(error?.kind == .timeLimit, "\(sql)")
       }
       #expect(try bounded.run(StoreQuery("SELECT text FROM long WHERE id < 2000 ORDER BY text")).rows.count == 100)
@@ -366,7 +369,7 @@ struct StoreQueryTests {
           _ = try browsed.run(StoreQuery(sql))
           exit(3)
         } catch {
-          let kind = (error as? RecordBrowsingError)?.kind
+          let kind = (error as? PersistentStoreError)?.kind
           guard kind == .badQuery, ContinuousClock.now - start < .seconds(20) else { exit(4) }
         }
       }
@@ -397,8 +400,8 @@ struct StoreQueryTests {
     #expect(long.rows[0][0].isCut)
     #expect(long.rows[0][0].byteCount == 400)
     var wrong = try StoreQuery("SELECT 1")
-    #expect(throws: RecordBrowsingError.self) { try wrong.show(size: "0", offset: nil) }
-    #expect(throws: RecordBrowsingError.self) { try wrong.show(size: nil, offset: "-1") }
+    #expect(throws: PersistentStoreError.self) { try wrong.show(size: "0", offset: nil) }
+    #expect(throws: PersistentStoreError.self) { try wrong.show(size: nil, offset: "-1") }
   }
 
   @Test("A stream has every row, its columns names that are all different, and ends where it would be too large")
@@ -415,6 +418,6 @@ struct StoreQueryTests {
     var limits = BrowsedStore.Limits()
     limits.queryExportRows = 600
     let short = try fleet.browse(limits: limits).stream(StoreQuery("SELECT Z_PK FROM Person"))
-    #expect(throws: RecordBrowsingError.self) { while try short.next() != nil {} }
+    #expect(throws: PersistentStoreError.self) { while try short.next() != nil {} }
   }
 }

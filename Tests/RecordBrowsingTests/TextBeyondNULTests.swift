@@ -1,5 +1,6 @@
 import GRDB
 import Inspector
+import PersistentStore
 import Platform
 import SystemPackage
 import TestSupport
@@ -87,7 +88,7 @@ struct TextBeyondNULTests {
 
   @Test("A query with a NUL is refused, since SQLite would do what stands before it")
   func query() {
-    let error = #expect(throws: RecordBrowsingError.self) { try StoreQuery("SELECT 1\u{0}, 2") }
+    let error = #expect(throws: PersistentStoreError.self) { try StoreQuery("SELECT 1\u{0}, 2") }
     #expect(error?.kind == .badQuery)
   }
 }

@@ -1,5 +1,5 @@
 internal import GRDB
-import PersistentStore
+package import PersistentStore
 
 extension BrowsedStore {
   private static let textLimit = 200
@@ -11,7 +11,7 @@ extension BrowsedStore {
   /// Keyset pagination by key and sort value keeps every page as fast as the first.
   ///
   /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
-  package func page(of collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RecordPage {
+  package func page(of collection: RecordCollection, _ query: RecordQuery) throws(PersistentStoreError) -> RecordPage {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns)
     var (rows, next) = try read(limits.page) { database -> ([RecordPage.Row], String?) in
@@ -38,7 +38,7 @@ extension BrowsedStore {
 
   func shownColumns(
     of collection: RecordCollection, _ query: RecordQuery
-  ) throws(RecordBrowsingError) -> [RecordColumn] {
+  ) throws(PersistentStoreError) -> [RecordColumn] {
     guard let names = query.columns else { return collection.columns }
     var result: [RecordColumn] = []
     for name in names {
@@ -77,7 +77,7 @@ extension BrowsedStore {
   /// Counts matching records, up to a limit unless all are wanted.
   private func countMatching(
     _ collection: RecordCollection, _ query: RecordQuery, _ page: inout RecordPage
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     page.matching = nil
     if query.next == nil, page.next == nil {
       page.matching = Int64(page.rows.count)
@@ -96,7 +96,7 @@ extension BrowsedStore {
 
   private func facets(
     of collection: RecordCollection, _ query: RecordQuery
-  ) throws(RecordBrowsingError) -> [RecordPage.Facet] {
+  ) throws(PersistentStoreError) -> [RecordPage.Facet] {
     var result: [RecordPage.Facet] = []
     for name in query.facets {
       guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
@@ -105,7 +105,7 @@ extension BrowsedStore {
         SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
         GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
         """
-      let counts = try facetCache.counts(sql, arguments) { () throws(RecordBrowsingError) in
+      let counts = try facetCache.counts(sql, arguments) { () throws(PersistentStoreError) in
         try timed(limits.facet) { database in
           try database.wholeRows(sql, arguments).map { row in
             RecordPage.Facet.Count(
@@ -157,7 +157,7 @@ struct PageStatement {
   /// - Parameter isLimited: whether to read one page instead of all records after the token.
   init(
     _ collection: RecordCollection, _ query: RecordQuery, columns: [RecordColumn], isLimited: Bool = true
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     let key = collection.keySQL
     var sort: String?
     if let name = query.sort {
@@ -166,7 +166,7 @@ struct PageStatement {
       if key != [column.sql] || query.isDescending { sort = column.sql }
     }
     keyCount = key.count
-    let place = try query.next.map { token throws(RecordBrowsingError) in
+    let place = try query.next.map { token throws(PersistentStoreError) in
       try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
     }
     var (parts, arguments) = try query.conditions(in: collection)

@@ -1,5 +1,5 @@
 internal import GRDB
-import PersistentStore
+package import PersistentStore
 import Platform
 
 extension BrowsedStore {
@@ -16,12 +16,12 @@ extension BrowsedStore {
   /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
   package func related(
     at index: Int, of key: RecordKey, in collection: RecordCollection, after next: String? = nil, size: Int = 100
-  ) throws(RecordBrowsingError) -> RelatedPage {
+  ) throws(PersistentStoreError) -> RelatedPage {
     guard collection.toMany.indices.contains(index), let own = key.values.first, key.values.count == 1 else {
       throw .unknownColumn("relationship \(index + 1)", in: collection)
     }
     let relationship = collection.toMany[index]
-    let token = try next.map { text throws(RecordBrowsingError) in try PageToken(text, count: 2) }
+    let token = try next.map { text throws(PersistentStoreError) in try PageToken(text, count: 2) }
     let size = max(1, min(size, 1000))
     let places = try places(relationship, own, after: token, limit: size + 1)
     var references: [RecordDetail.Reference] = []
@@ -36,7 +36,7 @@ extension BrowsedStore {
 
   func related(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
-  ) throws(RecordBrowsingError) -> RecordDetail.Related {
+  ) throws(PersistentStoreError) -> RecordDetail.Related {
     let count = try count(relationship, key)
     var first: [RecordDetail.Reference] = []
     for place in try places(relationship, key, after: nil, limit: Self.listedDestinations) {
@@ -47,7 +47,7 @@ extension BrowsedStore {
       inverse: inverse(of: relationship), first: first)
   }
 
-  func reference(_ key: RecordKey, named name: String) throws(RecordBrowsingError) -> RecordDetail.Reference {
+  func reference(_ key: RecordKey, named name: String) throws(PersistentStoreError) -> RecordDetail.Reference {
     guard let collection = collections.first(where: { $0.name == name && $0.isEntity }) else {
       return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false)
     }
@@ -69,7 +69,7 @@ extension BrowsedStore {
   /// Counts destinations; nil on timeout.
   private func count(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
-  ) throws(RecordBrowsingError) -> Int64? {
+  ) throws(PersistentStoreError) -> Int64? {
     try timed(limits.count) { database in
       try Int64.fetchOne(
         database.wholeStatement(
@@ -80,7 +80,7 @@ extension BrowsedStore {
   /// The ordered destinations; empty on timeout.
   private func places(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue, after token: PageToken?, limit: Int
-  ) throws(RecordBrowsingError) -> [Place] {
+  ) throws(PersistentStoreError) -> [Place] {
     let order = relationship.orderSQL ?? "NULL"
     let destination = relationship.destinationSQL
     var conditions = ["\(relationship.ownSQL) = ?", "typeof(\(destination)) = 'integer'"]
@@ -124,7 +124,7 @@ extension BrowsedStore {
   /// - Parameters:
   ///   - text: the needle; ASCII letters match in either case.
   ///   - perCollection: the most finds per collection.
-  package func search(_ text: String, perCollection: Int = 20) throws(RecordBrowsingError) -> StoreSearch {
+  package func search(_ text: String, perCollection: Int = 20) throws(PersistentStoreError) -> StoreSearch {
     guard !text.isEmpty else { throw .badQuery("there is nothing to look for", hint: "Type a word.") }
     let sought = SoughtText(text)
     var result = StoreSearch(finds: [])
@@ -139,7 +139,7 @@ extension BrowsedStore {
 
   private func finds(
     of text: String, _ sought: SoughtText, in collection: RecordCollection, _ texts: [RecordColumn], limit: Int
-  ) throws(RecordBrowsingError) -> StoreSearch.Finds {
+  ) throws(PersistentStoreError) -> StoreSearch.Finds {
     let entity = collection.isEntity ? "Z_ENT" : "NULL"
     let which = texts.enumerated().map { "WHEN \(sought.condition(on: $1.sql, isNumbered: true)) THEN \($0)" }
       .joined(separator: " ")
@@ -152,7 +152,7 @@ extension BrowsedStore {
       """
     var result = StoreSearch.Finds(collection: collection.name, records: [], hasMore: false, isCut: false)
     let keys = collection.keySQL.count
-    do throws(RecordBrowsingError) {
+    do throws(PersistentStoreError) {
       // Keeps the finds on timeout.
       let gathered = Gathered()
       defer { result.records = gathered.finds }
@@ -214,7 +214,7 @@ extension BrowsedStore {
   /// Returns a row's provenance; nil outside stores of found rows.
   package func provenance(
     of key: RecordKey, in collection: RecordCollection
-  ) throws(RecordBrowsingError) -> RowProvenance? {
+  ) throws(PersistentStoreError) -> RowProvenance? {
     guard let table = collection.provenance, case .int64(let number)? = key.values.first?.storage,
       key.values.count == 1
     else { return nil }
@@ -245,7 +245,7 @@ extension BrowsedStore {
   /// The keys of all versions of a record, live ones first.
   package func versions(
     of storedKey: Int64, in collection: RecordCollection
-  ) throws(RecordBrowsingError) -> [RecordKey] {
+  ) throws(PersistentStoreError) -> [RecordKey] {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return [] }
     let condition = collection.condition.map { " AND \($0)" } ?? ""
     let keys = try read(limits.page) { database in
@@ -261,7 +261,7 @@ extension BrowsedStore {
   }
 
   /// Counts rows by state; nil on timeout or without states.
-  package func states(of collection: RecordCollection) throws(RecordBrowsingError) -> [RowState: Int64]? {
+  package func states(of collection: RecordCollection) throws(PersistentStoreError) -> [RowState: Int64]? {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return nil }
     if let known = stateCounts.withLock({ $0[collection.name] }) { return known }
     let statements = Self.stateCounts(collection, table, key: key)
@@ -302,7 +302,7 @@ extension BrowsedStore {
   /// Adds each row's state and original key.
   func annotate(
     _ rows: inout [RecordPage.Row], _ columns: [RecordColumn], _ collection: RecordCollection
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     guard let table = collection.provenance, table.noted > 0 || !table.apart.isEmpty, !rows.isEmpty else { return }
     var places: [Int64: Int] = [:]
     for (index, row) in rows.enumerated() {

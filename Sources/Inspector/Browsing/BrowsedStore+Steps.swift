@@ -1,6 +1,6 @@
 internal import Foundation
 internal import GRDB
-import PersistentStore
+package import PersistentStore
 import Platform
 
 extension BrowsedStore {
@@ -13,7 +13,7 @@ extension BrowsedStore {
 
   func steppedFacets(
     of collection: RecordCollection, _ query: RecordQuery
-  ) throws(RecordBrowsingError) -> [SteppedFacet] {
+  ) throws(PersistentStoreError) -> [SteppedFacet] {
     var result: [SteppedFacet] = []
     for steps in query.steps {
       guard let column = collection.column(steps.column) else {
@@ -24,7 +24,7 @@ extension BrowsedStore {
       let conditions = parts + ["typeof(\(column.sql)) IN ('integer', 'real')"]
       let rows = "\(collection.source(query.states))\(PageStatement.whereClause(conditions))"
       let facet = try facetCache.steps("\(steps.step) \(column.sql) \(rows)", arguments) {
-        () throws(RecordBrowsingError) in
+        () throws(PersistentStoreError) in
         let found = try timed(limits.facet) { database in
           steps.step == .range
             ? (try Self.ranges(database, column.sql, rows, arguments), false)
@@ -132,7 +132,7 @@ extension BrowsedStore {
   private static let labelLimit = 80
 
   /// - Throws: `unknown-record`, `time-limit`, `store-unreadable`.
-  package func detail(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> RecordDetail {
+  package func detail(of key: RecordKey, in collection: RecordCollection) throws(PersistentStoreError) -> RecordDetail {
     let columns = collection.columns
     let statement = try PageStatement(collection, RecordQuery(), columns: columns)
     let found = try read(limits.page) { database -> RecordPage.Row? in
@@ -142,7 +142,7 @@ extension BrowsedStore {
       return try rows.next().map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
     guard var row = found else {
-      throw RecordBrowsingError(
+      throw PersistentStoreError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
     }
     var rows = [row]
@@ -166,7 +166,7 @@ extension BrowsedStore {
   /// - Throws: `unknown-record` and `unknown-property`; null and external values return nil.
   package func bytes(
     of column: String, key: RecordKey, in collection: RecordCollection
-  ) throws(RecordBrowsingError) -> [UInt8]? {
+  ) throws(PersistentStoreError) -> [UInt8]? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
     let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
@@ -177,12 +177,12 @@ extension BrowsedStore {
       ).first
     }
     guard let value else {
-      throw RecordBrowsingError(
+      throw PersistentStoreError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
     }
     if let length = Int64.fromDatabaseValue(value[1]), length > Self.valueLimit {
-      throw RecordBrowsingError(
-        .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown")
+      throw PersistentStoreError(
+        .valueTooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown")
     }
     let stored = value[0]
     switch stored.storage {
@@ -202,7 +202,7 @@ extension BrowsedStore {
 
   package func fileName(
     of column: String, key: RecordKey, in collection: RecordCollection
-  ) throws(RecordBrowsingError) -> String? {
+  ) throws(PersistentStoreError) -> String? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
     guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
     let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
@@ -220,7 +220,7 @@ extension BrowsedStore {
   }
 
   /// The name or title, cut to a line.
-  func label(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> String? {
+  func label(of key: RecordKey, in collection: RecordCollection) throws(PersistentStoreError) -> String? {
     guard let column = collection.labelColumn else { return nil }
     let text = try read(limits.page) { database in
       try database.wholeRows(
@@ -249,8 +249,8 @@ final class FacetCache: Sendable {
 
   func counts(
     _ sql: String, _ arguments: [DatabaseValue],
-    make: () throws(RecordBrowsingError) -> [RecordPage.Facet.Count]?
-  ) throws(RecordBrowsingError) -> [RecordPage.Facet.Count]? {
+    make: () throws(PersistentStoreError) -> [RecordPage.Facet.Count]?
+  ) throws(PersistentStoreError) -> [RecordPage.Facet.Count]? {
     let key = Self.key(sql, arguments)
     if let known = state.withLock({ $0.values[key] }) { return known }
     guard let made = try make() else { return nil }
@@ -262,8 +262,8 @@ final class FacetCache: Sendable {
   }
 
   func steps(
-    _ sql: String, _ arguments: [DatabaseValue], make: () throws(RecordBrowsingError) -> SteppedFacet
-  ) throws(RecordBrowsingError) -> SteppedFacet {
+    _ sql: String, _ arguments: [DatabaseValue], make: () throws(PersistentStoreError) -> SteppedFacet
+  ) throws(PersistentStoreError) -> SteppedFacet {
     let key = Self.key(sql, arguments)
     if let known = state.withLock({ $0.steps[key] }) { return known }
     let made = try make()

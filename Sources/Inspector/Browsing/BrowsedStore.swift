@@ -1,8 +1,8 @@
 internal import Foundation
 internal import GRDB
 package import ManagedObjectModel
-internal import PersistentStore
-package import Platform
+package import PersistentStore
+internal import Platform
 package import SystemPackage
 
 /// A store opened for browsing: entities by the model's names, or plain tables.
@@ -75,11 +75,11 @@ package final class BrowsedStore: Sendable {
   ///   - model: the store's model; without one, raw tables are shown.
   ///   - connections: the number of concurrent queries.
   ///   - hasProvenance: whether `FoundRows` arranged the file.
-  /// - Throws: `RecordBrowsingError.store` if SQLite can't open or read it.
+  /// - Throws: `store-unreadable` if SQLite can't open or read it.
   package init(
     _ path: FilePath, model: ManagedObjectModel?, limits: Limits = Limits(), connections: Int = 4,
     hasProvenance: Bool = false
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     self.path = path
     self.limits = limits
     self.hasProvenance = hasProvenance
@@ -105,9 +105,9 @@ package final class BrowsedStore: Sendable {
   }
 
   /// - Throws: `unknown-entity`.
-  package func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
+  package func collection(_ name: String) throws(PersistentStoreError) -> RecordCollection {
     guard let found = collections.first(where: { $0.name == name }) else {
-      throw RecordBrowsingError(
+      throw PersistentStoreError(
         .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"",
         hint: NameSuggestion.hint(for: name, among: collections.map(\.name), "entities and tables"))
     }
@@ -115,7 +115,7 @@ package final class BrowsedStore: Sendable {
   }
 
   /// Counts the records of a collection; nil on timeout.
-  package func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
+  package func count(of collection: RecordCollection) throws(PersistentStoreError) -> Int64? {
     if let known = counts.withLock({ $0[collection.name] }) { return known }
     let condition = PageStatement.whereClause([collection.condition].compactMap(\.self))
     let count = try timed(limits.count) { database in
@@ -126,7 +126,7 @@ package final class BrowsedStore: Sendable {
   }
 
   /// Reads; throws `time-limit` on timeout.
-  func read<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
+  func read<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value {
     do {
       return try pool.read(limit: limit, body)
     } catch {
@@ -135,7 +135,7 @@ package final class BrowsedStore: Sendable {
   }
 
   /// Reads; nil on timeout.
-  func timed<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
+  func timed<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value? {
     do {
       return try read(limit, body)
     } catch {
@@ -144,27 +144,28 @@ package final class BrowsedStore: Sendable {
     }
   }
 
-  static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
-    if let error = error as? RecordBrowsingError { return error }
+  static func error(_ error: any Error, _ path: FilePath) -> PersistentStoreError {
+    if let error = error as? PersistentStoreError, error.kind.isOfBrowsing { return error }
     if let cause = DatabaseFailure(error, operation: "browse the records", path: path).environmentalError {
-      return RecordBrowsingError(.unavailable, because: cause, path: path)
+      return PersistentStoreError(.unavailable, because: cause, path: path)
     }
     if let error = error as? PersistentStoreError {
-      return RecordBrowsingError(.store, because: error, path: path)
+      return PersistentStoreError(.unreadable, because: error, path: path)
     }
     if let error = error as? DatabaseError {
       if error.resultCode == .SQLITE_INTERRUPT {
-        return RecordBrowsingError(.timeLimit, path: path, detail: "the answer took longer than allowed")
+        return PersistentStoreError(.timeLimit, path: path, detail: "the answer took longer than allowed")
       }
       if error.resultCode == .SQLITE_TOOBIG {
         // No stored value exceeds the limit, so this is no sign of damage.
-        return RecordBrowsingError(.tooLarge, path: path, detail: "a value that was computed is longer than the store")
+        return PersistentStoreError(
+          .valueTooLarge, path: path, detail: "a value that was computed is longer than the store")
       }
-      return RecordBrowsingError(
-        .store, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)")
+      return PersistentStoreError(
+        .unreadable, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)")
     }
-    return RecordBrowsingError(
-      .store, path: path, detail: "an unforeseen failure", hint: "Try again; if it happens again, report it.")
+    return PersistentStoreError(
+      .unreadable, path: path, detail: "an unforeseen failure", hint: "Try again; if it happens again, report it.")
   }
 }
 
@@ -182,7 +183,7 @@ package struct StoredColumn: Sendable, Hashable {
 
 extension BrowsedStore {
   /// The columns of a collection's table in record order.
-  package func storedColumns(of collection: RecordCollection) throws(RecordBrowsingError) -> [StoredColumn] {
+  package func storedColumns(of collection: RecordCollection) throws(PersistentStoreError) -> [StoredColumn] {
     let table = Self.name(ofIdentifier: collection.tableSQL)
     let names = propertyNames(of: collection)
     return try read(limits.page) { database in
@@ -255,7 +256,7 @@ extension BrowsedStore {
   /// - Returns: nil without single numeric keys, or on timeout.
   package func spread(
     of collection: RecordCollection, covering others: ClosedRange<Int64>?, parts count: Int
-  ) throws(RecordBrowsingError) -> KeySpread? {
+  ) throws(PersistentStoreError) -> KeySpread? {
     guard collection.keySQL.count == 1, let key = collection.keySQL.first, collection.columns.first?.kind == .key else {
       return nil
     }
@@ -315,7 +316,7 @@ extension BrowsedStore {
   /// - Throws: `unknown-property`, `bad-query`.
   package func selection(
     of collection: RecordCollection, _ query: RecordQuery
-  ) throws(RecordBrowsingError) -> StoreQuery? {
+  ) throws(PersistentStoreError) -> StoreQuery? {
     let hasName = try catalog().views[collection.name.caseFolded] != nil
     // An entity's name covers live records only; notes on others use table columns.
     let named = hasName && (query.states == nil || !collection.hasStates) ? collection.byName : collection
@@ -390,61 +391,14 @@ extension RecordCollection {
   }
 }
 
-package typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
-
-package enum RecordBrowsingErrorKind: String, FailureKind {
-  case unknownCollection = "unknown-entity"
-
-  case unknownColumn = "unknown-property"
-
-  case unknownRecord = "unknown-record"
-
-  /// An invalid filter, sort order, key or page token.
-  case badQuery = "bad-query"
-
-  /// SQLite rejected the query, or it isn't allowed; in SQLite's own words.
-  case sql = "sql-error"
-
-  case timeLimit = "time-limit"
-
-  /// A value exceeds the display limit.
-  case tooLarge = "value-too-large"
-
-  case busy
-
-  case store = "store-unreadable"
-
-  /// An environmental error, with its cause's code.
-  case unavailable = "store-unavailable"
-
-  package var usualOperation: String { "browse the records" }
-
-  package var usualHint: String {
-    switch self {
-    case .unknownCollection: "Choose one that the store's page lists."
-    case .unknownColumn: "Choose one of the names that the page lists."
-    case .unknownRecord: "It may be lost, or have another key in this store."
-    case .badQuery: "Correct the request."
-    case .sql: "The page lists the tables and their columns."
-    case .timeLimit: "Ask for less: filter by an indexed property, or sort by the key."
-    case .tooLarge: "Download the file itself, and read it with another program."
-    case .busy: "Wait until one of them is done."
-    case .store: "The file may be damaged; salvage it and browse the result."
-    case .unavailable: "Try again."
-    }
-  }
-
-  package var standsForCause: Bool { self == .unavailable }
-}
-
-extension RecordBrowsingError {
-  static func unknownColumn(_ name: String, in collection: RecordCollection) -> RecordBrowsingError {
-    RecordBrowsingError(
+extension PersistentStoreError {
+  static func unknownColumn(_ name: String, in collection: RecordCollection) -> PersistentStoreError {
+    PersistentStoreError(
       .unknownColumn, detail: "\"\(printable(collection.name))\" has no property \"\(printable(name))\"",
       hint: NameSuggestion.hint(for: name, among: collection.columns.map(\.name), "properties"))
   }
 
-  static func badQuery(_ detail: String, hint: String) -> RecordBrowsingError {
-    RecordBrowsingError(.badQuery, detail: detail, hint: hint)
+  static func badQuery(_ detail: String, hint: String) -> PersistentStoreError {
+    PersistentStoreError(.badQuery, detail: detail, hint: hint)
   }
 }

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Foundation
 internal import GRDB
-import PersistentStore
+package import PersistentStore
 internal import Platform
 
 /// A stream of all matching records in batches, read on demand to keep memory flat.
@@ -12,7 +12,7 @@ package final class RowStream: Sendable {
 
   private struct State {
     var batches: [[RecordPage.Row]] = []
-    var error: RecordBrowsingError?
+    var error: PersistentStoreError?
     var isFinished = false
     var isCancelled = false
   }
@@ -22,7 +22,7 @@ package final class RowStream: Sendable {
   private static let capacity = 4
 
   /// Starts the reading, on the first request for rows.
-  typealias Beginning = @Sendable (RowStream) throws(RecordBrowsingError) -> Void
+  typealias Beginning = @Sendable (RowStream) throws(PersistentStoreError) -> Void
 
   private let state = Mutex(State())
   private let beginning: Mutex<Beginning?>
@@ -37,7 +37,7 @@ package final class RowStream: Sendable {
   }
 
   /// - Throws: `time-limit`, `store-unreadable`; `busy` if too many streams run.
-  package func next() throws(RecordBrowsingError) -> [RecordPage.Row]? {
+  package func next() throws(PersistentStoreError) -> [RecordPage.Row]? {
     let begin = beginning.withLock { beginning in
       defer { beginning = nil }
       return beginning
@@ -76,7 +76,7 @@ package final class RowStream: Sendable {
     return isWanted
   }
 
-  fileprivate func finish(_ error: RecordBrowsingError?) {
+  fileprivate func finish(_ error: PersistentStoreError?) {
     state.withLock { state in
       state.error = error
       state.isFinished = true
@@ -99,27 +99,28 @@ extension BrowsedStore {
   /// Streams matching records from the token's page on.
   ///
   /// - Throws: `unknown-property`, `bad-query`, `busy` if too many streams run.
-  package func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
+  package func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(PersistentStoreError) -> RowStream {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns, isLimited: false)
     try checkStreams()
-    return RowStream(columns) { [self] stream throws(RecordBrowsingError) in
+    return RowStream(columns) { [self] stream throws(PersistentStoreError) in
       try begin(stream) { [self] in try fill(stream, statement, collection) }
     }
   }
 
   /// - Throws: `busy` if too many streams run.
-  func checkStreams() throws(RecordBrowsingError) {
+  func checkStreams() throws(PersistentStoreError) {
     guard streams.withLock({ $0 < Self.maximumStreams }) else { throw tooManyStreams }
   }
 
-  private var tooManyStreams: RecordBrowsingError {
-    RecordBrowsingError(.busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way")
+  private var tooManyStreams: PersistentStoreError {
+    PersistentStoreError(
+      .tooManyExports, path: path, detail: "\(Self.maximumStreams) exports of the store are under way")
   }
 
   func begin(
     _ stream: RowStream, _ fill: @escaping @Sendable () throws -> Void
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     let isFree = streams.withLock { count in
       guard count < Self.maximumStreams else { return false }
       count += 1
@@ -127,7 +128,7 @@ extension BrowsedStore {
     }
     guard isFree else { throw tooManyStreams }
     WorkThread.start(named: "records") { [self] in
-      var failure: RecordBrowsingError?
+      var failure: PersistentStoreError?
       do {
         try fill()
       } catch {

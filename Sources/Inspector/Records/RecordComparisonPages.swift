@@ -166,7 +166,7 @@ struct RecordComparisonPage: InspectorPage {
   private static func detail(_ place: RecordPlace, _ name: String, _ key: String) throws -> RecordDetail? {
     let store = place.opened.store
     guard let collection = store.collections.first(where: { $0.name == name }) else { return nil }
-    do throws(RecordBrowsingError) {
+    do throws(PersistentStoreError) {
       return try store.detail(of: RecordKey(key, of: collection), in: collection)
     } catch {
       guard error.kind == .unknownRecord else { throw error }

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PersistentStore
 
 /// Compares the records of one name in two attached stores, `main` and `other`.
 struct CollectionPair {
@@ -28,7 +29,7 @@ struct CollectionPair {
   private static let maximumShown = 400
 
   /// - Parameter property: the identifying property; nil for the primary key.
-  init(_ first: RecordCollection, _ second: RecordCollection, by property: String?) throws(RecordBrowsingError) {
+  init(_ first: RecordCollection, _ second: RecordCollection, by property: String?) throws(PersistentStoreError) {
     self.first = first
     self.second = second
     if let property {

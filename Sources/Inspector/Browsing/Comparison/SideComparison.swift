@@ -1,5 +1,5 @@
 internal import GRDB
-internal import PersistentStore
+package import PersistentStore
 internal import Platform
 
 /// Compares two stores: records by primary key or a UUID property, and many-to-many pairs.
@@ -21,7 +21,7 @@ package final class SideComparison: Sendable {
   /// - Throws: `store-unreadable`.
   package init(
     _ first: BrowsedStore, _ second: BrowsedStore, limit: Duration = .seconds(5)
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     self.first = first
     self.second = second
     self.limit = limit
@@ -47,7 +47,7 @@ package final class SideComparison: Sendable {
   /// Counts an entity's differences.
   ///
   /// - Parameter property: the identifying property; nil for the primary key.
-  package func entity(_ name: String, by property: String? = nil) throws(RecordBrowsingError) -> EntityComparison {
+  package func entity(_ name: String, by property: String? = nil) throws(PersistentStoreError) -> EntityComparison {
     let memory = "\(property ?? "")\u{0}\(name)"
     if let found = known.withLock({ $0[memory] }) { return found }
     let one = first.collections.first { $0.name == name }
@@ -81,7 +81,7 @@ package final class SideComparison: Sendable {
   /// - Parameter next: the last key of the page before.
   package func records(
     _ name: String, _ difference: RecordDifference, by property: String? = nil, next: RecordKey? = nil, size: Int = 50
-  ) throws(RecordBrowsingError) -> ComparisonPage {
+  ) throws(PersistentStoreError) -> ComparisonPage {
     let one = try first.collection(name)
     let other = try second.collection(name)
     let pair = try CollectionPair(one, other, by: property)
@@ -99,7 +99,7 @@ package final class SideComparison: Sendable {
 
   private func record(
     _ row: [DatabaseValue], _ pair: CollectionPair, _ difference: RecordDifference
-  ) throws(RecordBrowsingError) -> ComparedRecord {
+  ) throws(PersistentStoreError) -> ComparedRecord {
     let keys = pair.first.keySQL.count
     func key(_ start: Int) -> RecordKey { RecordKey((start..<(start + keys)).map { row[$0] }) }
     switch difference {
@@ -130,7 +130,7 @@ package final class SideComparison: Sendable {
     }
   }
 
-  func read<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
+  func read<Value>(_ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value {
     do {
       return try pool.read(limit: limit, body)
     } catch {
@@ -138,7 +138,7 @@ package final class SideComparison: Sendable {
     }
   }
 
-  func timed<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
+  func timed<Value>(_ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value? {
     do {
       return try read(body)
     } catch {
@@ -158,14 +158,14 @@ extension SideComparison {
   /// Counts a relationship's differing pairs.
   ///
   /// - Throws: `unknown-entity` if neither store has it.
-  package func pairs(_ name: String) throws(RecordBrowsingError) -> PairComparison {
+  package func pairs(_ name: String) throws(PersistentStoreError) -> PairComparison {
     let (one, other) = try relationships(name)
     if let found = knownPairs.withLock({ $0[name] }) { return found }
     var result = PairComparison(name, one, other)
-    result.first = try one.flatMap { one throws(RecordBrowsingError) in
+    result.first = try one.flatMap { one throws(PersistentStoreError) in
       try count(JoinTablePair.countSQL(one, in: "main"))
     }
-    result.second = try other.flatMap { other throws(RecordBrowsingError) in
+    result.second = try other.flatMap { other throws(PersistentStoreError) in
       try count(JoinTablePair.countSQL(other, in: "other"))
     }
     if let one, let other {
@@ -190,8 +190,8 @@ extension SideComparison {
   /// Returns a relationship's pairs with one kind of difference; empty if one store lacks it.
   package func pairs(
     _ name: String, _ difference: RecordDifference, next: String? = nil, size: Int = 50
-  ) throws(RecordBrowsingError) -> PairPage {
-    let token = try next.map { text throws(RecordBrowsingError) in try PageToken(text, count: 2) }
+  ) throws(PersistentStoreError) -> PairPage {
+    let token = try next.map { text throws(PersistentStoreError) in try PageToken(text, count: 2) }
     guard case (let one?, let other?) = try relationships(name) else { return PairPage(pairs: [], next: nil) }
     let tables = JoinTablePair(one, other)
     let (sql, arguments) = tables.pageSQL(difference, behind: token, size: size)
@@ -206,7 +206,7 @@ extension SideComparison {
 
   private func pair(
     _ row: [DatabaseValue], _ tables: JoinTablePair, _ difference: RecordDifference
-  ) throws(RecordBrowsingError) -> ComparedPair {
+  ) throws(PersistentStoreError) -> ComparedPair {
     let store = difference == .added ? second : first
     let sides = difference == .added ? tables.second : tables.first
     var places: [ComparedRecord.Property] = []
@@ -229,10 +229,10 @@ extension SideComparison {
 
   private func record(
     _ value: DatabaseValue, _ side: ManyToMany.Side, _ store: BrowsedStore
-  ) throws(RecordBrowsingError) -> ComparedPair.Record {
+  ) throws(PersistentStoreError) -> ComparedPair.Record {
     let key = RecordKey([value])
     let collection = store.collections.first { $0.name == side.entity }
-    let label = try collection.flatMap { collection throws(RecordBrowsingError) in
+    let label = try collection.flatMap { collection throws(PersistentStoreError) in
       try store.label(of: key, in: collection)
     }
     var exists = try first.reference(key, named: side.entity).exists
@@ -240,17 +240,17 @@ extension SideComparison {
     return ComparedPair.Record(entity: side.entity, key: key, label: label, exists: exists)
   }
 
-  private func relationships(_ name: String) throws(RecordBrowsingError) -> (first: ManyToMany?, second: ManyToMany?) {
+  private func relationships(_ name: String) throws(PersistentStoreError) -> (first: ManyToMany?, second: ManyToMany?) {
     let one = first.manyToMany.first { $0.name == name }
     let other = second.manyToMany.first { $0.name == name }
     guard one != nil || other != nil else {
-      throw RecordBrowsingError(
+      throw PersistentStoreError(
         .unknownCollection, path: first.path, detail: "neither store has the relationship \"\(printable(name))\"")
     }
     return (one, other)
   }
 
-  private func count(_ sql: String) throws(RecordBrowsingError) -> Int64? {
+  private func count(_ sql: String) throws(PersistentStoreError) -> Int64? {
     try timed { database in try Int64.fetchOne(database, sql: sql) ?? 0 }
   }
 }

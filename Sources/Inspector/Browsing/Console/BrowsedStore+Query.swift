@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
-internal import PersistentStore
+package import PersistentStore
 internal import Platform
 internal import SystemPackage
 
@@ -58,9 +58,9 @@ extension BrowsedStore {
   }
 
   /// - Throws: `store-unreadable`, `time-limit`.
-  package func querySources() throws(RecordBrowsingError) -> [QuerySource] { try catalog().sources }
+  package func querySources() throws(PersistentStoreError) -> [QuerySource] { try catalog().sources }
 
-  func catalog() throws(RecordBrowsingError) -> QueryCatalog {
+  func catalog() throws(PersistentStoreError) -> QueryCatalog {
     if let known = queryCatalog.withLock({ $0 }) { return known }
     let made = try read(limits.opening) { database in try QueryCatalog(database, collections) }
     queryCatalog.withLock { $0 = made }
@@ -72,9 +72,9 @@ extension BrowsedStore {
   /// It has limits of time and memory, and yields to all other work.
   ///
   /// - Throws: `sql-error` in SQLite's own words, `time-limit`, `bad-query`, `value-too-large`, `store-unreadable`.
-  package func run(_ query: StoreQuery) throws(RecordBrowsingError) -> QueryResult {
+  package func run(_ query: StoreQuery) throws(PersistentStoreError) -> QueryResult {
     let catalog = try catalog()
-    return try QuietThread.run { [self] () throws(RecordBrowsingError) in
+    return try QuietThread.run { [self] () throws(PersistentStoreError) in
       do {
         return try tried(limits.query) { left in
           try perform(query.sql, catalog, limit: left) { statement in try Self.page(of: statement, query) }
@@ -130,10 +130,10 @@ extension BrowsedStore {
   ///
   /// - Throws: as ``run(_:)``, and `busy` if too many streams run. A stream beyond ``Limits`` ends with
   ///   `value-too-large`.
-  package func stream(_ query: StoreQuery) throws(RecordBrowsingError) -> RowStream {
+  package func stream(_ query: StoreQuery) throws(PersistentStoreError) -> RowStream {
     let catalog = try catalog()
     try checkStreams()
-    let names = try QuietThread.run { [self] () throws(RecordBrowsingError) in
+    let names = try QuietThread.run { [self] () throws(PersistentStoreError) in
       do {
         return try perform(query.sql, catalog, limit: limits.query) { $0.columnNames }
       } catch {
@@ -141,9 +141,9 @@ extension BrowsedStore {
       }
     }
     let columns = QueryResult.unique(names).map { RecordColumn(name: $0, kind: .stored(declaredType: ""), sql: "") }
-    return RowStream(columns) { [self] stream throws(RecordBrowsingError) in
+    return RowStream(columns) { [self] stream throws(PersistentStoreError) in
       try begin(stream) { [self] in
-        try QuietThread.run { [self] () throws(RecordBrowsingError) in
+        try QuietThread.run { [self] () throws(PersistentStoreError) in
           do {
             try perform(query.sql, catalog, limit: limits.queryExport) { try fill(stream, $0) }
           } catch {
@@ -165,8 +165,8 @@ extension BrowsedStore {
       bytes += size
       all += size
       guard count <= limits.queryExportRows, all <= limits.queryExportBytes else {
-        throw RecordBrowsingError(
-          .tooLarge, path: path,
+        throw PersistentStoreError(
+          .valueTooLarge, path: path,
           detail: "the query gives more than \(limits.queryExportRows) rows or \(limits.queryExportBytes) bytes",
           hint: "Add a condition, and export it in parts.")
       }
@@ -229,7 +229,7 @@ extension BrowsedStore {
     do {
       return try HeapLimit.apply(bytes: compilingMemory) { try statement(sql, database) }
     } catch let error as DatabaseError where error.resultCode == .SQLITE_NOMEM {
-      throw RecordBrowsingError(
+      throw PersistentStoreError(
         .badQuery, operation: operation, detail: "SQLite would need too much memory to compile the query",
         hint: "Nest fewer parts of it in each other.")
     }
@@ -238,39 +238,41 @@ extension BrowsedStore {
   private static func statement(_ sql: String, _ database: Database) throws -> Statement {
     let all = try database.allStatements(sql: sql)
     guard let statement = try all.next() else {
-      throw RecordBrowsingError(
-        .sql, operation: operation, detail: "there is no statement in it", hint: "Type one, such as SELECT 1.")
+      throw PersistentStoreError(
+        .queryRejected, operation: operation, detail: "there is no statement in it",
+        hint: "Type one, such as SELECT 1.")
     }
     guard try all.next() == nil else {
-      throw RecordBrowsingError(
-        .sql, operation: operation, detail: "there is more than one statement in it", hint: "Run one after the other.")
+      throw PersistentStoreError(
+        .queryRejected, operation: operation, detail: "there is more than one statement in it",
+        hint: "Run one after the other.")
     }
     guard statement.isReadonly, statement.columnCount > 0 else {
-      throw RecordBrowsingError(
-        .sql, operation: operation, detail: "the statement gives no rows", hint: "Type a SELECT.")
+      throw PersistentStoreError(
+        .queryRejected, operation: operation, detail: "the statement gives no rows", hint: "Type a SELECT.")
     }
     try statement.validateArguments(StatementArguments())
     return statement
   }
 
-  private static func refused(_ error: DatabaseError, _ refusal: String?) -> RecordBrowsingError {
+  private static func refused(_ error: DatabaseError, _ refusal: String?) -> PersistentStoreError {
     let what = refusal.map { " (\($0))" } ?? ""
-    return RecordBrowsingError(
-      .sql, operation: operation, detail: "\(words(error))\(what)",
+    return PersistentStoreError(
+      .queryRejected, operation: operation, detail: "\(words(error))\(what)",
       hint: "A query only reads: tables of the file, and functions that the page lists.")
   }
 
   /// The failure, in SQLite's own words if the query is at fault.
-  private static func queryError(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
+  private static func queryError(_ error: any Error, _ path: FilePath) -> PersistentStoreError {
     if let excess = error as? Excess {
-      return RecordBrowsingError(.timeLimit, operation: operation, path: path, detail: excess.words, hint: excess.hint)
+      return PersistentStoreError(.timeLimit, operation: operation, path: path, detail: excess.words, hint: excess.hint)
     }
     guard let error = error as? DatabaseError else { return self.error(error, path) }
     switch error.resultCode {
     case .SQLITE_INTERRUPT: return queryError(Excess.time, path)
     case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_RANGE, .SQLITE_MISUSE, .SQLITE_TOOBIG, .SQLITE_CONSTRAINT:
-      return RecordBrowsingError(
-        .sql, operation: operation, path: path, detail: words(error))
+      return PersistentStoreError(
+        .queryRejected, operation: operation, path: path, detail: words(error))
     default: return self.error(error, path)
     }
   }

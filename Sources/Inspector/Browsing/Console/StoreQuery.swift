@@ -1,5 +1,5 @@
 internal import GRDB
-internal import PersistentStore
+package import PersistentStore
 
 /// A typed SQL query and the range of rows to show.
 package struct StoreQuery: Sendable, Hashable {
@@ -16,7 +16,7 @@ package struct StoreQuery: Sendable, Hashable {
   package var size = RecordQuery.usualSize
 
   /// - Throws: `bad-query` if too long or with a NUL.
-  package init(_ sql: String) throws(RecordBrowsingError) {
+  package init(_ sql: String) throws(PersistentStoreError) {
     guard sql.count <= Self.longest else {
       throw .badQuery(
         "the query has more than \(Self.longest) characters",
@@ -30,7 +30,7 @@ package struct StoreQuery: Sendable, Hashable {
   /// Parses URL parameters.
   ///
   /// - Throws: `bad-query` for invalid or too large numbers.
-  package mutating func show(size: String?, offset: String?) throws(RecordBrowsingError) {
+  package mutating func show(size: String?, offset: String?) throws(PersistentStoreError) {
     if let size, !size.isEmpty {
       guard let number = Int(size), (1...RecordQuery.maximumSize).contains(number) else {
         throw .badQuery(

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 import ManagedObjectModel
+internal import PersistentStore
 internal import Platform
 
 /// A condition on one property: `color__contains=red`.
@@ -35,7 +36,7 @@ package struct RecordFilter: Sendable, Hashable {
     self.value = value
   }
 
-  func sql(in collection: RecordCollection) throws(RecordBrowsingError) -> (text: String, arguments: [DatabaseValue]) {
+  func sql(in collection: RecordCollection) throws(PersistentStoreError) -> (text: String, arguments: [DatabaseValue]) {
     guard let column = collection.column(self.column) else { throw .unknownColumn(self.column, in: collection) }
     let name = column.sql
     switch comparison {
@@ -131,7 +132,7 @@ enum QueryValue {
   }
 
   /// - Throws: `bad-query` if it doesn't fit the column's type.
-  static func bounds(_ text: String, of column: RecordColumn) throws(RecordBrowsingError) -> Bounds {
+  static func bounds(_ text: String, of column: RecordColumn) throws(PersistentStoreError) -> Bounds {
     let word = text.trimmingCharacters(in: .whitespaces)
     switch column.kind {
     case .key, .entity, .toOne: return Bounds(first: try integer(word, column))
@@ -164,13 +165,13 @@ enum QueryValue {
     }
   }
 
-  private static func integer(_ word: String, _ column: RecordColumn) throws(RecordBrowsingError) -> Int64 {
+  private static func integer(_ word: String, _ column: RecordColumn) throws(PersistentStoreError) -> Int64 {
     guard let number = Int64(word) else { throw wrong(column, "a whole number") }
     return number
   }
 
   /// Parses a moment, day, month or year into seconds since 2001-01-01T00:00:00Z as in stores.
-  private static func date(_ word: String, _ column: RecordColumn) throws(RecordBrowsingError) -> Bounds {
+  private static func date(_ word: String, _ column: RecordColumn) throws(PersistentStoreError) -> Bounds {
     let hint = "a date such as 2026-11-21 or 2026-11-21T10:11:12Z"
     if let moment = Timestamp(word.replacingOccurrences(of: " ", with: "T")), word.count == 20 {
       return Bounds(first: moment.secondsSinceReferenceDate, end: moment.secondsSinceReferenceDate + 1)
@@ -198,7 +199,7 @@ enum QueryValue {
     return Bounds(first: first, end: next)
   }
 
-  private static func wrong(_ column: RecordColumn, _ expected: String) -> RecordBrowsingError {
+  private static func wrong(_ column: RecordColumn, _ expected: String) -> PersistentStoreError {
     .badQuery(
       "the value for \"\(printable(column.name))\" cannot be understood", hint: "It takes \(expected).")
   }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+package import PersistentStore
 import Platform
 
 package struct RecordPage: Sendable {
@@ -70,7 +71,7 @@ package struct RecordKey: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// - Throws: `bad-query` if invalid.
-  package init(_ text: String, of collection: RecordCollection) throws(RecordBrowsingError) {
+  package init(_ text: String, of collection: RecordCollection) throws(PersistentStoreError) {
     if collection.keySQL.count == 1, let number = Int64(text) {
       self.init(number)
     } else {
@@ -89,8 +90,8 @@ struct PageToken {
   init(_ values: [DatabaseValue]) { self.values = values }
 
   /// - Throws: `bad-query` if invalid or from another query.
-  init(_ text: String, count: Int) throws(RecordBrowsingError) {
-    let wrong = RecordBrowsingError.badQuery("the page token cannot be understood", hint: "Go back to the first page.")
+  init(_ text: String, count: Int) throws(PersistentStoreError) {
+    let wrong = PersistentStoreError.badQuery("the page token cannot be understood", hint: "Go back to the first page.")
     guard text.utf8.count < 100_000 else { throw wrong }
     var values: [DatabaseValue] = []
     for part in text.split(separator: "~", omittingEmptySubsequences: false) {

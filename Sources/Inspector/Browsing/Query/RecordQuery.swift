@@ -1,4 +1,5 @@
 internal import GRDB
+package import PersistentStore
 
 /// A query for a page of a collection's records, with filters and order.
 ///
@@ -52,7 +53,7 @@ package struct RecordQuery: Sendable, Hashable {
   /// - Throws: `bad-query` and `unknown-property`.
   package init(
     _ parameters: [(name: String, value: String)], of collection: RecordCollection
-  ) throws(RecordBrowsingError) {
+  ) throws(PersistentStoreError) {
     guard parameters.count <= 100 else { throw .badQuery("there are more than 100 parameters", hint: "Ask for less.") }
     for (name, value) in parameters {
       switch name {
@@ -100,7 +101,7 @@ package struct RecordQuery: Sendable, Hashable {
 
   private static func filter(
     _ name: String, _ value: String, _ collection: RecordCollection
-  ) throws(RecordBrowsingError) -> RecordFilter? {
+  ) throws(PersistentStoreError) -> RecordFilter? {
     if collection.column(name) != nil { return value.isEmpty ? nil : RecordFilter(name, .exact, value) }
     let found = RecordFilter.Comparison.allCases.first { name.hasSuffix("__\($0.rawValue)") }
     guard let comparison = found else { throw .unknownColumn(name, in: collection) }
@@ -135,7 +136,7 @@ package struct RecordQuery: Sendable, Hashable {
   /// The SQL conditions, with those of the collection, states and search.
   func conditions(
     in collection: RecordCollection
-  ) throws(RecordBrowsingError) -> (parts: [String], arguments: [DatabaseValue]) {
+  ) throws(PersistentStoreError) -> (parts: [String], arguments: [DatabaseValue]) {
     var parts = [collection.condition, collection.condition(states)].compactMap(\.self)
     var arguments: [DatabaseValue] = []
     for filter in filters {
@@ -172,7 +173,7 @@ package struct FacetSteps: Sendable, Hashable {
   }
 
   /// - Throws: `unknown-property`, and `bad-query` if the property can't be counted so.
-  init(_ parameter: String, _ name: String, of collection: RecordCollection) throws(RecordBrowsingError) {
+  init(_ parameter: String, _ name: String, of collection: RecordCollection) throws(PersistentStoreError) {
     guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
     guard let step = Step.allCases.first(where: { "_facet_\($0.rawValue)" == parameter }),
       Self.steps(of: column).contains(step)
