@@ -200,8 +200,8 @@ let package = Package(
     module(
       "Inbox",
       knows: [
-        "CLinux", "Platform", "SQLiteFormat", "Migration", "PersistentStore", "Salvage", "Lazaret", "SupportBundle",
-        "ObjectStorage", "HTTPServer",
+        "CLinux", "Platform", "SQLiteFormat", "Migration", "PersistentStore", "Salvage", "Backup", "Lazaret",
+        "SupportBundle", "ObjectStorage", "HTTPServer",
         grdb, systemPackage,
       ]),
     module(
@@ -255,7 +255,7 @@ let package = Package(
     tests(of: "Failures", in: "Platform"),
     tests(of: "HTTPServer", needs: ["Platform"]),
     tests(of: "StoreFiles", in: "Platform", needs: ["CLinux"]),
-    tests(of: "ObjectStorage", needs: ["StorageServers"]),
+    tests(of: "ObjectStorage", needs: ["Backup", "StorageServers"]),
     tests(
       of: "ObjectStorageBackup", in: "ObjectStorage", needs: ["Platform", "Backup", "StorageServers", grdb]),
     tests(of: "PropertyLists", in: "Platform"),

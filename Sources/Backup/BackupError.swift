@@ -61,13 +61,77 @@ package enum BackupErrorKind: String, FailureKind {
   /// The caller's progress function asked to stop.
   case cancelled
 
-  /// A place other than a folder failed; the code is that of its error.
-  case place = "backup-place"
-
   /// The file system failed; the code is that of the file error.
   case file = "backup-file"
 
-  package var usualOperation: String { "back up the store" }
+  // MARK: Object storage
+
+  case s3Address = "s3-address"
+
+  /// The environment or its files are invalid.
+  case s3Settings = "s3-settings"
+
+  /// Missing, or unknown to the server.
+  case s3Credentials = "s3-credentials"
+
+  /// The credentials lack the permission.
+  case s3Access = "s3-access"
+
+  case s3NoBucket = "s3-no-bucket"
+
+  case s3NotFound = "s3-not-found"
+
+  case s3Region = "s3-region"
+
+  case s3Clock = "s3-clock"
+
+  /// The server is out of reach, or the connection broke.
+  case s3Unreachable = "s3-unreachable"
+
+  case s3Certificate = "s3-certificate"
+
+  case s3TimeOut = "s3-time-out"
+
+  /// The server is overloaded or failed.
+  case s3Server = "s3-server"
+
+  /// The key is taken, or the object has changed.
+  case s3Precondition = "s3-precondition"
+
+  /// The body was corrupted on the way.
+  case s3Checksum = "s3-checksum"
+
+  /// The server lacks a needed function.
+  case s3Unsupported = "s3-unsupported"
+
+  /// The answer breaks the protocol.
+  case s3Answer = "s3-answer"
+
+  /// The answer of the object storage.
+  package struct Details: FailureDetails {
+    package var status: Int?
+
+    /// The error code, such as `AccessDenied`.
+    package var word: String?
+
+    package init() {}
+
+    package init(status: Int?, word: String?) {
+      self.status = status
+      self.word = word
+    }
+  }
+
+  package var usualOperation: String { rawValue.hasPrefix("s3-") ? "use the object storage" : "back up the store" }
+
+  package var isEnvironmental: Bool {
+    switch self {
+    case .s3Settings, .s3Credentials, .s3Access, .s3NoBucket, .s3Region, .s3Clock, .s3Unreachable, .s3Certificate,
+      .s3TimeOut, .s3Server, .s3Checksum, .s3Unsupported, .s3Answer:
+      true
+    default: false
+    }
+  }
 
   package static let orWhatIsLeft = "or what is left of this one."
   package static let giveModel = "Give the model that it was written with."
@@ -100,13 +164,28 @@ package enum BackupErrorKind: String, FailureKind {
     case .otherStore: "Name the store that it is of, or allow that it is restored over this one."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run the same command again at any time."
-    case .place: "Check the address of the place, and run it again."
     case .file: "Check the path and its permissions."
+    case .s3Address: "Write it as s3://bucket or s3://bucket/prefix; credentials are no part of it."
+    case .s3Settings: "Correct the variable or the file."
+    case .s3Credentials:
+      "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile in ~/.aws/credentials that AWS_PROFILE names."
+    case .s3Access: "Ask the owner of the bucket for the right to list it, and to read, write and delete its objects."
+    case .s3NoBucket: "Check the name, and AWS_ENDPOINT_URL_S3 and AWS_REGION; buckets are not made by this software."
+    case .s3NotFound: "It may have been removed meanwhile."
+    case .s3Region: "Set AWS_REGION to the region of the bucket."
+    case .s3Clock: "Set the clock of this machine right."
+    case .s3Unreachable: "Check the network and AWS_ENDPOINT_URL_S3, then run it again."
+    case .s3Certificate: "Check AWS_ENDPOINT_URL_S3; AWS_CA_BUNDLE names a file with the authorities to trust."
+    case .s3TimeOut, .s3Server: "Run it again later."
+    case .s3Precondition: "Run it again."
+    case .s3Checksum: "Run it again; where that does not help, check the network and the memory of this machine."
+    case .s3Unsupported: "Use another server, or a newer version of it."
+    case .s3Answer: "Check that AWS_ENDPOINT_URL_S3 names a server of the S3 protocol."
     }
   }
 
   /// Whether the code is that of the file system error, if any.
-  package var standsForCause: Bool { self == .file || self == .place || self == .nameTaken }
+  package var standsForCause: Bool { self == .file || self == .nameTaken }
 }
 
 extension BackupError {

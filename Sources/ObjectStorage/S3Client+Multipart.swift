@@ -1,3 +1,4 @@
+package import Backup
 package import Platform
 
 /// Multipart uploads.
@@ -13,7 +14,7 @@ extension S3Client {
   /// The longest upload identifier or part tag accepted.
   private static let longestIdentifier = 2048
 
-  package func beginUpload(_ key: String) throws(S3Error) -> S3Upload {
+  package func beginUpload(_ key: String) throws(BackupError) -> S3Upload {
     let call = Call(method: .post, key: key, query: [("uploads", "")], operation: "write to the object storage")
     let answer = try send(call)
     guard let root = XMLElement(answer.body), root.name == "InitiateMultipartUploadResult",
@@ -22,7 +23,7 @@ extension S3Client {
     return S3Upload(key: key, id: id)
   }
 
-  package func put(_ bytes: ArraySlice<UInt8>, as number: Int, of upload: S3Upload) throws(S3Error) -> S3Part {
+  package func put(_ bytes: ArraySlice<UInt8>, as number: Int, of upload: S3Upload) throws(BackupError) -> S3Part {
     let call = Call(
       method: .put, key: upload.key, query: [("partNumber", "\(number)"), ("uploadId", upload.id)], body: bytes,
       operation: "write to the object storage")
@@ -35,7 +36,7 @@ extension S3Client {
   /// Completes the upload, replacing an object.
   ///
   /// - Parameter bytes: the length, which identifies the object if the answer was lost.
-  package func complete(_ upload: S3Upload, _ parts: [S3Part], bytes: Int64) throws(S3Error) {
+  package func complete(_ upload: S3Upload, _ parts: [S3Part], bytes: Int64) throws(BackupError) {
     var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
     for part in parts {
       text += "<Part><PartNumber>\(part.number)</PartNumber><ETag>\(Self.escaped(part.tag))</ETag></Part>"
@@ -64,7 +65,7 @@ extension S3Client {
   }
 
   /// Aborts an upload; a missing one is no error.
-  package func abort(_ upload: S3Upload) throws(S3Error) {
+  package func abort(_ upload: S3Upload) throws(BackupError) {
     let call = Call(
       method: .delete, key: upload.key, query: [("uploadId", upload.id)], operation: "remove from the object storage")
     _ = try send(call, accepting: [404])
@@ -74,7 +75,7 @@ extension S3Client {
   private static let mostUploadPages = 100
 
   /// The incomplete uploads under a prefix, up to a page limit.
-  package func uploads(_ prefix: String) throws(S3Error) -> [S3Upload] {
+  package func uploads(_ prefix: String) throws(BackupError) -> [S3Upload] {
     var uploads: [S3Upload] = []
     var last: (key: String, id: String)?
     for _ in 1...Self.mostUploadPages {

@@ -1,3 +1,4 @@
+package import Backup
 import Foundation
 package import Platform
 
@@ -63,10 +64,10 @@ package final class S3Client: Sendable {
   /// Sends a request with retries.
   ///
   /// - Parameter accepted: error statuses to return instead of throw.
-  func send(_ call: Call, accepting accepted: Set<Int> = []) throws(S3Error) -> HTTPAnswer {
+  func send(_ call: Call, accepting accepted: Set<Int> = []) throws(BackupError) -> HTTPAnswer {
     for attempt in 1... {
       let result = try once(call)
-      let failure: S3Error
+      let failure: BackupError
       var asked = 0
       switch result {
       case .success(let answer):
@@ -86,10 +87,10 @@ package final class S3Client: Sendable {
       waiting.pause(max(pause, min(max(asked, 0), settings.patience.longestPauseAsked) * 1000))
     }
     // Unreachable before the counter overflows.
-    throw S3Error(.server, operation: call.operation, detail: "it was tried too often")
+    throw BackupError(.s3Server, operation: call.operation, detail: "it was tried too often")
   }
 
-  private func once(_ call: Call) throws(S3Error) -> Result<HTTPAnswer, TransportFailure> {
+  private func once(_ call: Call) throws(BackupError) -> Result<HTTPAnswer, TransportFailure> {
     let request = request(call)
     let fields = signer.withLock { $0 }.fields(of: request, at: waiting.now())
     let query = request.encodedQuery
@@ -127,8 +128,8 @@ package final class S3Client: Sendable {
   }
 
   /// Whether other credentials may help; an answer without body has only its status.
-  private static func mayBeOfCredentials(_ failure: S3Error, _ call: Call) -> Bool {
-    failure.kind == .credentials || failure.kind == .access || call.method == .head && failure.status == 400
+  private static func mayBeOfCredentials(_ failure: BackupError, _ call: Call) -> Bool {
+    failure.kind == .s3Credentials || failure.kind == .s3Access || call.method == .head && failure.status == 400
   }
 
   private static func mayPass(_ answer: HTTPAnswer) -> Bool {
@@ -148,7 +149,7 @@ package final class S3Client: Sendable {
 }
 
 extension S3Client {
-  package func keeping() throws(S3Error) -> S3Keeping {
+  package func keeping() throws(BackupError) -> S3Keeping {
     if let lock = try configuration("object-lock"), lock.name == "ObjectLockConfiguration",
       lock.text("ObjectLockEnabled") == "Enabled"
     {
@@ -169,75 +170,75 @@ extension S3Client {
   }
 
   /// A section of the bucket's configuration; nil if absent or forbidden.
-  private func configuration(_ name: String) throws(S3Error) -> XMLElement? {
+  private func configuration(_ name: String) throws(BackupError) -> XMLElement? {
     let call = Call(method: .get, query: [(name, "")], operation: "look at the bucket")
-    do throws(S3Error) {
+    do throws(BackupError) {
       let answer = try send(call, accepting: [403, 404, 405])
       return answer.isSuccess ? XMLElement(answer.body) : nil
     } catch {
-      guard error.kind == .unsupported || error.status == 400 else { throw error }
+      guard error.kind == .s3Unsupported || error.status == 400 else { throw error }
       return nil
     }
   }
 }
 
 extension S3Client {
-  func refusal(_ answer: HTTPAnswer, _ call: Call) -> S3Error {
+  func refusal(_ answer: HTTPAnswer, _ call: Call) -> BackupError {
     let word = answer.word
     let kind = Self.kind(answer, word)
     var detail = "the server answered \(answer.status)"
     if let word { detail += " \(word)" }
     detail += " for \(location(call.key))"
     var hint: String?
-    if kind == .region, let region = answer.fields["x-amz-bucket-region"], region.utf8.count <= 64 {
+    if kind == .s3Region, let region = answer.fields["x-amz-bucket-region"], region.utf8.count <= 64 {
       hint = "Set AWS_REGION=\(printable(region)): that is where the bucket is."
     }
-    return S3Error(
+    return BackupError(
       kind, operation: call.operation, detail: detail, hint: hint, details: .init(status: answer.status, word: word))
   }
 
-  private static func kind(_ answer: HTTPAnswer, _ word: String?) -> S3ErrorKind {
+  private static func kind(_ answer: HTTPAnswer, _ word: String?) -> BackupErrorKind {
     switch word {
     case "SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "InvalidTokenId",
       "TokenRefreshRequired":
-      return .credentials
-    case "RequestTimeTooSkewed": return .clock
-    case "NoSuchBucket": return .noBucket
+      return .s3Credentials
+    case "RequestTimeTooSkewed": return .s3Clock
+    case "NoSuchBucket": return .s3NoBucket
     case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
-      return .region
-    case "BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest", "XAmzContentChecksumMismatch": return .checksum
-    case "NotImplemented": return .unsupported
-    case "RequestTimeout": return .timeOut
+      return .s3Region
+    case "BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest", "XAmzContentChecksumMismatch": return .s3Checksum
+    case "NotImplemented": return .s3Unsupported
+    case "RequestTimeout": return .s3TimeOut
     default: break
     }
     switch answer.status {
-    case 301, 307, 308: return .region
-    case 401: return .credentials
-    case 403: return .access
-    case 404: return .notFound
-    case 409, 412: return .precondition
-    case 501: return .unsupported
-    case 429, 500...599: return .server
-    default: return .answer
+    case 301, 307, 308: return .s3Region
+    case 401: return .s3Credentials
+    case 403: return .s3Access
+    case 404: return .s3NotFound
+    case 409, 412: return .s3Precondition
+    case 501: return .s3Unsupported
+    case 429, 500...599: return .s3Server
+    default: return .s3Answer
     }
   }
 
-  func failure(_ failure: TransportFailure, _ call: Call) -> S3Error {
+  func failure(_ failure: TransportFailure, _ call: Call) -> BackupError {
     let server = "\(settings.endpoint.scheme)://\(settings.endpoint.authority())"
-    let (kind, detail): (S3ErrorKind, String) =
+    let (kind, detail): (BackupErrorKind, String) =
       switch failure.kind {
-      case .unreachable: (.unreachable, "the connection to \(server) could not be made, or broke")
-      case .timeOut: (.timeOut, "\(server) did not answer in time")
-      case .certificate: (.certificate, "the certificate of \(server) is not trusted")
-      case .tooMuch: (.answer, "\(server) sent more than it was asked for")
-      case .unusable, .file: (.answer, "the answer of \(server) cannot be read")
+      case .unreachable: (.s3Unreachable, "the connection to \(server) could not be made, or broke")
+      case .timeOut: (.s3TimeOut, "\(server) did not answer in time")
+      case .certificate: (.s3Certificate, "the certificate of \(server) is not trusted")
+      case .tooMuch: (.s3Answer, "\(server) sent more than it was asked for")
+      case .unusable, .file: (.s3Answer, "the answer of \(server) cannot be read")
       }
-    return S3Error(kind, operation: call.operation, detail: "\(detail) (libcurl \(failure.code))")
+    return BackupError(kind, operation: call.operation, detail: "\(detail) (libcurl \(failure.code))")
   }
 
   /// The error of an answer that breaks the protocol.
-  func odd(_ detail: String, _ call: Call) -> S3Error {
-    S3Error(.answer, operation: call.operation, detail: "\(detail), for \(location(call.key))")
+  func odd(_ detail: String, _ call: Call) -> BackupError {
+    BackupError(.s3Answer, operation: call.operation, detail: "\(detail), for \(location(call.key))")
   }
 }
 
@@ -251,7 +252,7 @@ extension S3Client {
   /// Lists a key prefix.
   ///
   /// - Throws: `s3-answer` for malformed or endless pages, and keys without the prefix.
-  package func list(_ prefix: String) throws(S3Error) -> S3Listing {
+  package func list(_ prefix: String) throws(BackupError) -> S3Listing {
     var listing = S3Listing()
     var token: String?
     for _ in 1...Self.mostPages {
@@ -280,8 +281,8 @@ extension S3Client {
       }
       token = next
     }
-    throw S3Error(
-      .answer, operation: "list the object storage",
+    throw BackupError(
+      .s3Answer, operation: "list the object storage",
       detail: "more than \(Self.mostPages) pages lie under \(location(prefix))",
       hint: "Use a prefix of its own for each store.")
   }
@@ -302,7 +303,7 @@ extension S3Client {
   /// - Throws: `s3-precondition` if the condition fails; `s3-unsupported` if the server lacks conditions.
   package func put(
     _ key: String, _ bytes: ArraySlice<UInt8>, when condition: S3WriteCondition = .none
-  ) throws(S3Error) {
+  ) throws(BackupError) {
     var call = Call(method: .put, key: key, body: bytes, operation: "write to the object storage")
     guard condition == .absent else {
       _ = try send(call)
@@ -310,7 +311,7 @@ extension S3Client {
     }
     let writer = UniversalIdentifier.random().description
     call.fields = [("if-none-match", "*"), (Self.writerField, writer)]
-    do throws(S3Error) {
+    do throws(BackupError) {
       let answer = try send(call, accepting: [412])
       guard answer.status == 412 else { return }
       // Perhaps only an earlier answer was lost; libcurl also resends by itself on a kept connection that the server
@@ -318,14 +319,14 @@ extension S3Client {
       if try self.writer(of: key) == writer { return }
       throw refusal(answer, call)
     } catch {
-      guard error.kind == .unsupported else { throw error }
+      guard error.kind == .s3Unsupported else { throw error }
       var error = error
       error.detail += "; the server does not write conditionally"
       throw error
     }
   }
 
-  private func writer(of key: String) throws(S3Error) -> String? {
+  private func writer(of key: String) throws(BackupError) -> String? {
     let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
     let answer = try send(call, accepting: [404])
     return answer.status == 404 ? nil : answer.fields[Self.writerField]
@@ -334,7 +335,7 @@ extension S3Client {
   /// Reads a range, truncated at the object's end.
   ///
   /// - Throws: `s3-not-found`; `s3-answer` if the server sent another range.
-  package func get(_ key: String, at offset: Int64, length: Int) throws(S3Error) -> [UInt8] {
+  package func get(_ key: String, at offset: Int64, length: Int) throws(BackupError) -> [UInt8] {
     guard offset >= 0, length > 0 else { return [] }
     let last = offset.addingReportingOverflow(Int64(length) - 1)
     let end = last.overflow ? Int64.max : last.partialValue
@@ -370,7 +371,7 @@ extension S3Client {
   }
 
   /// The object's metadata; nil if missing.
-  package func head(_ key: String) throws(S3Error) -> S3ObjectFacts? {
+  package func head(_ key: String) throws(BackupError) -> S3ObjectFacts? {
     let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
     let answer = try send(call, accepting: [404])
     if answer.status == 404 { return nil }
@@ -382,7 +383,7 @@ extension S3Client {
   }
 
   /// Deletes an object, if any; a versioned bucket only hides it.
-  package func delete(_ key: String) throws(S3Error) {
+  package func delete(_ key: String) throws(BackupError) {
     let call = Call(method: .delete, key: key, operation: "remove from the object storage")
     _ = try send(call, accepting: [404])
   }

@@ -1,3 +1,4 @@
+package import Backup
 package import Platform
 import SystemPackage
 
@@ -17,7 +18,7 @@ package struct S3Environment: Sendable {
   /// Reads a bucket's settings; variables override files, as with Amazon's tools.
   ///
   /// - Throws: `s3-settings`, `s3-credentials`.
-  package func settings(for address: S3Address) throws(S3Error) -> S3Settings {
+  package func settings(for address: S3Address) throws(BackupError) -> S3Settings {
     let isNamed = value("AWS_PROFILE") != nil
     let profile = value("AWS_PROFILE") ?? value("AWS_DEFAULT_PROFILE") ?? "default"
     let section = profile == "default" ? "default" : "profile \(profile)"
@@ -31,7 +32,7 @@ package struct S3Environment: Sendable {
     guard region.utf8.count <= 64, region.utf8.allSatisfy(Self.isOfRegion) else {
       throw Self.refused("the region is not one that a server can have")
     }
-    let endpoint = try given.map { text throws(S3Error) in try self.endpoint(text) } ?? .amazon(region)
+    let endpoint = try given.map { text throws(BackupError) in try self.endpoint(text) } ?? .amazon(region)
     let style = value("LAZARET_S3_ADDRESSING") ?? configured("s3.addressing_style") ?? "auto"
     // Amazon's wildcard certificates cover one label only.
     let isPath = given != nil || address.bucket.contains(".")
@@ -51,7 +52,7 @@ package struct S3Environment: Sendable {
   /// Creates a client that rereads expired credentials.
   ///
   /// - Throws: `s3-settings`, `s3-credentials`.
-  package func client(for address: S3Address, patience: S3Patience = S3Patience()) throws(S3Error) -> S3Client {
+  package func client(for address: S3Address, patience: S3Patience = S3Patience()) throws(BackupError) -> S3Client {
     var settings = try settings(for: address)
     settings.patience = patience
     return S3Client(address.bucket, settings) { [self] in
@@ -64,7 +65,7 @@ package struct S3Environment: Sendable {
 
   private func credentials(
     _ secrets: AmazonConfiguration?, _ configured: @escaping (String) -> String?, _ profile: String, isNamed: Bool
-  ) throws(S3Error) -> S3Credentials {
+  ) throws(BackupError) -> S3Credentials {
     // Variables override any profile, as with Amazon's tools.
     let variables = (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY"))
     switch variables {
@@ -86,7 +87,7 @@ package struct S3Environment: Sendable {
         : "neither the environment nor ~/.aws/credentials has any")
   }
 
-  private func checked(_ name: String, _ secret: String, _ token: String?) throws(S3Error) -> S3Credentials {
+  private func checked(_ name: String, _ secret: String, _ token: String?) throws(BackupError) -> S3Credentials {
     // A line break would inject a header field.
     for text in [name, secret, token ?? ""] {
       guard text.utf8.count <= 16384, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
@@ -96,13 +97,13 @@ package struct S3Environment: Sendable {
     return S3Credentials(accessKey: name, secretKey: secret, sessionToken: token)
   }
 
-  private func endpoint(_ text: String) throws(S3Error) -> S3Endpoint {
+  private func endpoint(_ text: String) throws(BackupError) -> S3Endpoint {
     guard let endpoint = S3Endpoint(text) else {
       throw Self.refused("the endpoint is no address such as https://storage.example:9000")
     }
     guard endpoint.isEncrypted || endpoint.isLoopback || value("LAZARET_S3_ALLOW_HTTP") == "1" else {
-      throw S3Error(
-        .settings, operation: Self.operation,
+      throw BackupError(
+        .s3Settings, operation: Self.operation,
         detail: "the endpoint is reached without encryption, and is not this machine",
         hint: "Use https, or set LAZARET_S3_ALLOW_HTTP=1 where the network between is trusted.")
     }
@@ -112,7 +113,7 @@ package struct S3Environment: Sendable {
   private func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
 
   /// The file that a variable names, or the default one if it exists.
-  private func file(_ name: String, or usual: String) throws(S3Error) -> AmazonConfiguration? {
+  private func file(_ name: String, or usual: String) throws(BackupError) -> AmazonConfiguration? {
     let path: FilePath
     if let given = value(name) {
       path = FilePath(given)
@@ -127,7 +128,7 @@ package struct S3Environment: Sendable {
       return AmazonConfiguration(text)
     } catch {
       guard error.kind != .notFound else { return nil }
-      throw S3Error(.settings, because: error, operation: Self.operation, path: path)
+      throw BackupError(.s3Settings, because: error, operation: Self.operation, path: path)
     }
   }
 
@@ -140,12 +141,12 @@ package struct S3Environment: Sendable {
     }
   }
 
-  private static func refused(_ detail: String) -> S3Error {
-    S3Error(.settings, operation: operation, detail: detail)
+  private static func refused(_ detail: String) -> BackupError {
+    BackupError(.s3Settings, operation: operation, detail: detail)
   }
 
-  private static func missing(_ detail: String) -> S3Error {
-    S3Error(.credentials, operation: "find the credentials of the object storage", detail: detail)
+  private static func missing(_ detail: String) -> BackupError {
+    BackupError(.s3Credentials, operation: "find the credentials of the object storage", detail: detail)
   }
 }
 

@@ -1,3 +1,4 @@
+package import Backup
 import Foundation
 package import Platform
 
@@ -122,7 +123,7 @@ package struct S3Address: Sendable, Hashable, CustomStringConvertible {
   /// Parses an address.
   ///
   /// - Throws: `s3-address`, without a text that may hold a secret.
-  package init(_ text: String) throws(S3Error) {
+  package init(_ text: String) throws(BackupError) {
     guard text.hasPrefix(Self.scheme) else { throw Self.refused("it does not begin with s3://") }
     let rest = text.dropFirst(Self.scheme.count)
     // `user:secret@` must not be shown.
@@ -161,8 +162,8 @@ package struct S3Address: Sendable, Hashable, CustomStringConvertible {
     return bytes.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-") }
   }
 
-  private static func refused(_ detail: String) -> S3Error {
-    S3Error(.address, operation: "read the address of the object storage", detail: detail)
+  private static func refused(_ detail: String) -> BackupError {
+    BackupError(.s3Address, operation: "read the address of the object storage", detail: detail)
   }
 }
 

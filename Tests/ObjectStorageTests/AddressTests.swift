@@ -1,3 +1,4 @@
+import Backup
 import ObjectStorage
 import Platform
 import Testing
@@ -23,7 +24,7 @@ struct AddressTests {
     "s3://" + String(repeating: "a", count: 64),
   ])
   func othersAreRefused(text: String) {
-    let error = #expect(throws: S3Error.self) { try S3Address(text) }
+    let error = #expect(throws: BackupError.self) { try S3Address(text) }
     #expect(error?.code == "s3-address")
     #expect(error?.description.contains("secret") == false)
   }

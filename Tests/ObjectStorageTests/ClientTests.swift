@@ -1,3 +1,4 @@
+import Backup
 import ObjectStorage
 import Platform
 import StorageServers
@@ -94,14 +95,14 @@ struct ClientTests {
   ])
   func otherRangesAreNoAnswer(step: ScriptedServer.Step) throws {
     let desk = try Desk([], then: step)
-    let error = #expect(throws: S3Error.self) { try desk.client.get("k", at: 2, length: 4) }
+    let error = #expect(throws: BackupError.self) { try desk.client.get("k", at: 2, length: 4) }
     #expect(error?.code == "s3-answer")
     #expect(desk.server.received.count == desk.client.settings.patience.attempts)
   }
 
   @Test func aWholeObjectForARangeIsNotTaken() throws {
     let desk = try Desk([], then: .answer(200, body: [UInt8](repeating: 1, count: 1 << 22)))
-    let error = #expect(throws: S3Error.self) { try desk.client.get("k", at: 0, length: 4) }
+    let error = #expect(throws: BackupError.self) { try desk.client.get("k", at: 0, length: 4) }
     #expect(error?.code == "s3-answer")
     #expect(desk.server.received.count == 1)
   }
@@ -162,8 +163,8 @@ struct ClientTests {
     try client.put("k", [1])
     try client.put("k", [2])
     // Where they are the same as before, another try is of no use.
-    #expect(throws: S3Error.self) { try client.head("k") }
-    #expect(throws: S3Error.self) { try client.put("k", [3]) }
+    #expect(throws: BackupError.self) { try client.head("k") }
+    #expect(throws: BackupError.self) { try client.put("k", [3]) }
     let names = server.received.map { ($0.fields["authorization"] ?? "").contains("Credential=first/") }
     #expect(names == [true, true, false, false, false])
   }
@@ -173,7 +174,7 @@ struct ClientTests {
       (Self.error(503, "SlowDown"), "s3-server"), (.cut, "s3-unreachable"), (Self.error(429, "x"), "s3-server"),
     ] as [(ScriptedServer.Step, String)] {
       let desk = try Desk([], then: step) { $0.attempts = 3 }
-      let error = #expect(throws: S3Error.self) { try desk.client.put("k", [1]) }
+      let error = #expect(throws: BackupError.self) { try desk.client.put("k", [1]) }
       #expect(error?.code == code)
       #expect(error?.isEnvironmental == true)
       #expect(desk.server.received.count == 3)
@@ -200,7 +201,7 @@ struct ClientTests {
   @Test(arguments: refusals)
   func refusalsAreFinalAndSayWhatToDo(status: Int, word: String, code: String) throws {
     let desk = try Desk([Self.error(status, word)], then: .cut)
-    let error = #expect(throws: S3Error.self) { try desk.client.get("k", at: 0, length: 100) }
+    let error = #expect(throws: BackupError.self) { try desk.client.get("k", at: 0, length: 100) }
     #expect(error?.code == code)
     #expect(error?.status == status)
     #expect(desk.server.received.count == 1)
@@ -211,14 +212,14 @@ struct ClientTests {
 
   @Test func theRegionOfTheBucketIsTold() throws {
     let desk = try Desk([.answer(301, fields: ["x-amz-bucket-region": "eu-north-1"])])
-    let error = #expect(throws: S3Error.self) { try desk.client.list("") }
+    let error = #expect(throws: BackupError.self) { try desk.client.list("") }
     #expect(error?.hint.contains("AWS_REGION=eu-north-1") == true)
   }
 
   @Test func aServerThatIsNotThereIsUnreachable() throws {
     let desk = try Desk([]) { $0.attempts = 2 }
     desk.server.stop()
-    let error = #expect(throws: S3Error.self) { try desk.client.head("k") }
+    let error = #expect(throws: BackupError.self) { try desk.client.head("k") }
     #expect(error?.code == "s3-unreachable")
     #expect(desk.pauses.withLock { $0.count } == 1)
   }
@@ -232,7 +233,7 @@ struct ClientTests {
       $0.attempts = 2
       $0.stalling = 1
     }
-    let error = #expect(throws: S3Error.self) { try desk.client.get("k", at: 0, length: 100_000) }
+    let error = #expect(throws: BackupError.self) { try desk.client.get("k", at: 0, length: 100_000) }
     #expect(error?.code == "s3-time-out")
     #expect(desk.server.received.count == 2)
   }
@@ -241,7 +242,7 @@ struct ClientTests {
 
   @Test func aConditionThatIsNotMetIsSaid() throws {
     let desk = try Desk([Self.error(412, "PreconditionFailed"), .answer(200)])
-    let error = #expect(throws: S3Error.self) { try desk.client.put("k", [1], when: .absent) }
+    let error = #expect(throws: BackupError.self) { try desk.client.put("k", [1], when: .absent) }
     #expect(error?.code == "s3-precondition")
     #expect(desk.server.received.map(\.method) == ["PUT", "HEAD"])
   }
@@ -263,7 +264,7 @@ struct ClientTests {
     if isOwn {
       try desk.client.put("k", [1], when: .absent)
     } else {
-      let error = #expect(throws: S3Error.self) { try desk.client.put("k", [1], when: .absent) }
+      let error = #expect(throws: BackupError.self) { try desk.client.put("k", [1], when: .absent) }
       #expect(error?.code == "s3-precondition")
     }
     #expect(desk.server.received.map(\.method) == ["PUT", "PUT", "HEAD"])
@@ -271,7 +272,7 @@ struct ClientTests {
 
   @Test func aServerWithoutConditionsIsRefused() throws {
     let desk = try Desk([Self.error(501, "NotImplemented")])
-    let error = #expect(throws: S3Error.self) { try desk.client.put("k", [1], when: .absent) }
+    let error = #expect(throws: BackupError.self) { try desk.client.put("k", [1], when: .absent) }
     #expect(error?.code == "s3-unsupported")
     #expect(error?.detail.contains("conditionally") == true)
   }
@@ -288,7 +289,7 @@ struct ClientTests {
       .raw("HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n"),
     ] {
       let desk = try Desk([], then: step) { $0.attempts = 2 }
-      let error = #expect(throws: S3Error.self) { try desk.client.list("") }
+      let error = #expect(throws: BackupError.self) { try desk.client.list("") }
       #expect(["s3-answer", "s3-unreachable"].contains(error?.code))
     }
   }
@@ -296,7 +297,7 @@ struct ClientTests {
   @Test(arguments: ["http://127.0.0.1:1/other", "file:///etc/passwd"])
   func redirectionsAreNotFollowed(location: String) throws {
     let desk = try Desk([.answer(302, fields: ["location": location])])
-    #expect(throws: S3Error.self) { try desk.client.get("k", at: 0, length: 5) }
+    #expect(throws: BackupError.self) { try desk.client.get("k", at: 0, length: 5) }
     #expect(desk.server.received.count == 1)
   }
 }

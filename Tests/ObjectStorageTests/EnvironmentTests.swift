@@ -1,3 +1,4 @@
+import Backup
 import ObjectStorage
 import Platform
 import SystemPackage
@@ -59,7 +60,7 @@ struct EnvironmentTests {
     #expect(!work.usesPathStyle)
     let other = try settings(["HOME": home.path.string, "AWS_PROFILE": "work", "AWS_REGION": "r"])
     #expect(other.region == "r")
-    let error = #expect(throws: S3Error.self) { try settings(["HOME": home.path.string, "AWS_PROFILE": "sso"]) }
+    let error = #expect(throws: BackupError.self) { try settings(["HOME": home.path.string, "AWS_PROFILE": "sso"]) }
     #expect(error?.code == "s3-credentials")
     #expect(error?.detail.contains("sso_session") == true)
   }
@@ -78,7 +79,7 @@ struct EnvironmentTests {
   @Test func endpointsWithoutEncryptionAreRefused() throws {
     for variable in ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"] {
       var variables = Self.keys.merging([variable: "http://storage.example:9000"]) { $1 }
-      let error = #expect(throws: S3Error.self) { try settings(variables) }
+      let error = #expect(throws: BackupError.self) { try settings(variables) }
       #expect(error?.code == "s3-settings")
       variables["LAZARET_S3_ALLOW_HTTP"] = "1"
       #expect(try settings(variables).endpoint.scheme == "http")
@@ -88,7 +89,7 @@ struct EnvironmentTests {
       variables["LAZARET_S3_ADDRESSING"] = "virtual"
       #expect(try !settings(variables).usesPathStyle)
       variables["LAZARET_S3_ADDRESSING"] = "other"
-      #expect(throws: S3Error.self) { try settings(variables) }
+      #expect(throws: BackupError.self) { try settings(variables) }
     }
   }
 
@@ -97,7 +98,7 @@ struct EnvironmentTests {
       [:], ["AWS_ACCESS_KEY_ID": "a"], ["AWS_SECRET_ACCESS_KEY": "hidden"],
       ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "hidden\r\nx: y"], ["AWS_PROFILE": "none"],
     ] {
-      let error = #expect(throws: S3Error.self) { try settings(variables) }
+      let error = #expect(throws: BackupError.self) { try settings(variables) }
       #expect(error?.code == "s3-credentials")
       #expect(error?.description.contains("hidden") == false)
     }

@@ -1,3 +1,4 @@
+import Backup
 import ObjectStorage
 import Platform
 import StorageServers
@@ -39,7 +40,7 @@ struct ListingTests {
 
   @Test func pagesWithoutEndAreGivenUp() throws {
     let same = try Desk([], then: Self.page([], next: "x"))
-    #expect(throws: S3Error.self) { try same.client.list("p/") }
+    #expect(throws: BackupError.self) { try same.client.list("p/") }
     #expect(same.server.received.count == 2)
     let other = try Desk(
       [],
@@ -47,7 +48,7 @@ struct ListingTests {
         let isEven = request.target.contains("token=a")
         return Self.page([("p/a", "1")], next: isEven ? "b" : "a")
       })
-    let error = #expect(throws: S3Error.self) { try other.client.list("p/") }
+    let error = #expect(throws: BackupError.self) { try other.client.list("p/") }
     #expect(error?.code == "s3-answer")
     #expect(other.server.received.count == 1000)
   }
@@ -61,7 +62,7 @@ struct ListingTests {
   ])
   func oddPagesAreRefused(step: ScriptedServer.Step) throws {
     let desk = try Desk([step])
-    let error = #expect(throws: S3Error.self) { try desk.client.list("p/") }
+    let error = #expect(throws: BackupError.self) { try desk.client.list("p/") }
     #expect(error?.code == "s3-answer")
   }
 
@@ -96,9 +97,9 @@ struct ListingTests {
     try desk.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3)
     #expect(desk.server.received.count == 3)
     let other = try Desk([.text(200, "<Error><Code>InvalidPart</Code></Error>")])
-    #expect(throws: S3Error.self) { try other.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3) }
+    #expect(throws: BackupError.self) { try other.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3) }
     let short = try Desk([Self.completed, .answer(200, fields: ["Content-Length": "2"])])
-    #expect(throws: S3Error.self) { try short.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3) }
+    #expect(throws: BackupError.self) { try short.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3) }
   }
 
   @Test func aLostAnswerToTheEndIsMadeUpFor() throws {
@@ -107,7 +108,7 @@ struct ListingTests {
     try desk.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3)
     // What is there is not what was written.
     let other = try Desk([gone], then: .answer(200, fields: ["Content-Length": "4"]))
-    #expect(throws: S3Error.self) { try other.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3) }
+    #expect(throws: BackupError.self) { try other.client.complete(S3Upload(key: "k", id: "u"), [], bytes: 3) }
   }
 
   @Test func unfinishedUploadsAreListed() throws {
@@ -140,7 +141,7 @@ struct ListingTests {
     #expect(target.contains("key-marker=p%2F2") && target.contains("upload-id-marker=u2"), "\(target)")
     // One that never ends.
     let odd = try Desk([], then: page(0..<1, marker(0)))
-    #expect(throws: S3Error.self) { try odd.client.uploads("p/") }
+    #expect(throws: BackupError.self) { try odd.client.uploads("p/") }
     #expect(odd.server.received.count == 2)
   }
 

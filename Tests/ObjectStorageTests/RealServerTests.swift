@@ -1,3 +1,4 @@
+import Backup
 import ObjectStorage
 import Platform
 import StorageServers
@@ -27,14 +28,14 @@ struct RealServerTests {
     try client.delete(key)
     try client.delete(key)
     #expect(try client.head(key) == nil)
-    let error = #expect(throws: S3Error.self) { try client.get(key, at: 0, length: 1) }
+    let error = #expect(throws: BackupError.self) { try client.get(key, at: 0, length: 1) }
     #expect(error?.code == "s3-not-found")
   }
 
   @Test func ofManyConditionalWritesOneWins() throws {
     let (client, key) = (client, "\(prefix)/one")
     let outcomes = concurrently(Array(0..<8)) { number throws(Never) -> String in
-      do throws(S3Error) {
+      do throws(BackupError) {
         try client.put(key, [UInt8(number)], when: .absent)
         return "won \(number)"
       } catch {
@@ -50,7 +51,7 @@ struct RealServerTests {
   @Test func listingsGoOnOverPages() throws {
     let (client, prefix) = (client, prefix)
     let names = (0..<1003).map { "\(prefix)/\(1000 + $0)" }
-    _ = try concurrently(Array(0..<8)) { worker throws(S3Error) in
+    _ = try concurrently(Array(0..<8)) { worker throws(BackupError) in
       for (index, name) in names.enumerated() where index % 8 == worker { try client.put(name, [1, 2]) }
     }
     let listing = try client.list(prefix + "/")
@@ -82,12 +83,12 @@ struct RealServerTests {
 
   @Test func wrongCredentialsAndBucketsAreTold() throws {
     let wrong = try #require(try RealServer.client(changing: ["AWS_SECRET_ACCESS_KEY": "wrong"]))
-    let error = #expect(throws: S3Error.self) { try wrong.list("") }
+    let error = #expect(throws: BackupError.self) { try wrong.list("") }
     #expect(error?.code == "s3-credentials")
     let unknown = try #require(try RealServer.client(changing: ["AWS_ACCESS_KEY_ID": "unknown"]))
-    #expect(#expect(throws: S3Error.self) { try unknown.list("") }?.code == "s3-credentials")
+    #expect(#expect(throws: BackupError.self) { try unknown.list("") }?.code == "s3-credentials")
     let other = S3Client("lazaret-none-\(prefix.count)", client.settings)
-    #expect(#expect(throws: S3Error.self) { try other.list("") }?.code == "s3-no-bucket")
+    #expect(#expect(throws: BackupError.self) { try other.list("") }?.code == "s3-no-bucket")
   }
 
   @Test func bucketsSayWhatTheyKeep() throws {

@@ -29,11 +29,7 @@ extension BackupCatalog {
         case .manifestUnreadable, .manifestTooNew:
           problem = .init(
             code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
-        case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
-          .compressionUnavailable, .locked, .encryptionMissing, .request, .unknownEntity, .store, .otherGeneration,
-          .otherStore,
-          .policyUnreadable, .cancelled, .place, .file:
-          throw error
+        default: throw error
         }
         // A later version's manifest must not be rebuilt.
         if error.kind == .manifestTooNew {

@@ -103,10 +103,7 @@ struct SealedPlace: BackupPlace {
       let error = BackupError(any: error)
       switch error.kind {
       case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
-      case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
-        .compressionUnavailable, .locked, .encryptionMissing, .request, .unknownEntity, .store, .otherGeneration,
-        .otherStore,
-        .policyUnreadable, .cancelled, .place, .file:
+      default:
         guard error.fileError?.kind == .notFound else { throw error }
         return nil
       }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Backup
 import Foundation
 import Inbox
 import Lazaret
@@ -150,7 +151,7 @@ struct BundleOptions: ParsableArguments {
   var bundles: String?
 
   func validate() throws {
-    do throws(S3Error) {
+    do throws(BackupError) {
       if let bundles { _ = try S3Address(bundles) }
     } catch {
       throw ValidationError("--bundles: \(error.detail). \(error.hint)")
@@ -158,7 +159,7 @@ struct BundleOptions: ParsableArguments {
   }
 
   /// - Throws: `s3-address` for the environment's.
-  func address() throws(S3Error) -> S3Address? {
+  func address() throws(BackupError) -> S3Address? {
     if let bundles { return try S3Address(bundles) }
     guard let text = ProcessInfo.processInfo.environment[Self.variable], !text.isEmpty else { return nil }
     return try S3Address(text)
@@ -167,7 +168,7 @@ struct BundleOptions: ParsableArguments {
   /// - Throws: `s3-settings`, `s3-credentials`.
   static func storage(
     _ address: S3Address, home: FilePath, copyBytes: Int64 = 0
-  ) throws(S3Error) -> ObjectBundleStorage {
+  ) throws(BackupError) -> ObjectBundleStorage {
     let environment = S3Environment { ProcessInfo.processInfo.environment[$0] }
     let client = try environment.client(for: address, patience: .short)
     return ObjectBundleStorage(address, client, home: home, copyBytes: copyBytes)

@@ -1,3 +1,4 @@
+internal import Backup
 internal import ObjectStorage
 internal import Platform
 internal import SystemPackage
@@ -69,10 +70,10 @@ extension ObjectBundleStorage {
   }
 
   private func content(of key: String, at offset: Int64, length: Int, _ path: FilePath) throws -> [UInt8] {
-    do throws(S3Error) {
+    do throws(BackupError) {
       return try client.get(key, at: offset, length: length)
     } catch {
-      guard error.kind == .notFound else { throw error }
+      guard error.kind == .s3NotFound else { throw error }
       throw InboxError(
         .missing, because: error, operation: "fetch the bundle", path: path,
         detail: "it is not in the object storage, where the records say it is")

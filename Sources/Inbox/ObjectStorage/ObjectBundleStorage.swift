@@ -1,3 +1,4 @@
+internal import Backup
 internal import Foundation
 package import ObjectStorage
 package import Platform
@@ -160,31 +161,31 @@ package final class ObjectBundleStorage: BundleStorage {
   private var markKey: String { address.key("inbox") }
 
   package func mark() throws -> String? {
-    do throws(S3Error) {
+    do throws(BackupError) {
       let bytes = try client.get(markKey, at: 0, length: 100)
       let mark = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
       guard InboxFolders.isID(String(mark)) else {
-        throw S3Error(
-          .answer, operation: "open the inbox", detail: "the object inbox under \(address) is no mark of an inbox",
+        throw BackupError(
+          .s3Answer, operation: "open the inbox", detail: "the object inbox under \(address) is no mark of an inbox",
           hint: "Give a prefix of its own for the bundles of the inbox.")
       }
       return String(mark)
     } catch {
-      guard error.kind == .notFound else { throw error }
+      guard error.kind == .s3NotFound else { throw error }
       return nil
     }
   }
 
   package func makeMark(_ mark: String) throws -> String {
-    do throws(S3Error) {
+    do throws(BackupError) {
       try client.put(markKey, Array("\(mark)\n".utf8)[...], when: .absent)
       return mark
     } catch {
-      guard error.kind == .precondition else { throw error }
+      guard error.kind == .s3Precondition else { throw error }
     }
     guard let known = try self.mark() else {
-      throw S3Error(
-        .server, operation: "open the inbox", detail: "the mark of the inbox that was there a moment ago is gone")
+      throw BackupError(
+        .s3Server, operation: "open the inbox", detail: "the mark of the inbox that was there a moment ago is gone")
     }
     return known
   }
@@ -269,10 +270,10 @@ extension ObjectBundleStorage {
 
   private func stored(_ making: BundleMaking) throws -> StoredResult? {
     let bytes: [UInt8]
-    do throws(S3Error) {
+    do throws(BackupError) {
       bytes = try client.get(resultKey(making.bundle, making: making.sum), at: 0, length: Self.limit)
     } catch {
-      guard error.kind == .notFound else { throw error }
+      guard error.kind == .s3NotFound else { throw error }
       return nil
     }
     // Another version's or malformed: do not replace it.
@@ -301,21 +302,21 @@ extension ObjectBundleStorage {
     let stored = StoredResult(
       making: making, archive: archive, opened: result.opened, salvaged: result.salvaged,
       placedBytes: result.placedBytes)
-    do throws(S3Error) {
+    do throws(BackupError) {
       let bytes = try wrapped(stored)
       try client.put(resultKey(making.bundle, making: making.sum), bytes[...], when: .absent)
       return stored
     } catch {
-      guard error.kind == .precondition else { throw error }
+      guard error.kind == .s3Precondition else { throw error }
     }
     // Another worker was first; use its result.
     guard let first = try self.result(of: making) else {
-      throw S3Error(
-        .server, operation: "keep what was made of the bundle", detail: "what another worker had made was removed")
+      throw BackupError(
+        .s3Server, operation: "keep what was made of the bundle", detail: "what another worker had made was removed")
     }
     // This archive will never be referenced.
     guard first.archive != archive else { return first }
-    do throws(S3Error) {
+    do throws(BackupError) {
       try client.delete(key)
     } catch {
       // It goes with the bundle.
@@ -326,22 +327,22 @@ extension ObjectBundleStorage {
   /// Invalidates a missing or altered archive, so that it is made again.
   func disown(_ archive: InboxBundle.Archive, of bundle: String) throws {
     let key = resultKey(bundle, making: archive.making)
-    do throws(S3Error) {
+    do throws(BackupError) {
       let bytes = try client.get(key, at: 0, length: Self.limit)
       // Keep a newer result; an unreadable one refers to no archive.
       guard let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
       else { return }
       try client.delete(key)
     } catch {
-      guard error.kind == .notFound else { throw error }
+      guard error.kind == .s3NotFound else { throw error }
     }
   }
 
-  private func wrapped(_ stored: StoredResult) throws(S3Error) -> [UInt8] {
+  private func wrapped(_ stored: StoredResult) throws(BackupError) -> [UInt8] {
     do {
       return try JSON.bytes(of: stored, .line, to: "keep what was made of the bundle")
     } catch {
-      throw S3Error(.answer, because: error, operation: "keep what was made of the bundle")
+      throw BackupError(.s3Answer, because: error, operation: "keep what was made of the bundle")
     }
   }
 }

@@ -28,13 +28,13 @@ package struct ObjectStoragePlace: BackupPlace {
   package var readsAtOnce: Int { 8 }
 
   package func keeping() throws -> S3Keeping {
-    try asking { () throws(S3Error) in try client.keeping() }
+    try asking { () throws(BackupError) in try client.keeping() }
   }
 
   // MARK: Names
 
   func contents() throws -> StorageContents {
-    try asking { () throws(S3Error) in
+    try asking { () throws(BackupError) in
       StorageContents(try client.list(address.key("")), of: address)
     }
   }
@@ -53,7 +53,7 @@ package struct ObjectStoragePlace: BackupPlace {
 
   private func isThere(_ name: String, in section: BackupSection) throws -> Bool {
     let key = try key(name, in: section)
-    return try asking { () throws(S3Error) in
+    return try asking { () throws(BackupError) in
       guard try client.head(key) != nil else { return false }
       if StorageContents.isRecord(name) { return true }
       return try (client.head(trashKey(name)) != nil) == (section == .trash)
@@ -74,7 +74,7 @@ extension ObjectStoragePlace {
 
   /// Whether the backup has an encrypted file; lists its keys once.
   package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
-    try asking { () throws(S3Error) in
+    try asking { () throws(BackupError) in
       try client.list(address.key("\(id).")).objects.contains { $0.key.hasSuffix(BackupManifest.Encryption.fileEnding) }
     }
   }
@@ -84,10 +84,10 @@ extension ObjectStoragePlace {
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws -> [UInt8] {
     let key = try key(name, in: section)
-    return try asking { () throws(S3Error) in
+    return try asking { () throws(BackupError) in
       // One request reads it all, without waiting for another thread's read-ahead.
       if StorageContents.isDocument(name) { return try client.get(key, at: offset, length: length) }
-      return try state.ahead.read(key, at: offset, length: length) { (offset, length) throws(S3Error) in
+      return try state.ahead.read(key, at: offset, length: length) { (offset, length) throws(BackupError) in
         try client.get(key, at: offset, length: length)
       }
     }
@@ -104,7 +104,7 @@ extension ObjectStoragePlace {
     state.ahead.forget()
     if let id = StorageContents.identifier(of: name), state.begins(id) {
       do {
-        try asking { () throws(S3Error) in try client.put(begunKey(id), []) }
+        try asking { () throws(BackupError) in try client.put(begunKey(id), []) }
       } catch {
         state.ends(id)
         throw error
@@ -118,7 +118,7 @@ extension ObjectStoragePlace {
     let key = try key(name, in: section)
     try requireLock()
     state.ahead.forget()
-    try asking { () throws(S3Error) in try client.put(key, bytes[...]) }
+    try asking { () throws(BackupError) in try client.put(key, bytes[...]) }
   }
 
   /// Marks a file as dropped or unmarks it; its bytes stay.
@@ -129,7 +129,7 @@ extension ObjectStoragePlace {
       throw BackupError(
         FileError(.notFound, operation: "move the file of a backup", detail: "\(printable(name)) is not there"))
     }
-    try asking { () throws(S3Error) in
+    try asking { () throws(BackupError) in
       switch to {
       case .trash: try client.put(trashKey(name), [], when: .absent)
       case .kept: try client.delete(trashKey(name))
@@ -143,7 +143,7 @@ extension ObjectStoragePlace {
     guard try isThere(name, in: section) else { return }
     try requireLock()
     state.ahead.forget()
-    try asking { () throws(S3Error) in
+    try asking { () throws(BackupError) in
       try client.delete(key)
       if section == .trash, !StorageContents.isRecord(name) { try client.delete(trashKey(name)) }
     }
@@ -158,16 +158,16 @@ extension ObjectStoragePlace {
   package func removeUnfinished() throws {
     let contents = try contents()
     try requireLock()
-    try asking { () throws(S3Error) in
+    try asking { () throws(BackupError) in
       for id in contents.unfinished {
         for name in contents.names(of: id) { try client.delete(address.key(name)) }
       }
       for id in contents.begun {
-        do throws(S3Error) {
+        do throws(BackupError) {
           try client.delete(begunKey(id))
         } catch {
           // Next to a manifest the note is harmless.
-          guard error.kind == .access, !contents.unfinished.contains(id) else { throw error }
+          guard error.kind == .s3Access, !contents.unfinished.contains(id) else { throw error }
         }
       }
       let beginning = address.key("")
@@ -180,7 +180,7 @@ extension ObjectStoragePlace {
   }
 
   package func lock() throws -> any BackupPlaceLock {
-    let isConditional = try asking { () throws(S3Error) in
+    let isConditional = try asking { () throws(BackupError) in
       try StorageLock.keepsToConditions(client, address)
     }
     state.looksFirst(!isConditional)
@@ -248,8 +248,8 @@ final class StorageUpload: BackupUpload {
 
   func append(_ bytes: ArraySlice<UInt8>) throws {
     let (client, key, isManifest) = (place.client, key, isManifest)
-    try asking { () throws(S3Error) in
-      try state.withLock { (state) throws(S3Error) in
+    try asking { () throws(BackupError) in
+      try state.withLock { (state) throws(BackupError) in
         state.waiting += bytes
         if isManifest { return }
         while state.waiting.count > Self.length(ofPart: state.parts.count + 1) {
@@ -263,12 +263,12 @@ final class StorageUpload: BackupUpload {
 
   private static func send(
     _ bytes: ArraySlice<UInt8>, _ state: inout State, _ client: S3Client, _ key: String
-  ) throws(S3Error) {
+  ) throws(BackupError) {
     let upload: S3Upload
     if let begun = state.upload { upload = begun } else { upload = try client.beginUpload(key) }
     state.upload = upload
     guard state.parts.count < S3Client.mostParts else {
-      throw S3Error(.answer, operation: "write to the object storage", detail: "the file has too many parts")
+      throw BackupError(.s3Answer, operation: "write to the object storage", detail: "the file has too many parts")
     }
     state.parts.append(try client.put(bytes, as: state.parts.count + 1, of: upload))
     state.sent += Int64(bytes.count)
@@ -276,8 +276,8 @@ final class StorageUpload: BackupUpload {
 
   func finish() throws {
     let (client, key) = (place.client, key)
-    try asking { () throws(S3Error) in
-      try state.withLock { (state) throws(S3Error) in
+    try asking { () throws(BackupError) in
+      try state.withLock { (state) throws(BackupError) in
         guard state.upload != nil, !state.waiting.isEmpty else { return }
         try Self.send(state.waiting[...], &state, client, key)
         state.waiting = []
@@ -289,8 +289,8 @@ final class StorageUpload: BackupUpload {
     try finish()
     guard !place.state.hasLostLock else { throw StorageLock.lost(place) }
     let (client, key, looksFirst) = (place.client, key, place.state.looksFirst)
-    try asking { () throws(S3Error) in
-      try state.withLock { (state) throws(S3Error) in
+    try asking { () throws(BackupError) in
+      try state.withLock { (state) throws(BackupError) in
         guard !state.isClosed else { return }
         if let upload = state.upload {
           // Completion takes no condition; the manifest's write does.
@@ -321,8 +321,9 @@ final class StorageUpload: BackupUpload {
     if let upload { try? place.client.abort(upload) }
   }
 
-  private static func taken(_ name: String) -> S3Error {
-    S3Error(.precondition, operation: "write to the object storage", detail: "\(printable(name)) is there already")
+  private static func taken(_ name: String) -> BackupError {
+    BackupError(
+      .s3Precondition, operation: "write to the object storage", detail: "\(printable(name)) is there already")
   }
 }
 
@@ -371,10 +372,10 @@ package final class ObjectReadAhead: Sendable {
   ///
   /// - Parameter fetch: requests a range; returns fewer bytes at the object's end.
   package func read(
-    _ key: String, at offset: Int64, length: Int, fetch: (Int64, Int) throws(S3Error) -> [UInt8]
-  ) throws(S3Error) -> [UInt8] {
+    _ key: String, at offset: Int64, length: Int, fetch: (Int64, Int) throws(BackupError) -> [UInt8]
+  ) throws(BackupError) -> [UInt8] {
     // Fetch under the lock, so that another reader finds its range fetched.
-    try state.withLock { state throws(S3Error) in
+    try state.withLock { state throws(BackupError) in
       if state.key != key { state = State(key: key) }
       if let known = state.last.part(at: offset, length) ?? state.before.part(at: offset, length) { return known }
       let end = state.last.end
@@ -395,23 +396,18 @@ package final class ObjectReadAhead: Sendable {
 }
 
 extension BackupError {
-  init(_ error: S3Error) {
-    switch error.kind {
-    // The same kind as for a folder, so that callers need not know the place's type.
-    case .notFound:
-      self.init(FileError(.notFound, operation: error.operation, detail: error.detail))
-    case .precondition:
-      self.init(
-        .nameTaken,
-        because: FileError(.alreadyExists, operation: error.operation, detail: error.detail, hint: error.hint))
-    case .address, .settings, .credentials, .access, .noBucket, .region, .clock, .unreachable, .certificate, .timeOut,
-      .server, .checksum, .unsupported, .answer:
-      self.init(.place, because: error)
+  /// The error as of a folder, so that callers need not know the place's type.
+  var ofPlace: BackupError {
+    switch kind {
+    case .s3NotFound: BackupError(FileError(.notFound, operation: operation, detail: detail))
+    case .s3Precondition:
+      BackupError(.nameTaken, because: FileError(.alreadyExists, operation: operation, detail: detail, hint: hint))
+    default: self
     }
   }
 }
 
 /// Runs requests; their errors become those of a place of backups.
-func asking<Value>(_ requests: () throws(S3Error) -> Value) throws(BackupError) -> Value {
-  do throws(S3Error) { return try requests() } catch { throw BackupError(error) }
+func asking<Value>(_ requests: () throws(BackupError) -> Value) throws(BackupError) -> Value {
+  do throws(BackupError) { return try requests() } catch { throw error.ofPlace }
 }

@@ -114,11 +114,11 @@ extension ObjectStoragePlace {
     if let note = try note() { return try compare(note, own) }
     if isEncrypted { return }
     let bytes = try JSON.bytes(of: own, to: "note the store of the backups")
-    do throws(S3Error) {
+    do throws(BackupError) {
       try client.put(address.key(StorageContents.note), bytes[...], when: .absent)
     } catch {
       // Another process wrote it first.
-      guard error.kind == .precondition, let note = try note() else { throw BackupError(error) }
+      guard error.kind == .s3Precondition, let note = try note() else { throw error.ofPlace }
       try compare(note, own)
     }
   }
@@ -138,10 +138,10 @@ extension ObjectStoragePlace {
 
   private func note() throws -> StorageNote? {
     let bytes: [UInt8]
-    do throws(S3Error) {
+    do throws(BackupError) {
       bytes = try client.get(address.key(StorageContents.note), at: 0, length: StorageNote.limit)
     } catch {
-      guard error.kind == .notFound else { throw BackupError(error) }
+      guard error.kind == .s3NotFound else { throw error.ofPlace }
       return nil
     }
     // Treat an unreadable note as missing.

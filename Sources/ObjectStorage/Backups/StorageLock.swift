@@ -28,7 +28,7 @@ final class StorageLock: BackupPlaceLock {
     let (client, key) = (place.client, key)
     var waited = 0
     while true {
-      let isFree = try asking { () throws(S3Error) in
+      let isFree = try asking { () throws(BackupError) in
         try client.put(key, [1])
         let contents = StorageContents(
           try client.list(place.address.key(StorageContents.locks)), of: place.address)
@@ -41,7 +41,7 @@ final class StorageLock: BackupPlaceLock {
         return true
       }
       if isFree { break }
-      try asking { () throws(S3Error) in try Self.release(key, client) }
+      try asking { () throws(BackupError) in try Self.release(key, client) }
       guard waited < Self.patience else { throw Self.taken(place) }
       let pause = max(200, client.pause(upTo: Self.longestPause))
       waited += pause
@@ -55,9 +55,9 @@ final class StorageLock: BackupPlaceLock {
         Thread.sleep(forTimeInterval: 1)
         seconds += 1
         guard seconds.isMultiple(of: Self.renewal) else { continue }
-        do throws(S3Error) {
+        do throws(BackupError) {
           // Hold the mutex: the release must come last.
-          try isReleased.withLock { (isReleased) throws(S3Error) in
+          try isReleased.withLock { (isReleased) throws(BackupError) in
             // A lost lock stays lost: another process may have held it since.
             guard !isReleased, !state.hasLostLock else { return }
             try client.put(key, [1])
@@ -78,11 +78,11 @@ final class StorageLock: BackupPlaceLock {
   }
 
   /// Deletes the lock, or empties it where deletion is forbidden.
-  private static func release(_ key: String, _ client: S3Client) throws(S3Error) {
-    do throws(S3Error) {
+  private static func release(_ key: String, _ client: S3Client) throws(BackupError) {
+    do throws(BackupError) {
       try client.delete(key)
     } catch {
-      guard error.kind == .access else { throw error }
+      guard error.kind == .s3Access else { throw error }
       try client.put(key, [])
     }
   }
@@ -107,28 +107,28 @@ final class StorageLock: BackupPlaceLock {
   /// there).
   ///
   /// - Throws: `s3-unsupported` if writes are neither conditional nor kept.
-  static func keepsToConditions(_ client: S3Client, _ address: S3Address) throws(S3Error) -> Bool {
+  static func keepsToConditions(_ client: S3Client, _ address: S3Address) throws(BackupError) -> Bool {
     let key = address.key("\(StorageContents.locks)check-\(UniversalIdentifier.random())")
     try client.put(key, [], when: .absent)
     var isKept = false
-    do throws(S3Error) {
+    do throws(BackupError) {
       try client.put(key, [], when: .absent)
     } catch {
-      guard error.kind == .precondition else { throw error }
+      guard error.kind == .s3Precondition else { throw error }
       isKept = true
     }
-    do throws(S3Error) {
+    do throws(BackupError) {
       try client.delete(key)
     } catch {
       // The empty object counts as no lock.
-      guard error.kind == .access else { throw error }
+      guard error.kind == .s3Access else { throw error }
     }
     if isKept { return true }
     switch try client.keeping() {
     case .versions, .locked: return false
     case .nothing, .unknown:
-      throw S3Error(
-        .unsupported, operation: "write to the object storage",
+      throw BackupError(
+        .s3Unsupported, operation: "write to the object storage",
         detail: "the server replaces an object that it was told to write only where there is none")
     }
   }
