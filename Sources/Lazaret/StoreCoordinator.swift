@@ -67,8 +67,8 @@ package struct StoreCoordinator: Sendable {
 
   /// Opens the store at a path.
   ///
-  /// - Throws: `LazaretError` if the store stays closed; `FileError`, `PersistentStoreError`, `MigrationError` if a step
-  ///   failed. After any error the old store is whole at its path or in quarantine, and opening again continues.
+  /// - Throws: `LazaretError` if the store stays closed; `FileError`, `PersistentStoreError`, `MigrationError` if a
+  ///   step failed. After any error the old store is whole at its path or in quarantine, and opening again continues.
   package func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
     try FileError.requireDescriptors(to: "open the store", path: path)
     return try OpeningMachine(coordinator: self, path: path, observer: observer).run()

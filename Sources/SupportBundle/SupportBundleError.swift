@@ -206,8 +206,8 @@ extension SupportBundleError {
 
   static func stopped(_ path: FilePath?) -> SupportBundleError {
     SupportBundleError(
-      .cancelled, operation: "send the bundle", path: path, detail: "it was stopped; what has arrived is not sent again",
-      hint: "Go on with: lazaret outbox send")
+      .cancelled, operation: "send the bundle", path: path,
+      detail: "it was stopped; what has arrived is not sent again", hint: "Go on with: lazaret outbox send")
   }
 }
 

@@ -65,7 +65,9 @@ struct SendingDesk {
   }
 
   /// The error that sending ends with.
-  func failure(_ sender: Sender, _ id: String, _ location: SourceLocation = #_sourceLocation) throws -> SupportBundleError {
+  func failure(
+    _ sender: Sender, _ id: String, _ location: SourceLocation = #_sourceLocation
+  ) throws -> SupportBundleError {
     let error = #expect(throws: SupportBundleError.self, sourceLocation: location) { try sender.send(id) }
     return try #require(error)
   }
