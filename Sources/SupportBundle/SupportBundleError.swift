@@ -1,6 +1,6 @@
 public import Platform
 internal import Salvage
-public import SystemPackage
+package import SystemPackage
 
 /// A failed request about a support bundle, its scrubbing or sending, without tokens in the detail.
 public typealias SupportBundleError = Failure<SupportBundleErrorKind>

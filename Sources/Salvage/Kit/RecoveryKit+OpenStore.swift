@@ -52,7 +52,7 @@ extension RecoveryKit {
     } catch var error as SalvageError {
       if error.path == nil { error.path = store }
       throw error
-    } catch let error as FileError {
+    } catch let error as FileError where error.kind != .locked {
       var error = SalvageError(kit: error)
       if error.path == nil { error.path = store }
       throw error
