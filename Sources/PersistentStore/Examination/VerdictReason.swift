@@ -165,7 +165,7 @@ extension VerdictReason {
     return VerdictReason(
       "indexes-damaged",
       words:
-        "Only \(names.count == 1 ? "an index is" : "indexes are") damaged\(indexes), and every page of the tables is sound: \(found).",
+        "Every page of the tables is sound, but \(names.count == 1 ? "an index disagrees with its table" : "indexes disagree with their tables")\(indexes): \(found).",
       hint: salvageHint, coreData: 259, sqlite: 11)
   }
 

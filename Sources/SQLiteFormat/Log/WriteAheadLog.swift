@@ -317,6 +317,10 @@ extension WriteAheadLog {
     let valid = Int64(Header.length) + Int64(validFrameCount) * Int64(frameLength)
     var offset = max(valid, place - Int64(frameLength) + 1)
     while let found = try search.next(from: offset) {
+      guard found + Int64(frameLength) <= source.count else {
+        findings.note(.logPartialFrame)
+        return
+      }
       let bytes = try source.bytes(at: found, length: WriteAheadLog.frameHeaderLength)
       let frame = LogFrame(bytes.span)
       if frame.page != 0, found >= place || (found - Int64(Header.length)) % Int64(frameLength) != 0 { count(frame) }
