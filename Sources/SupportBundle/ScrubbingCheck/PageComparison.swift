@@ -264,9 +264,23 @@ struct PageComparison: Sendable {
   func looseFinding(
     _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool
   ) -> Finding? {
+    let isFound = unchanged(marks, original, result).contains { range in
+      isLeft(range, original) && !(isSchema && isOfStatement(range, original, result))
+    }
+    return isFound ? .loose : nil
+  }
+
+  /// Returns the statements that stay on a page of the schema without a sound header.
+  func statements(_ original: Span<UInt8>, _ result: Span<UInt8>) -> [Range<Int>] {
+    unchanged(nil, original, result).filter { isOfStatement($0, original, result) }
+  }
+
+  /// Returns the runs of at least 8 unchanged loose bytes.
+  private func unchanged(_ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>) -> [Range<Int>] {
     let end = min(original.count, result.count, marks?.count ?? .max)
     let marks = marks ?? []
     let hasMarks = !marks.isEmpty
+    var runs: [Range<Int>] = []
     var index = 0
     while index < end {
       guard original[index] == result[index], original[index] != 0, original[index] != 0xff,
@@ -281,10 +295,9 @@ struct PageComparison: Sendable {
       {
         index &+= 1
       }
-      guard index - start >= 8, isLeft(start..<index, original) else { continue }
-      if !(isSchema && isOfStatement(start..<index, original, result)) { return .loose }
+      if index - start >= 8 { runs.append(start..<index) }
     }
-    return nil
+    return runs
   }
 
   /// Whether bytes belong to a valid schema row, which stays.
