@@ -47,7 +47,7 @@ public struct LazaretCommand: ParsableCommand {
 
   /// Runs the command line and ends the process.
   public static func start() -> Never {
-    RawArguments.requireSystemTellsThem()
+    RawArguments.requireProcFS()
     FreedMemory.goesBack()
     ZstandardSupport.give(ZstandardLibrary())
     let words = CommandWords(RawArguments.take())

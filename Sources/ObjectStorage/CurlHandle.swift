@@ -36,7 +36,7 @@ final class CurlHandle: @unchecked Sendable {
   private(set) var newConnections = 0
 
   struct Options: Sendable {
-    var patience: S3Patience
+    var retries: S3RetryPolicy
     var authorities: String?
 
     /// The most bytes of the answer's body.
@@ -89,17 +89,17 @@ final class CurlHandle: @unchecked Sendable {
       unsafe lazaret_curl_set_progress(handle, curlGoesOn, context),
       unsafe lazaret_curl_set_error_place(handle, words),
     ]
-    let stalling = options.isWork ? options.patience.working : options.patience.stalling
+    let stalling = options.isWork ? options.retries.working : options.retries.stalling
     var numbers: [(CURLoption, Int)] = [
       // Signals would affect other threads.
       (CURLOPT_NOSIGNAL, 1),
       // Dots in keys are literal.
       (CURLOPT_PATH_AS_IS, 1),
       (CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
-      (CURLOPT_CONNECTTIMEOUT_MS, options.patience.connecting),
+      (CURLOPT_CONNECTTIMEOUT_MS, options.retries.connecting),
       (CURLOPT_LOW_SPEED_TIME, stalling),
-      (CURLOPT_LOW_SPEED_LIMIT, options.patience.slowest),
-      (CURLOPT_TIMEOUT_MS, options.patience.whole * 1000),
+      (CURLOPT_LOW_SPEED_LIMIT, options.retries.slowest),
+      (CURLOPT_TIMEOUT_MS, options.retries.whole * 1000),
       (CURLOPT_TCP_KEEPALIVE, 1),
       (CURLOPT_BUFFERSIZE, Self.bufferLength),
       (CURLOPT_SSL_VERIFYPEER, 1),

@@ -18,13 +18,13 @@ package final class CurlTransport: UploadTransport {
   ///   - answerSeconds: the longest time from the last byte sent to the end of the answer.
   ///   - totalSeconds: the longest time of a request.
   package init(idleSeconds: Int = 60, answerSeconds: Int = 180, totalSeconds: Int = 86_400) {
-    var patience = S3Patience()
-    patience.connecting = idleSeconds * 1000
-    patience.stalling = idleSeconds
-    patience.slowest = 1
-    patience.whole = totalSeconds
+    var retries = S3RetryPolicy()
+    retries.connecting = idleSeconds * 1000
+    retries.stalling = idleSeconds
+    retries.slowest = 1
+    retries.whole = totalSeconds
     options = CurlHandle.Options(
-      patience: patience, limit: UploadResponse.bodyLimit, answerTime: .seconds(answerSeconds), cutsOff: true)
+      retries: retries, limit: UploadResponse.bodyLimit, answerTime: .seconds(answerSeconds), cutsOff: true)
   }
 
   package func send(

@@ -57,9 +57,9 @@ extension S3Client {
       if root?.name == "CompleteMultipartUploadResult" { break }
       // The status precedes the outcome (Amazon S3 API Reference, "CompleteMultipartUpload").
       guard answer.word == "InternalError" || answer.word == "SlowDown",
-        attempt < settings.patience.attempts
+        attempt < settings.retries.attempts
       else { throw odd("the server did not complete the upload", call) }
-      waiting.pause(waiting.random(settings.patience.pause(after: attempt)))
+      waiting.pause(waiting.random(settings.retries.pause(after: attempt)))
     }
     guard try head(upload.key)?.bytes == bytes else { throw odd("the object does not have its length", call) }
   }

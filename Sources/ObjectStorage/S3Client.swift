@@ -75,16 +75,16 @@ package final class S3Client: Sendable {
           return answer
         }
         failure = refusal(answer, call)
-        if attempt < settings.patience.attempts, Self.mayBeOfCredentials(failure, call), renewCredentials() { continue }
+        if attempt < settings.retries.attempts, Self.mayBeOfCredentials(failure, call), renewCredentials() { continue }
         guard Self.mayPass(answer) else { throw failure }
         asked = answer.fields["retry-after"].flatMap { Int($0) } ?? 0
       case .failure(let error):
         failure = self.failure(error, call)
         guard error.kind == .unreachable || error.kind == .timeOut else { throw failure }
       }
-      guard attempt < settings.patience.attempts else { throw failure }
-      let pause = waiting.random(settings.patience.pause(after: attempt))
-      waiting.pause(max(pause, min(max(asked, 0), settings.patience.longestPauseAsked) * 1000))
+      guard attempt < settings.retries.attempts else { throw failure }
+      let pause = waiting.random(settings.retries.pause(after: attempt))
+      waiting.pause(max(pause, min(max(asked, 0), settings.retries.longestPauseAsked) * 1000))
     }
     // Unreachable before the counter overflows.
     throw BackupError(.s3Server, operation: call.operation, detail: "it was tried too often")
@@ -97,7 +97,7 @@ package final class S3Client: Sendable {
     let url =
       "\(settings.endpoint.scheme)://\(request.authority)\(request.path)" + (query.isEmpty ? "" : "?\(query)")
     let options = CurlHandle.Options(
-      patience: settings.patience, authorities: settings.authorities, limit: call.limit, isWork: call.isWork)
+      retries: settings.retries, authorities: settings.authorities, limit: call.limit, isWork: call.isWork)
     do throws(TransportFailure) {
       return .success(
         try pool.withHandle { handle throws(TransportFailure) in
@@ -149,7 +149,7 @@ package final class S3Client: Sendable {
 }
 
 extension S3Client {
-  package func keeping() throws(BackupError) -> S3Keeping {
+  package func keeping() throws(BackupError) -> BucketRetention {
     if let lock = try configuration("object-lock"), lock.name == "ObjectLockConfiguration",
       lock.text("ObjectLockEnabled") == "Enabled"
     {
@@ -347,10 +347,10 @@ extension S3Client {
       if answer.status == 416 { return [] }
       if let bytes = Self.range(answer, offset, length) { return bytes }
       // A body shorter than its header states was cut off.
-      guard attempt < settings.patience.attempts else {
+      guard attempt < settings.retries.attempts else {
         throw odd("other bytes came than were asked for", call)
       }
-      waiting.pause(waiting.random(settings.patience.pause(after: attempt)))
+      waiting.pause(waiting.random(settings.retries.pause(after: attempt)))
     }
     return []
   }
@@ -424,7 +424,7 @@ package enum S3WriteCondition: Sendable, Hashable {
 }
 
 /// The effect of deletion in a bucket.
-package enum S3Keeping: Sendable, Hashable {
+package enum BucketRetention: Sendable, Hashable {
   case nothing
 
   /// Deleted objects stay as versions.

@@ -210,7 +210,7 @@ struct StorageBackupTests {
     #expect(try BackupCatalog(of: place).backups.count == 1)
     #expect(try pruner.undelete(backup.id) == [backup.id])
     #expect(try BackupCatalog(of: place).backups.count == 2)
-    #expect([S3Keeping.versions, .locked(days: nil)].contains(try place.keeping()))
+    #expect([BucketRetention.versions, .locked(days: nil)].contains(try place.keeping()))
   }
 
   @Test func theLockHoldsOthersOff() throws {

@@ -14,7 +14,7 @@ struct ClientTests {
 
     init(
       _ steps: [ScriptedServer.Step], then last: ScriptedServer.Step? = nil,
-      limits: (inout S3Patience) -> Void = { _ in }
+      limits: (inout S3RetryPolicy) -> Void = { _ in }
     ) throws {
       server = try ScriptedServer(steps, then: last)
       let pauses = Mutex<[Int]>([])
@@ -22,7 +22,7 @@ struct ClientTests {
       var settings = S3Settings(
         endpoint: S3Endpoint(isEncrypted: false, host: "127.0.0.1", port: Int(server.port)), region: "us-east-1",
         usesPathStyle: true, credentials: S3Credentials(accessKey: "name", secretKey: "hidden"))
-      limits(&settings.patience)
+      limits(&settings.retries)
       client = S3Client(
         "bucket", settings,
         waiting: S3Waiting(
@@ -97,7 +97,7 @@ struct ClientTests {
     let desk = try Desk([], then: step)
     let error = #expect(throws: BackupError.self) { try desk.client.get("k", at: 2, length: 4) }
     #expect(error?.code == "s3-answer")
-    #expect(desk.server.received.count == desk.client.settings.patience.attempts)
+    #expect(desk.server.received.count == desk.client.settings.retries.attempts)
   }
 
   @Test func aWholeObjectForARangeIsNotTaken() throws {
@@ -158,7 +158,7 @@ struct ClientTests {
     var settings = S3Settings(
       endpoint: S3Endpoint(isEncrypted: false, host: "127.0.0.1", port: Int(server.port)), region: "us-east-1",
       usesPathStyle: true, credentials: S3Credentials(accessKey: "first", secretKey: "hidden"))
-    settings.patience.attempts = 3
+    settings.retries.attempts = 3
     let client = S3Client("bucket", settings) { S3Credentials(accessKey: "second", secretKey: "hidden") }
     try client.put("k", [1])
     try client.put("k", [2])
@@ -182,9 +182,9 @@ struct ClientTests {
   }
 
   @Test func pausesAreBounded() {
-    let patience = S3Patience()
-    #expect(patience.pause(after: 1) == 200)
-    #expect(patience.pause(after: 30) == 10_000)
+    let retries = S3RetryPolicy()
+    #expect(retries.pause(after: 1) == 200)
+    #expect(retries.pause(after: 30) == 10_000)
     #expect((0..<200).map { _ in S3Waiting.machine.random(50) }.allSatisfy { (0...50).contains($0) })
   }
 

@@ -149,7 +149,7 @@ struct ListingTests {
 
   @Test func whatTheBucketKeepsIsTold() throws {
     let none = ScriptedServer.Step.text(404, "<Error><Code>ObjectLockConfigurationNotFoundError</Code></Error>")
-    let cases: [([ScriptedServer.Step], S3Keeping)] = [
+    let cases: [([ScriptedServer.Step], BucketRetention)] = [
       ([none, .text(200, "<VersioningConfiguration/>")], .nothing),
       ([none, .text(200, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")], .versions),
       ([none, .text(200, "<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>")], .nothing),

@@ -127,7 +127,7 @@ final class StoreCheck: Sendable {
       throw failure(error)
     }
     outcome.uncompared = indexes.uncompared
-    if !indexes.isSound { outcome.examination.condemnIndexes(indexes, of: report.schema) }
+    if !indexes.isSound { outcome.examination.markIndexesDamaged(indexes, of: report.schema) }
     return outcome
   }
 
@@ -236,7 +236,7 @@ final class StoreCheck: Sendable {
 }
 
 extension Examination {
-  mutating func condemnIndexes(_ report: IndexReport, of schema: Schema) {
+  mutating func markIndexesDamaged(_ report: IndexReport, of schema: Schema) {
     verdict = .damaged
     reason = .damagedIndexes(report.findings.indexesAlone(of: schema) ?? [], report.findings)
   }

@@ -170,7 +170,7 @@ struct BundleOptions: ParsableArguments {
     _ address: S3Address, home: FilePath, copyBytes: Int64 = 0
   ) throws(BackupError) -> ObjectBundleStorage {
     let environment = S3Environment { ProcessInfo.processInfo.environment[$0] }
-    let client = try environment.client(for: address, patience: .short)
+    let client = try environment.client(for: address, retries: .short)
     return ObjectBundleStorage(address, client, home: home, copyBytes: copyBytes)
   }
 }

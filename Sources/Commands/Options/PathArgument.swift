@@ -38,7 +38,7 @@ package enum RawArguments {
   /// Exits if the system hides the arguments.
   ///
   /// Without `/proc` Swift's runtime has none on Linux, and a verb would silently do nothing.
-  static func requireSystemTellsThem() {
+  static func requireProcFS() {
     guard CommandLine.argc < 1 else { return }
     Terminal.standardError.write(
       "lazaret: the command line cannot be read: /proc is not mounted here. Mount it and try again.\n")

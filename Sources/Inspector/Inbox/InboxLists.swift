@@ -174,7 +174,7 @@ struct InboxJobsPage: InspectorPage {
   let jobs: [InboxJob]
   let counts: [InboxJob.State: Int]
 
-  let hindrances: [InboxHindrance]
+  let hindrances: [BlockedJobs]
   let pager: InboxPager
 
   private static let maximum = 100
@@ -184,7 +184,7 @@ struct InboxJobsPage: InspectorPage {
     let found = try inbox.queue.jobs(in: state, after: id, limit: Self.maximum + 1)
     jobs = Array(found.prefix(Self.maximum))
     counts = try inbox.queue.counts()
-    hindrances = try InboxHindrance.all(of: inbox)
+    hindrances = try BlockedJobs.all(of: inbox)
     pager = InboxPager(
       list: .jobs(state), token: id.map { String($0) },
       next: found.count > jobs.count ? jobs.last.map { String($0.id) } : nil)
@@ -266,7 +266,7 @@ extension RequestTarget {
 }
 
 /// An environmental reason why jobs wait.
-struct InboxHindrance: Sendable, Hashable {
+struct BlockedJobs: Sendable, Hashable {
   let code: String
 
   let count: Int
@@ -276,10 +276,10 @@ struct InboxHindrance: Sendable, Hashable {
   /// Replaces invalid codes, since a worker has read hostile bytes.
   private static let other = "other"
 
-  static func all(of inbox: Inbox) throws(InboxError) -> [InboxHindrance] {
+  static func all(of inbox: Inbox) throws(InboxError) -> [BlockedJobs] {
     let found = try inbox.queue.hindrances(limit: maximum)
     let told = Dictionary(found.map { (isWord($0.key) ? $0.key : other, $0.value) }) { $0 + $1 }
-    return told.map { InboxHindrance(code: $0.key, count: $0.value) }
+    return told.map { BlockedJobs(code: $0.key, count: $0.value) }
       .sorted { ($1.count, $0.code) < ($0.count, $1.code) }
   }
 

@@ -281,7 +281,7 @@ extension InspectorRoutes {
 
 extension InspectorRoutes {
   mutating func addQueries(_ source: RecordSource) {
-    let desk = QueryDesk(source)
+    let desk = QueryController(source)
     let sql = DocumentedRoute.Field("sql", "One SELECT, of at most 4,000 characters; it is run where it is given.")
     page(
       "/stores/{id}/{side}/query", about: "A query in SQL over a side of a store, which only reads.", .store, .side,

@@ -57,7 +57,7 @@ struct ServiceState: Sendable {
   /// Returns the environmental reasons why inbox jobs wait, most frequent first.
   func hindrances() -> [String] {
     do {
-      return try inbox.map { try InboxHindrance.all(of: $0).map(\.code) } ?? []
+      return try inbox.map { try BlockedJobs.all(of: $0).map(\.code) } ?? []
     } catch {
       // The failing part is reported elsewhere.
       return []
@@ -128,7 +128,7 @@ struct MetricsText {
       let bundles = try inbox.records.bundleCounts()
       let jobs = try inbox.queue.counts()
       let bytes = try inbox.records.usedBytes()
-      let hindrances = try InboxHindrance.all(of: inbox)
+      let hindrances = try BlockedJobs.all(of: inbox)
       add(
         "lazaret_inbox_bundles", .gauge, "Bundles by state.",
         InboxBundle.State.allCases.map { ("{state=\"\($0.rawValue)\"}", "\(bundles[$0] ?? 0)") })

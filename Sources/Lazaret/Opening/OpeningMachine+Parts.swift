@@ -21,11 +21,11 @@ extension OpeningMachine {
   }
 
   /// Returns an examiner of the policy's depth, or a full one if damage was found since the last opening.
-  func examiner(of place: StoreFileSet, reports: Bool = true) throws(FileError) -> PatientExaminer {
+  func examiner(of place: StoreFileSet, reports: Bool = true) throws(FileError) -> RetryingExaminer {
     let note = try coordinator.home.flatMap { home throws(FileError) in
       try CheckNote.read(of: place.main, home: home, in: fileSystem)
     }
-    return PatientExaminer(
+    return RetryingExaminer(
       model: coordinator.model, depth: note?.damage == nil ? policy.depth : .full, fileSystem: fileSystem,
       observer: observer, reports: reports)
   }
@@ -138,7 +138,7 @@ struct CheckNote: Codable, Equatable {
 }
 
 /// An examiner that waits briefly for a passing lock, which SQLite takes when a last connection closes.
-struct PatientExaminer: Sendable {
+struct RetryingExaminer: Sendable {
   let model: AppModel
   var depth: Examination.Depth
   let fileSystem: FileSystem

@@ -25,7 +25,7 @@ struct StoreMigration {
   let examination: Examination
 
   /// Examines the store again before the migration.
-  let examiner: PatientExaminer
+  let examiner: RetryingExaminer
 
   let path: FilePath
   let observer: OpeningObserver

@@ -27,7 +27,7 @@ package struct ObjectStoragePlace: BackupPlace {
   /// The client's connection limit: each request waits for a round trip.
   package var readsAtOnce: Int { 8 }
 
-  package func keeping() throws -> S3Keeping {
+  package func keeping() throws -> BucketRetention {
     try asking { () throws(BackupError) in try client.keeping() }
   }
 

@@ -17,7 +17,7 @@ extension Examiner {
     guard report.isSound else {
       distrustIndexes(&examination)
       let indexes = report.findings.indexesAlone(of: schema)
-      examination.condemn(indexes.map { .damagedIndexes($0, report.findings) } ?? .damagedPages(report))
+      examination.markDamaged(indexes.map { .damagedIndexes($0, report.findings) } ?? .damagedPages(report))
       return
     }
     // Another visitor compares the indexes itself.
@@ -31,7 +31,7 @@ extension Examiner {
     guard !compared.isSound else { return }
     distrustIndexes(&examination)
     examination.health.add(compared.findings)
-    examination.condemn(
+    examination.markDamaged(
       .damagedIndexes(compared.findings.indexesAlone(of: schema) ?? [], compared.findings))
   }
 

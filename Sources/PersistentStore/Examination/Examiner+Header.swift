@@ -16,7 +16,7 @@ extension Examiner {
     }
     if let database = try databaseWithFirstPageElsewhere(bytes) {
       // With a file of zeros, only its log or journal remains.
-      if kind == .zeros, try bytes.isMainBlank() { examination.condemn(.blank(.zeros, hasPagesElsewhere: true)) }
+      if kind == .zeros, try bytes.isMainBlank() { examination.markDamaged(.blank(.zeros, hasPagesElsewhere: true)) }
       examination.health.notes.append(
         HealthNote(
           "header-superseded", .warning,
@@ -25,12 +25,12 @@ extension Examiner {
     }
     if kind == .writeAheadLog, bytes.log == nil {
       // A log named without its store.
-      examination.condemn(.notSQLite(kind))
+      examination.markDamaged(.notSQLite(kind))
       return try StoreBytes(main: MemoryBytes([]), log: bytes.main, superJournalExists: bytes.superJournalExists)
         .databaseOfLogAlone()
     }
     if kind == .empty || kind == .zeros, try bytes.hasPagesElsewhere(), try bytes.isMainBlank() {
-      examination.condemn(.blank(kind, hasPagesElsewhere: true))
+      examination.markDamaged(.blank(kind, hasPagesElsewhere: true))
       return try bytes.databaseOfLogAlone()
     }
     return try openHeaderless(bytes, kind, header, &examination)
@@ -44,31 +44,31 @@ extension Examiner {
       kind.hasSignature
       ? try HeaderlessDatabase(bytes.main, header: nil).flatMap { $0.isMostlyPages ? $0 : nil }
       : try HeaderlessDatabase.anywhere(in: bytes.main, header: header)
-    if remains == nil, try condemnForeign(bytes, kind, &examination) { return nil }
+    if remains == nil, try markForeign(bytes, kind, &examination) { return nil }
     if let header { examination.health.add(header.findings) }
     if kind == .database, let header {
-      examination.condemn(.wrongPageSize(header.storedPageSize))
+      examination.markDamaged(.wrongPageSize(header.storedPageSize))
     } else if kind == .database {
-      examination.condemn(.cutInHeader(bytes: bytes.main.count))
+      examination.markDamaged(.cutInHeader(bytes: bytes.main.count))
     } else if let remains {
-      examination.condemn(remains.isFirstPageReadable ? .headerDamaged(remains) : .firstPageLost(remains, kind))
+      examination.markDamaged(remains.isFirstPageReadable ? .headerDamaged(remains) : .firstPageLost(remains, kind))
     } else if kind == .empty || kind == .zeros {
-      examination.condemn(.blank(kind, hasPagesElsewhere: false))
+      examination.markDamaged(.blank(kind, hasPagesElsewhere: false))
     } else {
-      examination.condemn(.notSQLite(kind))
+      examination.markDamaged(.notSQLite(kind))
     }
     guard let remains else { return nil }
     return try bytes.database(pageSize: remains.pageSize)
   }
 
   /// Sets the verdict for an encrypted or foreign file and returns whether it did; its header is meaningless.
-  private func condemnForeign(
+  private func markForeign(
     _ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination
   ) throws -> Bool {
     if kind.isForeign, try !bytes.hasPagesElsewhere() {
       examination.health.notes.append(
         HealthNote("not-sqlite", .damage, "the file is no SQLite database: it is \(kind.words)"))
-      examination.condemn(.foreign(kind))
+      examination.markDamaged(.foreign(kind))
       return true
     }
     guard kind == .encrypted, try RandomContent.fills(bytes.main, from: 0), try !bytes.hasPagesElsewhere(readable: true)
@@ -118,7 +118,7 @@ extension Examiner {
     let schema = try database.schema()
     examination.health.add(schema.findings)
     if schema.findings.hasDamage {
-      examination.condemn(
+      examination.markDamaged(
         .damage("schema-damaged", "The list of tables on the store's first pages is damaged."))
     }
     try checkRoots(of: schema, in: database, examination: &examination)
@@ -142,7 +142,7 @@ extension Examiner {
     let findings = try database.rootFindings(of: schema)
     guard !findings.isEmpty else { return }
     examination.health.add(findings)
-    examination.condemn(
+    examination.markDamaged(
       .damage(
         "roots-damaged",
         findings.total == 1
@@ -158,18 +158,18 @@ extension Examiner {
     let cached = try cachedModel(database, schema, &examination)
     examination.storeModel = cached
     guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0 else {
-      examination.condemn(.damage("metadata-missing", "The table with the store's metadata is missing.", sqlite: nil))
+      examination.markDamaged(.damage("metadata-missing", "The table with the store's metadata is missing.", sqlite: nil))
       return
     }
     var rows = try database.rows(root: table.rootPage, payloadLimit: Self.blobLimit)
     guard let row = try rows.next(), let values = table.tableDefinition?.values(of: row) else {
       examination.health.add(rows.findings)
-      examination.condemn(.damage("metadata-missing", "The store's metadata cannot be found.", sqlite: nil))
+      examination.markDamaged(.damage("metadata-missing", "The store's metadata cannot be found.", sqlite: nil))
       return
     }
     let columns = table.tableDefinition
     if columns?.column(named: "Z_UUID") == nil {
-      examination.condemn(
+      examination.markDamaged(
         .damage(
           "metadata-damaged",
           "The store's metadata has no column for the store's identifier, which nothing else shows.",
@@ -180,7 +180,7 @@ extension Examiner {
     do {
       examination.metadata = try StoreMetadata(uuid: uuid, propertyList: list)
     } catch {
-      examination.condemn(
+      examination.markDamaged(
         .damage("metadata-damaged", "The store's metadata cannot be read: \(error.detail).", sqlite: nil))
       return
     }

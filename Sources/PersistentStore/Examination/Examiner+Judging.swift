@@ -10,7 +10,7 @@ extension Examiner {
     guard let metadata = examination.metadata else { return }
     let hashes = metadata.versionHashes
     guard !hashes.isEmpty else {
-      examination.condemn(
+      examination.markDamaged(
         .damage("metadata-damaged", "The store's metadata does not say which model it was written with.", sqlite: nil))
       return
     }
@@ -52,7 +52,7 @@ extension Examiner {
     } else {
       if examination.storeModel == nil || examination.verdict == .damaged, Self.isContradictory(metadata) {
         // The version is undeterminable, so not reported as a newer one.
-        examination.condemn(
+        examination.markDamaged(
           .damage(
             "metadata-damaged",
             "The store's metadata contradicts itself: the version hashes of its entities are not those that its digest was made of.",

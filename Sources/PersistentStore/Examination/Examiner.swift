@@ -112,7 +112,7 @@ package struct Examiner: Sendable {
       let bytes = try open(main, of: files, lock, &examination)
       try read(bytes, into: &examination, model: model, options: options)
     } catch let error as FileError where error.kind == .notADatabase {
-      examination.condemn(.unreadable(error))
+      examination.markDamaged(.unreadable(error))
     }
     lock.release()
     if examination.health.usesLog != false, let holder = try files.holderOfDeletedLog(in: fileSystem) {
@@ -132,7 +132,7 @@ package struct Examiner: Sendable {
     ) { _ in true }
     do {
       guard try bytes.hasPagesElsewhere() else { return }
-      examination.condemn(.mainFileMissing)
+      examination.markDamaged(.mainFileMissing)
       guard let database = try bytes.databaseOfLogAlone() else { return }
       try read(database, bytes, into: &examination, model: model, options: options, nil)
     } catch let error as FileError where error.kind == .notADatabase {
@@ -171,7 +171,7 @@ package struct Examiner: Sendable {
   ) throws {
     var bytes = bytes
     if let embedded = try EmbeddedDatabase(in: bytes.main) {
-      examination.condemn(.embedded(behind: embedded.offset))
+      examination.markDamaged(.embedded(behind: embedded.offset))
       bytes.main = embedded
     }
     let untouched = examination
@@ -181,7 +181,7 @@ package struct Examiner: Sendable {
     // Another page size makes sense of the pages: the header's explains all damage.
     examination = untouched
     examination.health.fileKind = .database
-    examination.condemn(.pageSizeContradicted(stated: database.pageSize, found: size))
+    examination.markDamaged(.pageSizeContradicted(stated: database.pageSize, found: size))
     try read(try bytes.database(pageSize: size), bytes, into: &examination, model: model, options: options, nil)
   }
 
@@ -195,7 +195,7 @@ package struct Examiner: Sendable {
     try examination.noteRemains(of: database.rollbackJournal, database)
     var database = database
     if let foreign = try ForeignLog(of: database) {
-      examination.condemn(.damage("foreign-wal", foreign.words))
+      examination.markDamaged(.damage("foreign-wal", foreign.words))
       if foreign.isCertain {
         // The log is another store's; report the file alone.
         database = try Database(
@@ -205,12 +205,12 @@ package struct Examiner: Sendable {
       }
     }
     if let foreign = try ForeignJournal(of: database) {
-      examination.condemn(.damage("foreign-journal", foreign.words))
+      examination.markDamaged(.damage("foreign-journal", foreign.words))
       database = try Database(main: bytes.main, writeAheadLog: bytes.log, pageSize: database.pageSize)
       examination.health.countPages(of: database)
     }
     if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
-      examination.condemn(reason)
+      examination.markDamaged(reason)
       // Report the readable rest.
     }
     let schema = try readContent(database, into: &examination, model: model)
@@ -221,14 +221,14 @@ package struct Examiner: Sendable {
     }
     if examination.verdict == .damaged, database.isLogApplied, try ForeignLog.isOfOtherState(database) {
       examination = untouched
-      examination.condemn(.damage("foreign-wal", try (ForeignLog(of: database) ?? .state).words))
+      examination.markDamaged(.damage("foreign-wal", try (ForeignLog(of: database) ?? .state).words))
       var bytes = bytes
       bytes.log = nil
       return try read(
         try bytes.database(pageSize: database.pageSize), bytes, into: &examination, model: model, options: options, nil)
     }
     if options.countsRecords { try count(database, schema, into: &examination, options) }
-    examination.condemnForNotes()
+    examination.markDamagedForNotes()
     if examination.health.depth == .quick {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoAsFarAsSeen)
     } else if !options.countsRecords {
@@ -298,7 +298,7 @@ extension Examination {
   }
 
   /// Sets the damage verdict once: the first reason is closest to the cause.
-  mutating func condemn(_ reason: VerdictReason) {
+  mutating func markDamaged(_ reason: VerdictReason) {
     guard verdict != .damaged else { return }
     verdict = .damaged
     self.reason = reason
@@ -324,9 +324,9 @@ extension Examination {
     reason.words += " \(words)"
   }
 
-  mutating func condemnForNotes() {
+  mutating func markDamagedForNotes() {
     guard let note = health.notes.first(where: { $0.severity == .damage }) else { return }
-    condemn(.damage(note.code, "\(note.words.capitalizedFirst)."))
+    markDamaged(.damage(note.code, "\(note.words.capitalizedFirst)."))
   }
 
   mutating func note(_ database: Database) {
@@ -380,7 +380,7 @@ extension Examiner {
     do {
       try read(bytes, into: &examination, model: nil, options: options, visitor: visitor)
     } catch let error as FileError where error.kind == .notADatabase {
-      examination.condemn(.unreadable(error))
+      examination.markDamaged(.unreadable(error))
     }
     return examination
   }
@@ -412,7 +412,7 @@ extension Examiner {
         "SQLite refuses to use \(entry.map { "the table \($0)" } ?? "a table"), whose statement asks for an index that is not in the schema"
       }
     examination.health.notes.append(HealthNote(refusal.kind.rawValue, .damage, words))
-    examination.condemn(.damage(refusal.kind.rawValue, "\(words).", sqlite: refusal.code))
+    examination.markDamaged(.damage(refusal.kind.rawValue, "\(words).", sqlite: refusal.code))
   }
 }
 

@@ -37,7 +37,7 @@ struct Crawl {
   /// Pages assigned by likeness alone.
   var likened = PageSet()
 
-  var strangers = Strangers()
+  var strangers = MisplacedPages()
 
   /// Tables that were given the roots of others, as their indexes have it.
   var exchanged: [Int] = []
@@ -110,7 +110,7 @@ struct Crawl {
   /// Drops pages past the header's end, like SQLite: transactions write new pages first and the new end last.
   ///
   /// If a tree leads there, the header is wrong and the pages count.
-  mutating func buryPagesBehindEnd() throws {
+  mutating func dropPagesPastEnd() throws {
     guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
       header.pageCount > 0, header.pageCount < map.pageCount
     else { return }

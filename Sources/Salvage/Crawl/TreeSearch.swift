@@ -155,7 +155,7 @@ struct TreeSearch {
     crawl.buryCutOffPages()
     crawl.buryCopies()
     try crawl.markFreePages()
-    try crawl.buryPagesBehindEnd()
+    try crawl.dropPagesPastEnd()
     try crawl.placeOrphans()
   }
 
@@ -229,7 +229,7 @@ struct TreeSearch {
     }
     let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
     crawl.firstWalk = try FirstWalk(crawl)
-    let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
+    let strangers = try MisplacedPageSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
       // Damage suggests misplaced pages; examine each closely.
       let firstWalk = crawl.firstWalk

@@ -6,7 +6,7 @@ struct PageReading {
 
   private(set) var longRows: LongRows
 
-  private(set) var wounds = PageWounds()
+  private(set) var wounds = PageDamage()
 
   /// The values one bit flip away from usual ones.
   private var flippable = FlippableValues()

@@ -123,7 +123,7 @@ extension RowContext {
 
 extension RowContext {
   /// Estimates lost rows by the mean per page, the gap's width, and the rows found on the page.
-  func estimateLoss(of index: Int, _ wounds: PageWounds) {
+  func estimateLoss(of index: Int, _ wounds: PageDamage) {
     let tree = crawl.trees[index]
     guard tree.hasRowids || !tree.gaps.isEmpty else { return }
     let pageCount = max(1, tree.leaves.count)

@@ -34,7 +34,7 @@ struct RowRecovery {
   }
 
   /// Returns a remark if highest keys of `AUTOINCREMENT` tables are lost.
-  private func remarksOnKeys(_ wounds: PageWounds) -> [String] {
+  private func remarksOnKeys(_ wounds: PageDamage) -> [String] {
     let crawl = context.crawl
     guard let index = crawl.trees.firstIndex(where: { $0.isSequence && $0.isListed }) else { return [] }
     let tree = crawl.trees[index]
@@ -61,7 +61,7 @@ struct RowRecovery {
   /// Runs the first two phases: live rows, long ones last.
   private func live(
     progress: (Int) throws -> Void
-  ) throws -> (wounds: PageWounds, goBehindEnd: Bool) {
+  ) throws -> (wounds: PageDamage, goBehindEnd: Bool) {
     context.crawl.contradictions = try ContradictionSearch.run(context, progress: progress)
     var reading = PageReading(context)
     try reading.run(progress: progress)
@@ -78,7 +78,7 @@ struct RowOutcome {
 
   let tables: RowTables
 
-  let wounds: PageWounds
+  let wounds: PageDamage
 
   let unplacedRows: Int64
 
@@ -98,7 +98,7 @@ struct RowOutcome {
 }
 
 /// The damage of pages, recorded while reading.
-struct PageWounds {
+struct PageDamage {
   struct Wound {
     var badPointers: Int
 

@@ -51,7 +51,7 @@ struct ExportWork: Sendable {
       evidence = try ExportEvidence(resting: stored.files, in: fileSystem)
     }
     let isBeside = options.level == .scrubbed && evidence.bytes >= least
-    let scrubbing = isBeside ? try ScrubBeside.begin(self, evidence, in: folder) : nil
+    let scrubbing = isBeside ? try BackgroundScrub.begin(self, evidence, in: folder) : nil
     let analysis = try ExportAnalysis.make(
       evidence, of: source, options, home: home, in: folder, surroundings, progress)
     let texts = try texts(of: evidence, analysis, source.receipt, in: folder, date: date)
@@ -292,7 +292,7 @@ struct ExportSizing {
 }
 
 /// A scrub concurrent with the single-threaded damage analysis, stopped on release.
-final class ScrubBeside: Sendable {
+final class BackgroundScrub: Sendable {
   private let state = State()
 
   private let folder: ExportFolder
@@ -300,11 +300,11 @@ final class ScrubBeside: Sendable {
   /// Starts a scrub; nil without a store or space for both.
   static func begin(
     _ work: ExportWork, _ evidence: ExportEvidence, in folder: ExportFolder
-  ) throws(FileError) -> ScrubBeside? {
+  ) throws(FileError) -> BackgroundScrub? {
     guard evidence.hasMain,
       try work.fileSystem.freeSpace(at: folder.path) > evidence.allBytes + evidence.bytes
     else { return nil }
-    return ScrubBeside(work, evidence, folder)
+    return BackgroundScrub(work, evidence, folder)
   }
 
   private init(_ work: ExportWork, _ evidence: ExportEvidence, _ folder: ExportFolder) {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite("A page of another table is none of the table's that leads to it")
-struct StrangerTests {
+struct MisplacedPageTests {
   private static let people = "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, born REAL)"
   private static let marks = "CREATE TABLE marks (id INTEGER PRIMARY KEY, place INTEGER, mark TEXT NOT NULL)"
 

@@ -4,7 +4,7 @@ import Platform
 import SQLiteFormat
 
 /// Answers SQL queries.
-struct QueryDesk: Sendable {
+struct QueryController: Sendable {
   let source: RecordSource
   let saved: SavedQueries
   private let turns = QueryTurns(most: 2, patience: .seconds(6))

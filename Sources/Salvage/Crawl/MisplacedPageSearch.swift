@@ -1,7 +1,7 @@
 internal import SQLiteFormat
 
 /// Pages in one tree with content of another.
-struct Strangers {
+struct MisplacedPages {
   fileprivate(set) var pages: [Int: PageSet] = [:]
 
   /// Misplaced copies, with the original in its own tree.
@@ -24,7 +24,7 @@ struct Strangers {
 ///
 /// A page in the wrong place is sound, and as its table's only page contradicts no key. Evidence: its rows fit another
 /// table that has them, or only the other's indexes have them. Otherwise SQLite's reading stands, however odd.
-struct StrangerSearch {
+struct MisplacedPageSearch {
   private static let comparedRows = 16
 
   /// The missing fields tolerated without a closer look.
@@ -36,7 +36,7 @@ struct StrangerSearch {
   private static let copiedRows = 4
 
   private var crawl: Crawl
-  private var found = Strangers()
+  private var found = MisplacedPages()
   private var buffer: [UInt8]
 
   /// The places of leaves in their trees.
@@ -49,8 +49,8 @@ struct StrangerSearch {
   /// - Parameters:
   ///   - crawl: the walked trees.
   ///   - trees: the same trees with all constraints on rows.
-  static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws -> Strangers {
-    var search = try StrangerSearch(crawl, shapedAs: trees)
+  static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws -> MisplacedPages {
+    var search = try MisplacedPageSearch(crawl, shapedAs: trees)
     try search.run()
     return search.found
   }
