@@ -201,6 +201,54 @@ def generated_bookkeeping(db):
     redeclare(db, "Z_MODELCACHE", "CREATE TABLE Z_MODELCACHE (x, Z_CONTENT BLOB AS (zeroblob(900000000)))")
 
 
+def varint(number):
+    parts = [number & 0x7F]
+    while number := number >> 7:
+        parts.append(number & 0x7F | 0x80)
+    return bytes(reversed(parts))
+
+
+@store("rows that share one overflow chain")
+def shared_chain(db, leaves=200, chain=2000):
+    """1,600 rows, each with the same 8 MB."""
+    plain(db)
+    db.execute("CREATE TABLE u (id INTEGER PRIMARY KEY, a BLOB)")
+    (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'u'").fetchone()
+
+    def finish(path):
+        data = bytearray(path.read_bytes())
+        first = len(data) // 4096 + 1
+        local = (4096 - 12) * 32 // 255 - 23
+        length = local + chain * 4092
+        head = bytes([6, 0]) + varint(12 + 2 * (length - 6))
+        key, inner = 0, []
+        for leaf in range(leaves):
+            page, start, cells = bytearray(4096), 4096, []
+            for _ in range(8):
+                key += 1
+                cell = varint(length) + varint(key) + head + bytes(local - len(head)) + (first + leaves).to_bytes(4, "big")
+                start -= len(cell)
+                page[start:start + len(cell)] = cell
+                cells.append(start)
+            page[:8] = b"\x0d\0\0" + len(cells).to_bytes(2, "big") + start.to_bytes(2, "big") + b"\0"
+            page[8:8 + 2 * len(cells)] = b"".join(place.to_bytes(2, "big") for place in cells)
+            data += page
+            inner.append((first + leaf).to_bytes(4, "big") + varint(key))
+        for number in range(chain):
+            data += (first + leaves + number + 1 if number < chain - 1 else 0).to_bytes(4, "big") + b"x" * 4092
+        page, start, cells = bytearray(4096), 4096, []
+        for cell in inner[:-1]:
+            start -= len(cell)
+            page[start:start + len(cell)] = cell
+            cells.append(start)
+        page[:12] = b"\x05\0\0" + len(cells).to_bytes(2, "big") + start.to_bytes(2, "big") + b"\0" + inner[-1][:4]
+        page[12:12 + 2 * len(cells)] = b"".join(place.to_bytes(2, "big") for place in cells)
+        data[(root - 1) * 4096:root * 4096] = page
+        data[28:32] = (len(data) // 4096).to_bytes(4, "big")
+        path.write_bytes(data)
+    return finish
+
+
 # Stores of Core Data: the same with tables that a model knows.
 MODELLED = {
     "an entity with a long generated attribute": ("ZNAME VARCHAR", f"ZNAME VARCHAR AS ({BIG})"),
@@ -246,9 +294,11 @@ def made(name, folder, model):
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("PRAGMA synchronous = OFF")
         db.execute("BEGIN")
-        STORES[name](db)
+        finish = STORES[name](db)
         db.execute("COMMIT")
         db.close()
+        if finish:
+            finish(path)
     return path
 
 

@@ -55,6 +55,8 @@ final class OverflowChains {
 
     var isOwn: Bool { if case .own = self { true } else { false } }
 
+    var isDecided: Bool { if case .decided = self { true } else { isOwn } }
+
     var yields: Bool { if case .unlessContested = self { true } else { false } }
   }
 
@@ -79,6 +81,12 @@ final class OverflowChains {
   private var pointerMaps: PointerMaps?
 
   private static let lengthLimit = 1 << 16
+
+  /// The pages read so far for chains that no row got.
+  private var unclaimedPages = 0
+
+  /// The limit of ``unclaimedPages``, as any number of rows can name one chain.
+  private var readingLimit: Int { 4 * Int(reader.pageCount) + Self.lengthLimit }
 
   init(_ reader: PageReader) {
     self.reader = reader
@@ -106,10 +114,14 @@ final class OverflowChains {
     var buffer: [UInt8] = []
     swap(&buffer, &self.buffer)
     defer { swap(&buffer, &self.buffer) }
-    guard length / perPage <= Int(reader.pageCount) else { return .broken }
+    guard length / perPage <= Int(reader.pageCount), unclaimedPages <= readingLimit || claim.isDecided else {
+      return .broken
+    }
     var page = first
     var chain = Chain()
     var isContested = false
+    var isClaimed = false
+    defer { if !isClaimed { unclaimedPages += chain.places.count } }
     while payload.count < length {
       if let obstacle = obstacle(at: page, map, isOwn: claim.isOwn) { return obstacle }
       let used = min(perPage, length - payload.count)
@@ -135,6 +147,7 @@ final class OverflowChains {
     if !claim.isOwn, chain.places.contains(where: { map.fate($0) == .overflow }) { return .shared }
     if isContested, claim.yields { return .contested }
     for place in chain.places { map.claim(place, .overflow, owner: tree) }
+    isClaimed = true
     return .whole(chain)
   }
 
