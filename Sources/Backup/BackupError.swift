@@ -1,5 +1,5 @@
 package import Platform
-package import SystemPackage
+internal import SystemPackage
 
 /// A failed backup request.
 package typealias BackupError = Failure<BackupErrorKind>
@@ -112,7 +112,7 @@ package enum BackupErrorKind: String, FailureKind {
     package var status: Int?
 
     /// The error code, such as `AccessDenied`.
-    package var word: String?
+    var word: String?
 
     package init() {}
 
@@ -191,7 +191,7 @@ package enum BackupErrorKind: String, FailureKind {
 extension BackupError {
   package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 
-  package static func cancelled(_ operation: String) -> BackupError {
+  static func cancelled(_ operation: String) -> BackupError {
     BackupError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }
@@ -208,7 +208,7 @@ extension BackupError {
   }
 
   /// Wraps a page reader's error.
-  package init(_ error: FileError, store: FilePath) {
+  init(_ error: FileError, store: FilePath) {
     if let fileError = error.fileError {
       self.init(fileError)
     } else {

@@ -28,7 +28,7 @@ package final class Inbox: Sendable {
   let turns = UploadTurns()
 
   /// Whether it has the key of encrypted bundles.
-  package let hasIdentity: Bool
+  let hasIdentity: Bool
 
   package let surroundings: Surroundings
 
@@ -377,7 +377,7 @@ package final class InboxChanges: Sendable {
   /// Listeners are called on any thread and must not block.
   package func listen(_ listener: @escaping @Sendable () -> Void) { listeners.withLock { $0.append(listener) } }
 
-  package func tell() {
+  func tell() {
     for listener in listeners.withLock({ $0 }) { listener() }
   }
 }
@@ -388,9 +388,9 @@ package struct SenderToken: Sendable {
   package let text: String
 
   /// Creates a token with the system's cryptographic generator.
-  package static func random() -> SenderToken { SenderToken(text: "lzi_" + Token.random().text) }
+  static func random() -> SenderToken { SenderToken(text: "lzi_" + Token.random().text) }
 
-  package var sum: [UInt8] { Self.sum(of: text) }
+  var sum: [UInt8] { Self.sum(of: text) }
 
   /// The SHA-256 of the first 4,096 bytes; no longer text is a token.
   static func sum(of text: String) -> [UInt8] { Array(SHA256.hash(data: Data(text.utf8.prefix(4096)))) }

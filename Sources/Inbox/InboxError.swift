@@ -60,7 +60,7 @@ package enum InboxErrorKind: String, FailureKind {
 
     package init() {}
 
-    package init(isEnvironmental: Bool) { self.isEnvironmental = isEnvironmental }
+    init(isEnvironmental: Bool) { self.isEnvironmental = isEnvironmental }
   }
 
   package var usualOperation: String { "use the inbox" }
@@ -105,7 +105,7 @@ extension InboxError {
   static let senderUnknown = InboxError(
     .senderUnknown, operation: "revoke a token", detail: "no sender has that name")
 
-  package static func noBundle(_ operation: String) -> InboxError {
+  static func noBundle(_ operation: String) -> InboxError {
     InboxError(.notFound, operation: operation, detail: "there is no such bundle")
   }
 }

@@ -5,11 +5,11 @@ package import SystemPackage
 ///
 /// An inbox removes files unknown to its records at start: with an empty database or another home's, that would be
 /// every bundle.
-package enum InboxPlace {
+enum InboxPlace {
   /// Returns a folder's mark; nil without one, as with records in a file.
   ///
   /// - Throws: `inbox-address` if malformed.
-  package static func mark(of folders: InboxFolders, in fileSystem: FileSystem) throws -> String? {
+  static func mark(of folders: InboxFolders, in fileSystem: FileSystem) throws -> String? {
     guard try fileSystem.status(of: folders.place) != nil else { return nil }
     let text = String(decoding: try fileSystem.contents(of: folders.place, limit: 100), as: UTF8.self)
     let mark = String(text.prefix { $0 != "\n" })
@@ -24,7 +24,7 @@ package enum InboxPlace {
   /// Marks a folder, or returns the mark that another process set first.
   ///
   /// - Throws: `inbox-address` if the folder has its own records or bundles.
-  package static func makeMark(_ mark: String, of folders: InboxFolders, in fileSystem: FileSystem) throws -> String {
+  static func makeMark(_ mark: String, of folders: InboxFolders, in fileSystem: FileSystem) throws -> String {
     if let known = try Self.mark(of: folders, in: fileSystem) { return known }
     guard try !isUsed(folders, in: fileSystem) else {
       throw InboxError(
@@ -50,7 +50,7 @@ package enum InboxPlace {
   ///   - mark: the inbox's mark.
   ///   - name: for a home without name.
   /// - Throws: `inbox-address` if the home is another inbox's or has its own bundles.
-  package static func frontEnd(
+  static func frontEnd(
     of folders: InboxFolders, inboxMarked mark: String, or name: String, in fileSystem: FileSystem
   ) throws -> String {
     if let known = try Self.mark(of: folders, in: fileSystem) {
@@ -99,10 +99,10 @@ package struct InboxFolders: Sendable, Hashable {
 
   package init(home: FilePath) { root = home.appending("Inbox") }
 
-  package var records: FilePath { root.appending("records.sqlite") }
+  var records: FilePath { root.appending("records.sqlite") }
 
   /// The database server's mark, if used.
-  package var place: FilePath { root.appending("place") }
+  var place: FilePath { root.appending("place") }
 
   /// Incoming uploads, a file each.
   package var uploads: FilePath { root.appending("Uploads") }
@@ -113,7 +113,7 @@ package struct InboxFolders: Sendable, Hashable {
   /// Orders and results of workers.
   package var work: FilePath { root.appending("Work") }
 
-  package func work(_ id: String) -> FilePath { work.appending(id) }
+  func work(_ id: String) -> FilePath { work.appending(id) }
 
   package func upload(_ id: String) -> FilePath { uploads.appending(id) }
 
@@ -123,7 +123,7 @@ package struct InboxFolders: Sendable, Hashable {
     bundle(id).appending(isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz")
   }
 
-  package func bag(_ id: String) -> FilePath { bundle(id).appending("bag") }
+  func bag(_ id: String) -> FilePath { bundle(id).appending("bag") }
 
   package func make(in fileSystem: FileSystem) throws(FileError) {
     for folder in [root, uploads, bundles, work] {

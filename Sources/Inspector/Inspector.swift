@@ -14,17 +14,17 @@ package import SystemPackage
 /// It maps request values to responses, so tests need no socket. Viewing changes no byte of any store.
 package final class Inspector: Sendable {
   /// The folder of the quarantine catalogue and `Backups/`.
-  package let home: FilePath
+  let home: FilePath
 
-  package let surroundings: Surroundings
+  let surroundings: Surroundings
 
   package let sessions: Sessions
 
   /// The models for salvage, browsing and planning.
-  package let models: [InspectorModel]
+  let models: [InspectorModel]
 
   /// Whether actions are offered; a read-only inspector only shows and exports.
-  package let allowsActions: Bool
+  let allowsActions: Bool
 
   package let work: RunningWork
 
@@ -151,7 +151,7 @@ package struct InspectorOptions: Sendable {
   package var home: FilePath
 
   /// The folder of the stylesheet and scripts, `Public/`.
-  package var publicFolder: FilePath
+  var publicFolder: FilePath
 
   /// The models; the first is the default.
   package var models: [InspectorModel] = []

@@ -1,35 +1,35 @@
 import Dispatch
 internal import HTTPServer
-package import Inbox
+internal import Inbox
 internal import Lazaret
 internal import Logging
 internal import ManagedObjectModel
 package import PersistentStore
-package import Platform
+internal import Platform
 import SQLiteFormat
 internal import SupportBundle
 package import SystemPackage
 
 /// The parts shared by the inspector's routes.
-package struct InspectorParts: Sendable {
-  package let home: FilePath
+struct InspectorParts: Sendable {
+  let home: FilePath
 
-  package let surroundings: Surroundings
+  let surroundings: Surroundings
 
-  package let models: [InspectorModel]
+  let models: [InspectorModel]
 
   /// The home's stores; the only way from a URL to a file.
-  package let catalogue: StoreCatalogue
+  let catalogue: StoreCatalogue
 
   let sessions: Sessions
 
-  package let work: RunningWork
+  let work: RunningWork
 
-  package let receiver: InspectorReceiver?
+  let receiver: InspectorReceiver?
 
   let sender: Sender
 
-  package var inbox: Inbox?
+  var inbox: Inbox?
 
   /// The browsable sides of stores, each prepared once.
   let sides: StoreSides
@@ -146,9 +146,9 @@ extension InspectorParts {
 
 package struct InspectorModel: Sendable {
   /// The unique name in URLs, if possible the file's.
-  package let name: String
+  let name: String
 
-  package let model: AppModel
+  let model: AppModel
 
   /// Adds a number to taken names.
   package static func named(_ models: [(name: String, model: AppModel)]) -> [InspectorModel] {

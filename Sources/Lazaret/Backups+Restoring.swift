@@ -48,7 +48,7 @@ extension Backups {
     package var backup: StoredBackup?
 
     /// The newer backups passed over; empty if the caller named the backup.
-    package var passedOver: [BackupChoice.PassedOver] = []
+    var passedOver: [BackupChoice.PassedOver] = []
 
     /// Damage that was in the store at its backup; nil if sound, salvaged, or unknown.
     package var damage: (code: String, words: String)?

@@ -14,7 +14,7 @@ package import SystemPackage
 ///
 /// Each store has its own folder in `Backups/`; ``place(of:)`` finds it.
 package struct Backups: Sendable {
-  package let home: FilePath
+  let home: FilePath
   let surroundings: Surroundings
 
   /// The secret keys that decrypt backups.

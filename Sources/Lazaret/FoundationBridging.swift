@@ -7,7 +7,7 @@ extension FilePath {
 }
 
 extension URL {
-  package init(file path: FilePath) { self.init(fileURLWithPath: path.string) }
+  init(file path: FilePath) { self.init(fileURLWithPath: path.string) }
 
   /// Nil if the path is not text.
   package init?(_ text: PathText?) {

@@ -10,7 +10,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
     /// The translation key and identity.
     package var key: String
 
-    package var title: String
+    var title: String
 
     package init(key: String, title: String) {
       self.key = key
@@ -167,7 +167,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
   }
 
   /// Returns the stable word for a reason's code.
-  package static func key(for code: String) -> String {
+  static func key(for code: String) -> String {
     switch code {
     case VerdictReason.migrationFailedCode: "migration"
     case VerdictReason.repairFailedCode: "repair"

@@ -29,13 +29,13 @@ package struct QuarantineSalvage: Sendable {
 
 package struct QuarantineSalvageOptions: Sendable, Hashable {
   /// Deleted records are set aside.
-  package var findsDeleted: Bool
+  var findsDeleted: Bool
 
   /// The donor of lost records.
   package var backup: BackupSource?
 
   /// Whether to use a backup even without evidence of its store.
-  package var trustsBackup: Bool
+  var trustsBackup: Bool
 
   package init(findsDeleted: Bool = false, backup: BackupSource? = nil, trustsBackup: Bool = false) {
     self.findsDeleted = findsDeleted

@@ -1,5 +1,5 @@
 import Backup
-package import Migration
+internal import Migration
 package import PersistentStore
 package import Platform
 internal import Salvage
@@ -14,7 +14,7 @@ package struct Quarantines: Sendable {
   package var identities: [AgeIdentity] = []
 
   /// The custom mappings and options for migrating a salvaged store.
-  package var migration = Migrator.Options()
+  var migration = Migrator.Options()
 
   package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home

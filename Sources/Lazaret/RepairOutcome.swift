@@ -33,7 +33,7 @@ package struct RepairOutcome: Sendable, Encodable {
   package var leftOut: [RepairAccount.Remainder]
 
   /// Missing if no repair was needed.
-  package var metrics: MigrationMetrics?
+  var metrics: MigrationMetrics?
 
   package init(_ path: FilePath?, dryRun account: RepairAccount) {
     self.init(path, account, dryRun: true)

@@ -21,24 +21,24 @@ package import SystemPackage
 /// First close the process's other connections to the store: reading a file can drop their locks
 /// (https://sqlite.org/howtocorrupt.html, section 2.2).
 package struct StoreCoordinator: Sendable {
-  package let model: AppModel
+  let model: AppModel
 
-  package let policy: OpeningPolicy
+  let policy: OpeningPolicy
 
   /// The folder for the quarantine catalogue and migrations' backups, reports and metrics; nil keeps these beside the
   /// store, without a catalogue.
-  package let home: FilePath?
+  let home: FilePath?
 
   /// Custom mappings and their options.
   ///
   /// The coordinator sets version, output, home, recording and permitted losses (``OpeningPolicy/whenMigrationLoses``).
-  package let migration: Migrator.Options
+  let migration: Migrator.Options
 
   /// For receipts.
-  package let appVersion: String?
+  let appVersion: String?
 
   /// The final connection's options.
-  package let storeOptions: PersistentStore.Options
+  let storeOptions: PersistentStore.Options
 
   let surroundings: Surroundings
   let logger: Logger
@@ -85,7 +85,7 @@ extension StoreCoordinator {
   }
 
   /// Nil for a schema without Core Data's tables.
-  package var migrator: Migrator? {
+  var migrator: Migrator? {
     guard case .coreData(let bundle) = model else { return nil }
     var migrator = Migrator(bundle, surroundings: surroundings, logger: logger)
     migrator.appVersion = appVersion

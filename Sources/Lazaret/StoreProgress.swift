@@ -122,18 +122,18 @@ extension OpeningObserver {
 /// The observer of an opening, which may cancel it.
 package struct OpeningObserver: Sendable {
   /// Called repeatedly on the opening thread.
-  package var progress: @Sendable (OpeningProgress) -> Void
+  var progress: @Sendable (OpeningProgress) -> Void
 
   /// Polled repeatedly; true ends the opening with `cancelled` and leaves the store unchanged, or whole in quarantine.
   ///
   /// Polled before each migration step, and the next opening keeps finished steps or continues a salvage. Not polled
   /// after another store is installed.
-  package var isCancelled: @Sendable () -> Bool
+  var isCancelled: @Sendable () -> Bool
 
   /// Called on its own thread if the background pass finds damage in the open store.
   ///
   /// The app may go on: sound pages stay readable. The next opening checks every page and follows the policy.
-  package var foundDamage: @Sendable (FoundDamage) -> Void
+  var foundDamage: @Sendable (FoundDamage) -> Void
 
   /// Creates an observer that by default cancels with the current task.
   package init(

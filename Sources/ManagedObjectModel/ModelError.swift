@@ -1,5 +1,5 @@
 public import Platform
-package import SystemPackage
+internal import SystemPackage
 
 /// A failure to read, write or use a model.
 public typealias ModelError = Failure<ModelErrorKind>
@@ -82,7 +82,7 @@ public enum ModelErrorKind: String, FailureKind {
 }
 
 extension ModelError {
-  package init(
+  init(
     _ kind: Kind, operation: String? = nil, path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String?, propertyName: String? = nil
   ) {

@@ -5,9 +5,9 @@ package import Platform
 ///
 /// (Amazon S3 API Reference, "Authenticating Requests: Using the Authorization Header".)
 package struct RequestSigner: Sendable {
-  package let credentials: S3Credentials
+  let credentials: S3Credentials
 
-  package let region: String
+  let region: String
 
   package init(credentials: S3Credentials, region: String) {
     self.credentials = credentials
@@ -65,20 +65,20 @@ package struct RequestSigner: Sendable {
 }
 
 package struct HTTPRequest: Sendable {
-  package var method: Method
+  var method: Method
 
   /// The host, with a non-default port.
-  package var authority: String
+  var authority: String
 
   /// The encoded path with its leading slash.
-  package var path: String
+  var path: String
 
-  package var query: [(name: String, value: String)] = []
+  var query: [(name: String, value: String)] = []
 
   /// Fields with lower-case names, without host and signature.
   package var fields: [(name: String, value: String)] = []
 
-  package var body: ArraySlice<UInt8> = []
+  var body: ArraySlice<UInt8> = []
 
   package init(
     method: Method, authority: String, path: String, query: [(name: String, value: String)] = [],

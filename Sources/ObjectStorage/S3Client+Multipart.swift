@@ -126,7 +126,7 @@ extension S3Client {
 }
 
 package struct S3Upload: Sendable, Hashable {
-  package var key: String
+  var key: String
 
   package var id: String
 
@@ -141,8 +141,8 @@ package struct S3Upload: Sendable, Hashable {
 }
 
 package struct S3Part: Sendable, Hashable {
-  package var number: Int
+  var number: Int
 
   /// The ETag.
-  package var tag: String
+  var tag: String
 }

@@ -4,9 +4,9 @@ import SystemPackage
 
 /// The source of S3 settings: environment variables and the files of Amazon's tools.
 package struct S3Environment: Sendable {
-  package var variable: @Sendable (_ name: String) -> String?
+  var variable: @Sendable (_ name: String) -> String?
 
-  package var fileSystem: FileSystem
+  var fileSystem: FileSystem
 
   package init(fileSystem: FileSystem = FileSystem(), variable: @escaping @Sendable (_ name: String) -> String?) {
     self.variable = variable

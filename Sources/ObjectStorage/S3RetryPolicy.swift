@@ -4,28 +4,28 @@ package import Platform
 /// A client's timeouts and retries.
 package struct S3RetryPolicy: Sendable, Hashable {
   /// The milliseconds for connecting.
-  package var connecting = 10_000
+  var connecting = 10_000
 
   /// The seconds a transfer may stay below ``slowest``.
   package var stalling = 30
 
   /// The bytes per second below which a transfer stalls.
-  package var slowest = 512
+  var slowest = 512
 
   /// The seconds for a slow answer, such as completing an upload.
-  package var working = 300
+  var working = 300
 
   /// The seconds per request.
-  package var whole = 1800
+  var whole = 1800
 
   /// The attempts per request; the pauses usually span half a minute for a restarting server.
   package var attempts = 12
 
   /// The longest first pause in milliseconds; it doubles each time.
-  package var firstPause = 200
+  var firstPause = 200
 
   /// The longest pause in milliseconds.
-  package var longestPause = 10_000
+  var longestPause = 10_000
 
   /// The longest accepted `Retry-After`, in seconds.
   var longestPauseAsked = 30
@@ -49,9 +49,9 @@ package struct S3RetryPolicy: Sendable, Hashable {
 
 /// A client's clock and pauses.
 package struct S3Waiting: Sendable {
-  package var now: @Sendable () -> Timestamp
+  var now: @Sendable () -> Timestamp
 
-  package var pause: @Sendable (_ milliseconds: Int) -> Void
+  var pause: @Sendable (_ milliseconds: Int) -> Void
 
   /// A random number from 0 to `most`.
   package var random: @Sendable (_ most: Int) -> Int

@@ -1,6 +1,6 @@
 package import Backup
 import Foundation
-package import Platform
+internal import Platform
 
 package struct S3Settings: Sendable {
   package var endpoint: S3Endpoint
@@ -30,7 +30,7 @@ package struct S3Settings: Sendable {
 
 extension S3Client {
   /// Pauses randomly; returns the milliseconds.
-  package func pause(upTo most: Int) -> Int {
+  func pause(upTo most: Int) -> Int {
     let time = waiting.random(most)
     waiting.pause(time)
     return time
@@ -46,7 +46,7 @@ package struct S3Address: Sendable, Hashable, CustomStringConvertible {
   /// The key prefix without outer slashes; empty for the whole bucket.
   package let prefix: String
 
-  package static let scheme = "s3://"
+  static let scheme = "s3://"
 
   /// In bytes; a key has at most 1,024, and names follow the prefix.
   private static let longestPrefix = 700
@@ -102,13 +102,13 @@ package struct S3Endpoint: Sendable, Hashable {
   package let isEncrypted: Bool
 
   /// The host; an IPv6 address in brackets.
-  package let host: String
+  let host: String
 
   /// Nil for the default port.
-  package let port: Int?
+  let port: Int?
 
   /// The path prefix with its leading slash; usually empty.
-  package let path: String
+  let path: String
 
   package init(isEncrypted: Bool, host: String, port: Int? = nil, path: String = "") {
     self.isEncrypted = isEncrypted

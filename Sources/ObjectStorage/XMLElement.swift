@@ -10,7 +10,7 @@ package struct XMLElement: Sendable {
   /// The text without that of child elements.
   package private(set) var text = ""
 
-  package private(set) var children: [XMLElement] = []
+  private(set) var children: [XMLElement] = []
 
   package func text(_ name: String) -> String? { children.first { $0.name == name }?.text }
 

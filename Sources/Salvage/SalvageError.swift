@@ -1,4 +1,4 @@
-package import PersistentStore
+internal import PersistentStore
 public import Platform
 
 /// A failure of a whole salvage or of a recovery kit; partial losses are in the report instead.
@@ -95,7 +95,7 @@ extension SalvageError {
   package init(_ error: FileError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }
 
   /// Wraps a model's layout error, or the environmental error that caused it.
-  package init(_ error: PersistentStoreError) {
+  init(_ error: PersistentStoreError) {
     if let cause = DatabaseFailure(error, operation: error.operation, path: error.path).environmentalError {
       self.init(cause)
     } else {
@@ -103,5 +103,5 @@ extension SalvageError {
     }
   }
 
-  package static func cancelled() -> SalvageError { SalvageError(.cancelled, detail: "it was cancelled") }
+  static func cancelled() -> SalvageError { SalvageError(.cancelled, detail: "it was cancelled") }
 }

@@ -1,30 +1,30 @@
 internal import ManagedObjectModel
-package import PersistentStore
+internal import PersistentStore
 internal import Platform
-package import SQLiteFormat
-package import SystemPackage
+internal import SQLiteFormat
+internal import SystemPackage
 
 /// A salvage from the files to the rows as found.
-package struct SalvageRun {
+struct SalvageRun {
   private let evidence: Evidence
   private let options: Salvager.Options
   private let search: TreeSearch
 
-  package init(evidence: Evidence, model: SalvageModel?, options: Salvager.Options) {
+  init(evidence: Evidence, model: SalvageModel?, options: Salvager.Options) {
     self.evidence = evidence
     self.options = options
     search = TreeSearch(evidence: evidence, model: model, options: options)
   }
 
   /// Creates a new store for direct writing of rows.
-  package typealias StoreMaker = (StoreFacts) throws -> any NewTables
+  typealias StoreMaker = (StoreFacts) throws -> any NewTables
 
   /// Writes the rows as found.
   ///
   /// - Parameters:
   ///   - makesVirtualTables: whether to restore virtual tables over their shadow tables.
   ///   - makeStore: creates the new store; `output` then gets only the rows that it rejects.
-  package func raw(
+  func raw(
     to output: FilePath, makesVirtualTables: Bool = false, makeStore: StoreMaker? = nil
   ) throws -> RawSalvage {
     var found = try search.run()
@@ -211,14 +211,14 @@ enum LogEnd {
 }
 
 /// A new store that takes rows during recovery, so that they are written only once.
-package protocol NewTables: AnyObject {
+protocol NewTables: AnyObject {
   /// The table for a definition; nil if all its rows go into the database of rows as found.
   func table(for definition: TableDefinition) -> (any NewTable)?
 
   func finish() throws
 }
 
-package protocol NewTable: AnyObject {
+protocol NewTable: AnyObject {
   /// Writes a row; returns false if SQLite must insert it.
   func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool
 
@@ -236,52 +236,52 @@ package protocol NewTable: AnyObject {
 }
 
 /// Facts about the source store that determine a new one.
-package struct StoreFacts {
-  package var layout: StoreLayout?
+struct StoreFacts {
+  var layout: StoreLayout?
 
-  package var entries: [SchemaEntry]
+  var entries: [SchemaEntry]
 
-  package var header: DatabaseHeader?
+  var header: DatabaseHeader?
 
-  package var encoding: TextEncoding
+  var encoding: TextEncoding
 
-  package var pageSize: Int
+  var pageSize: Int
 }
 
-package struct RawSalvage {
-  package var report: SalvageReport
+struct RawSalvage {
+  var report: SalvageReport
 
-  package var metadata: StoreMetadata?
+  var metadata: StoreMetadata?
 
-  package var layout: StoreLayout?
+  var layout: StoreLayout?
 
   /// The evidence for the model version.
-  package var basis: SalvageReport.Rebuild.Basis
+  var basis: SalvageReport.Rebuild.Basis
 
   /// The store's own model, if its rows go into another.
   var foreignModel: ManagedObjectModel?
 
   /// The store's entity numbers; nil where they match its model's.
-  package var numbering: EntityNames?
+  var numbering: EntityNames?
 
   /// The store's names for the layout's tables and columns.
-  package var names: StoreNames
+  var names: StoreNames
 
   /// Substitutes for unusable table names.
-  package var otherNames: [String: String]
+  var otherNames: [String: String]
 
   /// The new store's schema: the given one, plus readable entries of the store's own.
-  package var entries: [SchemaEntry]
+  var entries: [SchemaEntry]
 
   /// Lowercase names of indexes without entries.
   var emptyIndexes: Set<String>
 
   /// The highest assigned keys by table, as in `sqlite_sequence`.
-  package var sequences: [String: Int64]
+  var sequences: [String: Int64]
 
-  package var header: DatabaseHeader?
+  var header: DatabaseHeader?
 
-  package var encoding: TextEncoding
+  var encoding: TextEncoding
 
-  package var pageSize: Int
+  var pageSize: Int
 }

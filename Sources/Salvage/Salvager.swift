@@ -70,8 +70,8 @@ public struct Salvager: Sendable {
     }
   }
 
-  package let surroundings: Surroundings
-  package var fileSystem: FileSystem { surroundings.fileSystem }
+  let surroundings: Surroundings
+  var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// Creates a salvager with a file system.
   public init(fileSystem: FileSystem = FileSystem()) {
@@ -218,12 +218,12 @@ public enum SalvageModel: Sendable {
 
 /// A substitute for lost metadata and model.
 package struct StandInIdentity: Sendable {
-  package var metadata: StoreMetadata
+  var metadata: StoreMetadata
 
-  package var model: ManagedObjectModel?
+  var model: ManagedObjectModel?
 
   /// The origin, such as `the backup b-2026-11-21-10-11-12`.
-  package var origin: String
+  var origin: String
 
   package init(metadata: StoreMetadata, model: ManagedObjectModel?, origin: String) {
     self.metadata = metadata
@@ -249,14 +249,14 @@ extension StoreIdentity {
 }
 
 /// The path of the result, written under a hidden name beside it and renamed once whole and durable.
-package struct SalvageTarget {
-  package let path: FilePath
+struct SalvageTarget {
+  let path: FilePath
 
-  package let unfinished: FilePath
+  let unfinished: FilePath
 
   private let fileSystem: FileSystem
 
-  package init(_ path: FilePath, beside store: StoreFileSet, in fileSystem: FileSystem) throws {
+  init(_ path: FilePath, beside store: StoreFileSet, in fileSystem: FileSystem) throws {
     self.path = path
     self.fileSystem = fileSystem
     unfinished = path.hiddenSibling(suffix: ".unfinished")
@@ -280,18 +280,18 @@ package struct SalvageTarget {
   }
 
   /// Syncs the result and renames it.
-  package func install() throws {
+  func install() throws {
     try fileSystem.synchronizeFile(unfinished)
     try fileSystem.install(unfinished, at: path, replacing: false)
   }
 
   /// Removes an unfinished result; the original error is the one to report.
-  package func discard() { try? fileSystem.unlink(unfinished) }
+  func discard() { try? fileSystem.unlink(unfinished) }
 }
 
 package struct SalvageMigration: Sendable {
   /// The app's mappings and stages; the salvage itself sets the output and the treatment of losses.
-  package var options: Migrator.Options
+  var options: Migrator.Options
 
   package init(_ options: Migrator.Options = Migrator.Options()) { self.options = options }
 

@@ -1,6 +1,6 @@
 public import Platform
 internal import Salvage
-package import SystemPackage
+internal import SystemPackage
 
 /// A failed request about a support bundle, its scrubbing or sending, without tokens in the detail.
 public typealias SupportBundleError = Failure<SupportBundleErrorKind>
@@ -161,7 +161,7 @@ extension SupportBundleError {
   /// Wraps a file error.
   public init(_ error: FileError) { self.init(.file, because: error) }
 
-  package static func told(_ error: any Error, operation: String, path: FilePath?) -> SupportBundleError {
+  static func told(_ error: any Error, operation: String, path: FilePath?) -> SupportBundleError {
     switch error {
     case let error as SupportBundleError: error
     case let error as FileError where error.kind.subject == .archive:
@@ -176,7 +176,7 @@ extension SupportBundleError {
     }
   }
 
-  package static func cancelled(_ operation: String) -> SupportBundleError {
+  static func cancelled(_ operation: String) -> SupportBundleError {
     SupportBundleError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

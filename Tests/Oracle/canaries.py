@@ -526,7 +526,8 @@ def check_rows(db, argument):
     try:
         for (text,) in db.execute(f"PRAGMA integrity_check({argument})"):
             lines += [re.sub(r"Rowid -?[0-9]{7,}", "Rowid N", line) for line in text.split("\n")]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, MemoryError) as error:
+        # SQLite takes damaged bytes for a length.
         lines.append(str(error))
     return lines
 

@@ -90,6 +90,28 @@ struct GivenSchemaTests {
     #expect(result.names == (1...80).map { "Name \($0)" })
   }
 
+  @Test("A flipped bit in the declaration of SQLite's own tables costs no row and no highest key")
+  func ownDeclarations() throws {
+    let scene = try PlainScene(schema: "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, w TEXT)") { db in
+      for id in 1...40 { try db.execute(sql: "INSERT INTO t (id, w) VALUES (?, ?)", arguments: [id, "word \(id)"]) }
+      try db.execute(sql: "UPDATE sqlite_sequence SET seq = 70")
+    }
+    let columns = Array("(name,seq)".utf8)
+    let start = try #require(scene.main.indices.first { scene.main[$0...].prefix(columns.count).elementsEqual(columns) })
+    for offset in columns.indices {
+      for bit in [0, 2, 5] {
+        let damaged = scene.changing { $0.main[start + offset] ^= 1 << UInt8(bit) }
+        let path = try damaged.folder.write(damaged.main, to: "Damaged.sqlite")
+        let output = damaged.folder.appending("Out-\(offset)-\(bit).sqlite")
+        let report = try Salvager().salvage(path, to: output)
+        #expect(report.entities.first { $0.table == "t" }?.recovered == 40, "byte \(offset), bit \(bit)")
+        let queue = try DatabaseQueue(path: output.string)
+        #expect(try queue.read { try Int.fetchOne($0, sql: "SELECT seq FROM sqlite_sequence") } == 70)
+        try queue.close()
+      }
+    }
+  }
+
   @Test("A damaged declaration is read by the given one, whichever byte of it is changed")
   func damagedDeclaration() throws {
     let scene = try Self.scene()

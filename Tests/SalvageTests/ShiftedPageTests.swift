@@ -50,6 +50,34 @@ struct ShiftedPageTests {
     }
   }
 
+  @Test("Whole pages taken out or put in cost at most their own rows, and no row comes unmarked into another table")
+  func wholePages() throws {
+    let scene = try PlainScene(
+      schema: (0..<6).map { "CREATE TABLE t\($0) (id INTEGER PRIMARY KEY, name TEXT, size REAL)" }.joined(separator: ";")
+    ) { db in
+      for (table, count) in [20, 600, 20, 400, 3, 500].enumerated() {
+        for id in 1...count {
+          try db.execute(
+            sql: "INSERT INTO t\(table) VALUES (?, ?, ?)", arguments: [id, "t\(table), row \(id) of many", Double(id) / 7])
+        }
+      }
+    }
+    let size = scene.pageSize
+    let count = scene.main.count / size
+    for (page, pages) in [(3, 1), (5, 1), (9, 1), (14, 2), (count - 4, 1), (count - 6, 3)] {
+      let removed = try scene.changing { $0.main.removeSubrange(((page - 1) * size)..<((page - 1 + pages) * size)) }
+        .salvage(withModel: false)
+      let doubtful = Int(removed.report.entities.reduce(0) { $0 + $1.doubtful })
+      #expect(scene.falseRows(removed) <= doubtful, "\(pages) from page \(page)")
+      if page > 8 { #expect(scene.missingRows(removed) <= 130 * pages, "\(pages) from page \(page)") }
+      let inserted = try scene.changing {
+        $0.main.insert(contentsOf: repeatElement(0x61, count: pages * size), at: (page - 1) * size)
+      }.salvage(withModel: false)
+      #expect(scene.falseRows(inserted) <= Int(inserted.report.entities.reduce(0) { $0 + $1.doubtful }), "\(page)")
+      if page > 8 { #expect(scene.missingRows(inserted) == 0, "\(pages) before page \(page)") }
+    }
+  }
+
   @Test("Bytes that are missing from the first page cost nothing")
   func firstPage() throws {
     let scene = try Self.scene()

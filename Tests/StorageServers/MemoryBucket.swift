@@ -87,7 +87,7 @@ package final class MemoryBucket: Sendable {
     var settings = S3Settings(
       endpoint: S3Endpoint(isEncrypted: false, host: "127.0.0.1", port: server.withLock { Int($0?.port ?? 0) }),
       region: "us-east-1", usesPathStyle: true, credentials: S3Credentials(accessKey: "k", secretKey: "s"))
-    settings.patience.attempts = attempts
+    settings.retries.attempts = attempts
     return S3Client(
       "bucket", settings,
       waiting: S3Waiting(now: { Surroundings.machine.now() }, pause: { _ in }, random: { $0 }))

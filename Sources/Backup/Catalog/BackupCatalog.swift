@@ -7,7 +7,7 @@ import SystemPackage
 package struct BackupCatalog: Sendable {
   package let place: any BackupPlace
 
-  package let section: BackupSection
+  let section: BackupSection
 
   /// The store's backups, newest first, broken ones included.
   package let backups: [StoredBackup]
@@ -113,7 +113,7 @@ package struct BackupCatalog: Sendable {
   /// Returns the existing part of a chain, however broken.
   ///
   /// - Throws: `no-such-backup`.
-  package func remains(of id: BackupIdentifier) throws -> [StoredBackup] {
+  func remains(of id: BackupIdentifier) throws -> [StoredBackup] {
     var chain = [try backup(id)]
     while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
       let next = byIdentifier[parent]

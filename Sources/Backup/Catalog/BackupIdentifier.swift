@@ -8,7 +8,7 @@ package struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringCon
   package let date: Timestamp
 
   /// 1 for the first of its second.
-  package let number: Int
+  let number: Int
 
   /// Whether it has the mark `b-`.
   package let isMarked: Bool

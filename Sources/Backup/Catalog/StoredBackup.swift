@@ -88,7 +88,7 @@ package struct StoredBackup: Sendable, Hashable {
   package var warnings: [Problem] = []
 
   /// Whether only a key shows its state, as its label, or that of one it builds on, is missing or unreadable.
-  package var isUndecided = false
+  var isUndecided = false
 
   /// Whether no label is readable, and no key opens its files, which then have their stored names.
   var isUnlabelled: Bool {
@@ -104,7 +104,7 @@ package struct StoredBackup: Sendable, Hashable {
   /// Whether it is evidence or of an unsound store.
   package var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
 
-  package var damage: (code: String, words: String)? {
+  var damage: (code: String, words: String)? {
     guard let check = manifest?.check, !check.isSound else { return nil }
     return (check.code ?? "damaged", check.words ?? "The store is damaged.")
   }

@@ -194,7 +194,7 @@ package struct BackupRequest: Sendable {
   /// The store's generation, if known.
   package var lineage: StoreLineage?
 
-  package var progress: BackupProgress
+  var progress: BackupProgress
 
   /// Creates a manual request with gzip at level 6.
   package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }

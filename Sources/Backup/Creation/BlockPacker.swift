@@ -254,12 +254,12 @@ struct KeptPageHashes: Sendable {
 ///
 /// The file begins with 16 bytes: `LAZPAGES`, the version (2) and the page size, both little-endian 32-bit numbers;
 /// then follow the hashes, from page 1.
-package enum PageHash {
+enum PageHash {
   static let headerLength = 16
 
   static let length = 16
 
-  package static func header(pageSize: Int) -> [UInt8] {
+  static func header(pageSize: Int) -> [UInt8] {
     var bytes = Array("LAZPAGES".utf8) + [UInt8](repeating: 0, count: 8)
     GzipMember.put(2, at: 8, in: &bytes)
     GzipMember.put(UInt32(truncatingIfNeeded: pageSize), at: 12, in: &bytes)
@@ -267,7 +267,7 @@ package enum PageHash {
   }
 
   /// Returns the hashes of a block's pages.
-  package static func hashes(of block: [UInt8], pageSize: Int) -> [UInt8] {
+  static func hashes(of block: [UInt8], pageSize: Int) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(block.count / pageSize * length)
     for start in stride(from: 0, to: block.count - pageSize + 1, by: pageSize) {

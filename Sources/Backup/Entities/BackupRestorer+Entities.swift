@@ -214,10 +214,10 @@ extension BackupRestorer {
 /// The records to extract.
 package struct EntitySelection: Sendable, Hashable {
   /// The entity names; sub-entities are included.
-  package var entities: [String]
+  var entities: [String]
 
   /// The primary keys of the records; nil for all.
-  package var primaryKeys: [Int64]?
+  var primaryKeys: [Int64]?
 
   package init(entities: [String], primaryKeys: [Int64]? = nil) {
     self.entities = entities

@@ -1,6 +1,6 @@
 package import Foundation
 package import Platform
-package import Salvage
+internal import Salvage
 package import SystemPackage
 
 /// Unpacks a backup: database, external values, or evidence.
@@ -27,11 +27,11 @@ package struct BackupExtraction: Sendable {
   }
 
   /// The chain, full backup first; a single one for evidence.
-  package let chain: [StoredBackup]
+  let chain: [StoredBackup]
 
-  package let place: any BackupPlace
+  let place: any BackupPlace
 
-  package let section: BackupSection
+  let section: BackupSection
   let fileSystem: FileSystem
   let progress: BackupProgress
 
@@ -75,7 +75,7 @@ package struct BackupExtraction: Sendable {
     }
   }
 
-  package func recoveryKit() throws -> RecoveryKit? {
+  func recoveryKit() throws -> RecoveryKit? {
     guard let last = chain.last else { return nil }
     return try catalog.recoveryKit(of: last)
   }

@@ -1,12 +1,12 @@
-package import Platform
-package import SystemPackage
+internal import Platform
+internal import SystemPackage
 
 /// The database of a backup chain, read by blocks on demand.
 ///
 /// Each block's digest is verified; the last backup's page hashes prove that pages of several backups belong together.
 /// Blocks are cached in an unnamed file, backup after backup.
-package final class ChainContent: ByteSource {
-  package let count: Int64
+final class ChainContent: ByteSource {
+  let count: Int64
 
   private let links: [Link]
   private let kept: Mutex<Kept>
@@ -44,7 +44,7 @@ package final class ChainContent: ByteSource {
   /// - Returns: nil if only the whole is verifiable: for originals, evidence, unsound stores, rebuilt manifests, and
   ///   deltas without page hashes.
   /// - Throws: `backup-chain-broken`, `compression-unavailable`, or file errors.
-  package init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws {
+  init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws {
     let own = try extraction.manifest
     guard let database = own.database, own.check.isSound, extraction.section == .kept else { return nil }
     for backup in extraction.chain {
@@ -96,17 +96,17 @@ package final class ChainContent: ByteSource {
       .chainBroken, operation: operation, detail: "the manifest of backup \(manifest.id) does not say what it holds")
   }
 
-  package var waited: Duration { kept.withLock { $0.waited } }
+  var waited: Duration { kept.withLock { $0.waited } }
 
   /// Completes the progress without the remaining blocks.
-  package func finish() throws {
+  func finish() throws {
     guard progress(.unpacking, total, total) else { throw BackupError.cancelled(Self.operation) }
   }
 
   // MARK: Reading
 
   /// Reads; the result is shorter only at the end.
-  package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
     guard let hashes else {

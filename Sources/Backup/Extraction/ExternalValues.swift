@@ -1,6 +1,6 @@
-package import ManagedObjectModel
+internal import ManagedObjectModel
 import PersistentStore
-package import Platform
+internal import Platform
 import SQLiteFormat
 package import SystemPackage
 
@@ -23,7 +23,7 @@ extension BackupExtraction {
   }
 
   /// Checks the external values without writing.
-  package func checkExternalData() throws -> Result {
+  func checkExternalData() throws -> Result {
     try eachItem { _, _, bytes in try bytes { _ in } }
   }
 
@@ -227,8 +227,8 @@ private final class ObjectSource: ByteSource {
 }
 
 /// The file names of external values that records refer to (format section 3.7).
-package struct ReferencedValues {
-  package private(set) var names: Set<String> = []
+struct ReferencedValues {
+  private(set) var names: Set<String> = []
 
   /// The names, and all values that may be names, to miss no reference.
   private(set) var possibleNames: Set<String> = []
@@ -245,7 +245,7 @@ package struct ReferencedValues {
   /// - Parameters:
   ///   - model: the model; the one stored in the store if nil.
   ///   - seeksAll: whether to look for possible names in all blob columns.
-  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FileError) {
+  init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FileError) {
     let database = try Database(main: content)
     let schema = try database.schema()
     guard schema.table(named: "Z_METADATA") != nil else { return }
@@ -322,14 +322,14 @@ package struct ReferencedValues {
 
   // MARK: The files
 
-  package func missing(from store: StoreFileSet, in fileSystem: FileSystem) throws(FileError) -> [String] {
+  func missing(from store: StoreFileSet, in fileSystem: FileSystem) throws(FileError) -> [String] {
     names.subtracting(try store.largeValueNames(in: fileSystem)).sorted().map(Self.path)
   }
 
-  package func missing(from data: BackupManifest.ExternalData?) -> [String] {
+  func missing(from data: BackupManifest.ExternalData?) -> [String] {
     let known = Set(data?.items.map(\.name.text) ?? [])
     return names.sorted().map(Self.path).filter { !known.contains($0) }
   }
 
-  package static func path(_ name: String) -> String { "\(folder)/\(name)" }
+  static func path(_ name: String) -> String { "\(folder)/\(name)" }
 }

@@ -3,11 +3,11 @@ import SQLiteFormat
 import SystemPackage
 
 /// Completes a rebuilt manifest, with digests and external values, by reading all blocks.
-package struct RebuiltManifest {
+struct RebuiltManifest {
   let place: any BackupPlace
   let section: BackupSection
 
-  package init(place: any BackupPlace, section: BackupSection) {
+  init(place: any BackupPlace, section: BackupSection) {
     self.place = place
     self.section = section
   }

@@ -11,7 +11,7 @@ extension BackupManifest {
     package var kind: String
 
     /// The `NSStoreUUID` of its metadata.
-    package var uuid: String?
+    var uuid: String?
 
     /// `wal` or `delete`; nil for evidence.
     var journalMode: String?
@@ -95,7 +95,7 @@ extension BackupManifest {
       /// Whether it can be rebuilt or has a copy.
       var isHelper: Bool { self == .pageHashes || self == .recoveryKit || self == .manifest }
 
-      package var isEvidence: Bool { part != nil && !isOriginal }
+      var isEvidence: Bool { part != nil && !isOriginal }
 
       var isOriginal: Bool {
         switch self {
@@ -108,7 +108,7 @@ extension BackupManifest {
         }
       }
 
-      package var part: StoreFileSet.Part? {
+      var part: StoreFileSet.Part? {
         switch self {
         case .evidenceMain, .originalMain: .main
         case .evidenceLog, .originalLog: .wal
@@ -183,7 +183,7 @@ extension BackupManifest {
     /// The SHA-256 of these bytes; empty if unknown.
     package var sha256: String
 
-    package var packing: BackupCompression {
+    var packing: BackupCompression {
       get { compression ?? .gzip }
       set { compression = newValue == .gzip ? nil : newValue }
     }
@@ -197,7 +197,7 @@ extension BackupManifest {
     }
 
     /// A base64 copy of an encrypted file's prologue, in case of damage.
-    package var beginning: String?
+    var beginning: String?
 
     /// The sizes of a packed file's members.
     ///
@@ -205,7 +205,7 @@ extension BackupManifest {
     package var members: [Int]?
 
     /// The unpacked content of a packed file; nil for a full backup's database, described in the manifest.
-    package var content: Content?
+    var content: Content?
 
     /// Whether a manifest copy follows the blocks.
     package var carriesManifest: Bool?
@@ -224,18 +224,18 @@ extension BackupManifest {
   package struct ExternalData: Sendable, Hashable, Codable {
     package struct Item: Sendable, Hashable, Codable {
       /// The path below the support folder, such as `_EXTERNAL_DATA/<UUID>`.
-      package var name: PathText
+      var name: PathText
 
       package var bytes: Int64
 
       /// The SHA-256 of its content.
-      package var sha256: String
+      var sha256: String
 
       /// The backup with its archive, if not this one.
       package var backup: BackupIdentifier?
 
       /// Its offset in the unpacked archive.
-      package var offset: Int64
+      var offset: Int64
 
       package init(name: PathText, bytes: Int64, sha256: String, backup: BackupIdentifier? = nil, offset: Int64) {
         self.name = name
@@ -269,12 +269,12 @@ extension BackupManifest {
     package var identifiers: [String]
 
     /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
-    package var checksum: String?
+    var checksum: String?
 
     /// The hexadecimal version hash of each entity.
     var entityHashes: [String: String]
 
-    package init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
+    init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
       self.version = version
       self.identifiers = identifiers
       self.checksum = checksum
@@ -304,7 +304,7 @@ extension BackupManifest {
     package var notChecked: [String]?
 
     /// The SHA-256 of the schema, to detect new tables and indexes; nil for evidence and in earlier manifests.
-    package var schema: String?
+    var schema: String?
 
     /// A stable code if unsound, such as `roots-damaged`.
     package var code: String?
@@ -340,7 +340,7 @@ extension BackupManifest {
 
   package struct Encryption: Sendable, Hashable, Codable {
     /// Always `age`: the age format, version 1.
-    package var format = "age"
+    var format = "age"
 
     /// The suffix of encrypted files.
     package static let fileEnding = ".age"

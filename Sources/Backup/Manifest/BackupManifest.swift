@@ -31,7 +31,7 @@ package struct BackupManifest: Sendable, Hashable, Codable {
     case beforeInstall = "before-install"
   }
 
-  package static let formatName = "lazaret-backup-manifest"
+  static let formatName = "lazaret-backup-manifest"
 
   static let newestVersion = 3
 
@@ -43,14 +43,14 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   /// The unpacked size of a member.
-  package static let blockLength = 1 << 20
+  static let blockLength = 1 << 20
 
-  package var format: String = BackupManifest.formatName
+  var format: String = BackupManifest.formatName
 
   /// The version of the format, from 1.
   package var version: Int = 1
 
-  package var id: BackupIdentifier
+  var id: BackupIdentifier
 
   /// The time in RFC 3339.
   package var date: String
@@ -91,11 +91,11 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   package var falls: [Fall]?
 
   /// Set only in the outer manifest, which has public facts.
-  package var encryption: Encryption?
+  var encryption: Encryption?
 
   package var isLocked: Bool { encryption != nil }
 
-  package var versions: Versions
+  var versions: Versions
 
   /// Whether it was lost and rebuilt from the files.
   package var rebuilt: Bool?
@@ -151,7 +151,7 @@ extension BackupManifest {
   ///
   /// - Parameter id: the identifier in its file name.
   /// - Throws: `backup-manifest-unreadable`, `backup-manifest-changed`, `backup-manifest-too-new`.
-  package init(json bytes: [UInt8], of id: BackupIdentifier) throws {
+  init(json bytes: [UInt8], of id: BackupIdentifier) throws {
     let verdict = DigestedText.verdict(bytes)
     guard verdict != .changed else { throw BackupError.changed(id) }
     struct Head: Decodable {

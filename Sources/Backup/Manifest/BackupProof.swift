@@ -54,9 +54,9 @@ package struct BackupProof: Sendable, Hashable, Codable {
     }
   }
 
-  package var format = "lazaret-backup-proof"
+  var format = "lazaret-backup-proof"
 
-  package var version = 1
+  var version = 1
 
   package var id: BackupIdentifier
 
@@ -72,10 +72,10 @@ package struct BackupProof: Sendable, Hashable, Codable {
   package var warnings: [Problem]?
 
   /// The digest of the manifest, or of its text if it has none; nil in earlier proofs and for an original.
-  package var manifest: String?
+  var manifest: String?
 
   /// The SHA-256 of the text without this key; nil in earlier proofs.
-  package var digest: String?
+  var digest: String?
 
   /// The last successful restore, in RFC 3339; shallower provings keep it.
   package var lastRestored: String?
@@ -100,7 +100,7 @@ package struct BackupProof: Sendable, Hashable, Codable {
   /// Whether the files are intact, but their store is damaged.
   package var isOfEvidence: Bool { warnings?.contains { $0.code == Self.evidenceCode } == true }
 
-  package static let suffix = ".proof.json"
+  static let suffix = ".proof.json"
 
   /// Fails for an invalid proof, which is ignored.
   package init?(json bytes: [UInt8], of id: BackupIdentifier) {

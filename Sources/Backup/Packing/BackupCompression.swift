@@ -24,14 +24,14 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
     }
   }
 
-  package func has(level: Int) -> Bool {
+  func has(level: Int) -> Bool {
     switch self {
     case .gzip: [1, 6, 9].contains(level)
     case .zstd: (1...19).contains(level)
     }
   }
 
-  package var isAvailable: Bool { self == .gzip || ZstandardSupport.current != nil }
+  var isAvailable: Bool { self == .gzip || ZstandardSupport.current != nil }
 
   var fileEnding: String {
     switch self {

@@ -5,7 +5,7 @@ package import SystemPackage
 ///
 /// All commands locate backups here. The rules are in `Documentation/BACKUP_FORMAT.md`, "Whose backups they are".
 package struct BackupPlaces: Sendable {
-  package let home: FilePath
+  let home: FilePath
 
   /// The secret keys for sealed notes that this machine lacks.
   package var identities: [AgeIdentity] = []

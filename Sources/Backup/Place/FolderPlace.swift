@@ -221,7 +221,7 @@ private final class FolderPlaceLock: BackupPlaceLock {
 extension FolderPlace {
   private static let supportSuffix = BackupManifest.File.Role.originalSupport.suffix
 
-  package func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
+  func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
     original(id, in: section).path(of: .externalData)
   }
 

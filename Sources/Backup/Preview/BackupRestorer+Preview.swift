@@ -47,7 +47,7 @@ extension BackupRestorer {
   }
 
   /// Makes a folder with access only for this user.
-  package func privateFolder(
+  func privateFolder(
     in temporary: FilePath?, or alternative: FilePath? = nil
   ) throws -> PrivateFolder {
     try PrivateFolder(

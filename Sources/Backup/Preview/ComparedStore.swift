@@ -1,43 +1,43 @@
-package import GRDB
+internal import GRDB
 import ManagedObjectModel
-package import PersistentStore
+internal import PersistentStore
 import Platform
 
 /// One of two compared stores, by its own tables and entities, without a model.
-package struct ComparedStore {
-  package struct Table {
-    package let name: String
+struct ComparedStore {
+  struct Table {
+    let name: String
 
     /// `key` is the 1-based position in the primary key, or 0.
-    package let columns: [(name: String, key: Int)]
+    let columns: [(name: String, key: Int)]
 
-    package let hasRowid: Bool
+    let hasRowid: Bool
   }
 
-  package struct Entity {
-    package let name: String
+  struct Entity {
+    let name: String
 
     /// The entity number (`Z_ENT`).
-    package let number: Int64
+    let number: Int64
 
-    package let table: String
+    let table: String
   }
 
-  package let schema: String
+  let schema: String
 
   /// The tables by lower-case name, without views and virtual tables.
-  package let tables: [String: Table]
+  let tables: [String: Table]
 
   /// Empty for a plain store.
-  package let entities: [String: Entity]
+  let entities: [String: Entity]
 
   /// Nil for a plain store or if unreadable.
-  package let metadata: StoreMetadata?
+  let metadata: StoreMetadata?
 
   /// A limit against hostile stores.
   private static let limit = 20_000
 
-  package init(_ database: Database, schema: String) throws {
+  init(_ database: Database, schema: String) throws {
     self.schema = schema
     var tables: [String: Table] = [:]
     let names = try Row.fetchAll(
@@ -58,7 +58,7 @@ package struct ComparedStore {
   }
 
   /// The qualified SQL name of a table.
-  package func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
+  func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
 
   private static func metadata(
     _ database: Database, _ schema: String, _ tables: [String: Table]
@@ -75,7 +75,7 @@ package struct ComparedStore {
   }
 
   /// Reads the stored model (format section 3.4), if any.
-  package func modelCache(_ database: Database) throws -> [UInt8]? {
+  func modelCache(_ database: Database) throws -> [UInt8]? {
     guard let table = tables["z_modelcache"], table.columns.contains(where: { $0.name.lowercased() == "z_content" })
     else {
       return nil

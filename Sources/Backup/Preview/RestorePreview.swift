@@ -13,7 +13,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
   package struct Entity: Sendable, Hashable, Encodable {
     package var name: String
 
-    package var table: String
+    var table: String
 
     /// The number in the backup only.
     package var added: Int64
@@ -55,7 +55,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
 
     var isWholeTable: Bool
 
-    package var added: [String]
+    var added: [String]
 
     package var lost: [String]
 
@@ -68,7 +68,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
     /// The app's name of the version, if known.
     package var name: String?
 
-    package var identifiers: [String]
+    var identifiers: [String]
 
     package var checksum: String
 
@@ -269,7 +269,7 @@ extension RestorePreview.Version {
 
 extension BackupError {
   /// Wraps an SQLite error's code, as its message may contain values.
-  package init(database error: any Error, operation: String, path: FilePath) {
+  init(database error: any Error, operation: String, path: FilePath) {
     if let error = error as? BackupError {
       self = error
       return

@@ -1,13 +1,13 @@
-package import Platform
+internal import Platform
 
 /// Compares backup files with their manifests, not their restored content.
-package struct BackupFileCheck: Sendable {
+struct BackupFileCheck: Sendable {
   let surroundings: Surroundings
 
-  package init(surroundings: Surroundings) { self.surroundings = surroundings }
+  init(surroundings: Surroundings) { self.surroundings = surroundings }
 
   /// Compares one backup's files with its manifest, without its parents.
-  package func prove(
+  func prove(
     _ manifest: BackupManifest, in place: any BackupPlace, isInUse: Bool = false, progress: @escaping BackupProgress
   ) throws -> BackupProof {
     let found = try look(at: manifest, place, isFresh: true, isInUse: isInUse, progress)
@@ -18,18 +18,18 @@ package struct BackupFileCheck: Sendable {
       problems: problems, manifest: manifest.digest)
   }
 
-  package struct Found {
+  struct Found {
     /// Problems of files that restoring needs.
-    package var problems: [BackupProof.Problem]
+    var problems: [BackupProof.Problem]
     /// Problems of files that restoring does not need.
-    package var warnings: [BackupProof.Problem] = []
+    var warnings: [BackupProof.Problem] = []
     /// The digest of the rewritten manifest.
-    package var manifest: String?
+    var manifest: String?
 
-    package init(problems: [BackupProof.Problem] = []) { self.problems = problems }
+    init(problems: [BackupProof.Problem] = []) { self.problems = problems }
 
     /// Adds problems of the encrypted files, if new.
-    package mutating func add(_ sealed: Found) {
+    mutating func add(_ sealed: Found) {
       func isNew(_ problem: BackupProof.Problem) -> Bool {
         !(problems + warnings).contains { own in own.file.map { problem.file == $0 + ".age" } ?? false }
       }
@@ -38,7 +38,7 @@ package struct BackupFileCheck: Sendable {
     }
   }
 
-  package func look(
+  func look(
     at manifest: BackupManifest, _ place: any BackupPlace, isFresh: Bool = false, isInUse: Bool = false,
     _ progress: @escaping BackupProgress
   ) throws -> Found {
@@ -151,11 +151,11 @@ package struct BackupFileCheck: Sendable {
 }
 
 extension BackupProof.Problem {
-  package init(_ problem: StoredBackup.Problem) {
+  init(_ problem: StoredBackup.Problem) {
     self.init(code: problem.code.rawValue, words: problem.words, file: problem.file)
   }
 
-  package static func damaged(_ blocks: [Int], _ file: String) -> BackupProof.Problem {
+  static func damaged(_ blocks: [Int], _ file: String) -> BackupProof.Problem {
     let words =
       blocks.count == 1 ? "block \(blocks[0]) of \(file) is damaged" : "\(blocks.count) blocks of \(file) are damaged"
     return .init(code: "block-damaged", words: words, file: file, blocks: Array(blocks.prefix(1000)))

@@ -17,7 +17,7 @@ package struct BackupProver: Sendable {
     /// The time limit; an unfinished proof is inconclusive.
     package var deadline: ContinuousClock.Instant?
 
-    package var progress: BackupProgress
+    var progress: BackupProgress
 
     package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
   }
@@ -26,7 +26,7 @@ package struct BackupProver: Sendable {
   let temporary: FilePath?
   private var files: BackupFileCheck { BackupFileCheck(surroundings: surroundings) }
 
-  package init() { self.init(surroundings: .machine) }
+  init() { self.init(surroundings: .machine) }
 
   /// - Parameter temporary: the folder for restoring; if nil, that of the system or of the backups.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {

@@ -3,13 +3,13 @@ package import Platform
 /// Prunes a place by a policy: moves unneeded backups to the trash, and deletes expired ones.
 package struct BackupPruner: Sendable {
   package struct Options: Sendable, Hashable {
-    package var trashDays: Int
+    var trashDays: Int
 
     /// Whether only to report.
-    package var isRehearsal: Bool
+    var isRehearsal: Bool
 
     /// Whether to verify the newest good backups first.
-    package var verifies: Bool
+    var verifies: Bool
 
     package init(trashDays: Int = 7, isRehearsal: Bool = false, verifies: Bool = false) {
       self.verifies = verifies
@@ -18,7 +18,7 @@ package struct BackupPruner: Sendable {
     }
   }
 
-  package let place: any BackupPlace
+  let place: any BackupPlace
 
   private let surroundings: Surroundings
 

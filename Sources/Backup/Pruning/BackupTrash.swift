@@ -1,23 +1,23 @@
 import Foundation
-package import Platform
+internal import Platform
 
 /// The trash of a place.
 ///
 /// A backup belongs to the section of its manifest, and is listed as whole only when all objects are there. The next
 /// run finishes interrupted moves.
-package struct BackupTrash: Sendable {
-  package let place: any BackupPlace
+struct BackupTrash: Sendable {
+  let place: any BackupPlace
 
   private let surroundings: Surroundings
 
-  package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+  init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
     self.surroundings = surroundings
   }
 
   // MARK: Looking
 
-  package func backups() throws -> [TrashedBackup] {
+  func backups() throws -> [TrashedBackup] {
     let catalog = try BackupCatalog(of: place, section: .trash)
     var found: [BackupIdentifier: TrashedBackup] = [:]
     for backup in catalog.backups {
@@ -190,10 +190,10 @@ package struct TrashedBackup: Sendable, Hashable {
   /// The record; without it, the backup stays in the trash until a user acts.
   package var record: TrashRecord?
 
-  package var manifest: BackupManifest?
+  var manifest: BackupManifest?
 
   /// The objects in the trash, without its record.
-  package var objects: [BackupObject]
+  var objects: [BackupObject]
 
   /// Whether it can be moved back.
   package var isWhole: Bool {
@@ -203,7 +203,7 @@ package struct TrashedBackup: Sendable, Hashable {
   }
 
   /// The time of dropping, if known.
-  package var dropped: Timestamp? { record.flatMap { Timestamp($0.date) } }
+  var dropped: Timestamp? { record.flatMap { Timestamp($0.date) } }
 
   package var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
 
@@ -220,27 +220,27 @@ package struct TrashedBackup: Sendable, Hashable {
 
 /// The record of a dropped backup, stored beside it as `<id>.dropped.json`.
 package struct TrashRecord: Sendable, Hashable, Codable {
-  package struct Object: Sendable, Hashable, Codable {
-    package var name: String
+  struct Object: Sendable, Hashable, Codable {
+    var name: String
 
-    package var bytes: Int64
+    var bytes: Int64
   }
 
   /// Always `lazaret-dropped-backup`.
-  package var format: String
+  var format: String
 
   /// The version of the format: 1.
-  package var version: Int
+  var version: Int
 
-  package var id: BackupIdentifier
+  var id: BackupIdentifier
 
   package var date: String
 
   package var reasons: [String]
 
-  package var objects: [Object]
+  var objects: [Object]
 
-  package var wasProvenGood: Bool
+  var wasProvenGood: Bool
 
   static let formatName = "lazaret-dropped-backup"
   static let suffix = ".dropped.json"

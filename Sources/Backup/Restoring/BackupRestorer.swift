@@ -8,13 +8,13 @@ package import SystemPackage
 package struct BackupRestorer: Sendable {
   package struct Options: Sendable {
     /// Whether to salvage the remains of a damaged backup instead of failing.
-    package var salvages: Bool
+    var salvages: Bool
 
     /// Facts about the store, for a salvage.
-    package var model: SalvageModel?
+    var model: SalvageModel?
 
     /// Called with the progress; false ends the restore.
-    package var progress: BackupProgress
+    var progress: BackupProgress
 
     package init(
       salvages: Bool = false, model: SalvageModel? = nil,
@@ -26,11 +26,11 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  package let place: any BackupPlace
+  let place: any BackupPlace
 
-  package let surroundings: Surroundings
+  let surroundings: Surroundings
 
-  package var fileSystem: FileSystem { surroundings.fileSystem }
+  var fileSystem: FileSystem { surroundings.fileSystem }
 
   package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
@@ -225,7 +225,7 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  package func valueCount(of store: StoreFileSet) throws -> Int {
+  func valueCount(of store: StoreFileSet) throws -> Int {
     let folder = store.path(of: .externalData)
     guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
     return try fileSystem.descendants(of: folder).files.count
@@ -318,7 +318,7 @@ package struct BackupRestorer: Sendable {
   /// Installs a complete store from its hidden folder.
   ///
   /// - Parameter report: nil for a store of selected records.
-  package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws {
+  func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws {
     let lock = try FolderLock(folder.target.folder, in: fileSystem)
     try folder.markReady(id, report)
     try folder.install()

@@ -8,9 +8,9 @@ package import SystemPackage
 /// A note marks the store as whole, checked and synchronized; then any process installs it at a free target. Otherwise
 /// the folder is a leftover.
 package struct RestoreFolder: Sendable {
-  package let target: StoreFileSet
+  let target: StoreFileSet
 
-  package let path: FilePath
+  let path: FilePath
 
   private let fileSystem: FileSystem
 
@@ -187,7 +187,7 @@ package struct RestoreFolder: Sendable {
   }
 
   /// Deletes the folder, the note first.
-  package func remove() throws {
+  func remove() throws {
     guard try isThere() else { return }
     try fileSystem.unlink(note)
     try fileSystem.synchronizeDirectory(path)

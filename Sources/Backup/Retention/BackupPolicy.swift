@@ -26,7 +26,7 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
   package var level: Int
 
   /// The age public keys of recipients; nil for plain backups.
-  package var encryptTo: [String]?
+  var encryptTo: [String]?
 
   /// Whether to take a packed, proven backup before a migration, besides the original.
   package var beforeMigration: Bool
@@ -220,7 +220,7 @@ extension DecodingError {
 
 /// The time rules of automatic backups.
 package struct BackupSchedule: Sendable, Hashable {
-  package var policy: BackupPolicy
+  var policy: BackupPolicy
 
   package init(_ policy: BackupPolicy) { self.policy = policy }
 

@@ -209,15 +209,15 @@ struct RetentionJudgement {
 /// The rules of a policy exactly as in restic.
 ///
 /// As of restic 0.14 (Debian 12); since 0.16 restic also keeps the oldest snapshot while a count is not used up.
-package struct RetentionRules: Sendable {
-  package let policy: RetentionPolicy
+struct RetentionRules: Sendable {
+  let policy: RetentionPolicy
 
-  package init(_ policy: RetentionPolicy) { self.policy = policy }
+  init(_ policy: RetentionPolicy) { self.policy = policy }
 
   /// Returns the rules that keep each backup.
   ///
   /// - Parameter history: the backups, newest first.
-  package func reasons(for history: some RandomAccessCollection<RetentionSnapshot>) -> [[RetentionReason]] {
+  func reasons(for history: some RandomAccessCollection<RetentionSnapshot>) -> [[RetentionReason]] {
     guard !policy.isEmpty else { return history.map { _ in [.policyIsEmpty] } }
     guard let latest = history.first?.date else { return [] }
     var counters = policy.counts.map { Counter(period: $0.period, left: $0.count) }
@@ -318,7 +318,7 @@ package struct RetentionPlan: Sendable, Hashable {
   }
 
   /// Judges the backups of a place's store; others in the folder don't count, and keep those they need.
-  package init(of catalog: BackupCatalog, policy: RetentionPolicy, now: Timestamp) {
+  init(of catalog: BackupCatalog, policy: RetentionPolicy, now: Timestamp) {
     let others = catalog.others.map { backup in
       var snapshot = RetentionSnapshot(backup)
       snapshot.standing = .apart

@@ -52,7 +52,7 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
     within: RetentionDuration(days: 3))
 
   /// Whether there are no rules, so that all backups are kept.
-  package var isEmpty: Bool { counts.isEmpty && spans.isEmpty && within == nil && tags.isEmpty }
+  var isEmpty: Bool { counts.isEmpty && spans.isEmpty && within == nil && tags.isEmpty }
 
   /// The periods with a count, in the order of reported reasons.
   var counts: [(period: RetentionPeriod, count: RetentionCount)] {
@@ -131,7 +131,7 @@ package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable 
   /// Returns a number that is equal for moments of the same period only.
   ///
   /// - Parameter place: the position in the history, for `last`.
-  package func number(of moment: Timestamp, at place: Int) -> Int {
+  func number(of moment: Timestamp, at place: Int) -> Int {
     let civil = moment.civil
     switch self {
     case .last: return place
@@ -209,10 +209,10 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
 ///
 /// Months and years vary in length, so it is no number of seconds.
 package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConvertible {
-  package private(set) var years = 0
-  package private(set) var months = 0
-  package private(set) var days = 0
-  package private(set) var hours = 0
+  private(set) var years = 0
+  private(set) var months = 0
+  private(set) var days = 0
+  private(set) var hours = 0
 
   /// Parses a positive duration, such as `1y5m7d2h` or `14d`.
   package init?(_ text: String) {
@@ -239,7 +239,7 @@ package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConve
     guard number == nil, (years, months, days, hours) != (0, 0, 0, 0) else { return nil }
   }
 
-  package init(days: Int) { self.days = max(1, min(days, 3_660_000)) }
+  init(days: Int) { self.days = max(1, min(days, 3_660_000)) }
 
   package var description: String {
     [(years, "y"), (months, "m"), (days, "d"), (hours, "h")].filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }.joined()

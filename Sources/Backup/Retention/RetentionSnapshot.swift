@@ -44,7 +44,7 @@ package struct RetentionSnapshot: Sendable, Hashable {
 
   package var identifier: String
   package var date: Timestamp
-  package var tags: [String]
+  var tags: [String]
   package var proof: Proof
   /// The depth of its proof; it replaces none verified further.
   package var verification: Verification
@@ -92,7 +92,7 @@ package struct RetentionSnapshot: Sendable, Hashable {
 
 extension RetentionSnapshot {
   /// A broken backup counts as failed: it replaces no good one, and is kept only by the rules.
-  package init(_ backup: StoredBackup) {
+  init(_ backup: StoredBackup) {
     let isUnreadable =
       backup.isUndecided || backup.problems.contains { [.manifestUnreadable, .manifestChanged].contains($0.code) }
     let proof: Proof =
@@ -123,7 +123,7 @@ extension RetentionSnapshot {
   }
 
   /// A backup is at most as good as the proofs of those it needs.
-  package static func history(of backups: [StoredBackup]) -> [RetentionSnapshot] {
+  static func history(of backups: [StoredBackup]) -> [RetentionSnapshot] {
     var failed: Set<String> = []
     // Needed backups are older.
     for backup in backups.ordered(by: { $0.id < $1.id }) {
@@ -160,7 +160,7 @@ extension StoredBackup {
   }
 
   /// The parent, and backups with its external values.
-  package var needs: [BackupIdentifier] {
+  var needs: [BackupIdentifier] {
     guard let manifest else { return [] }
     let holders = Set((manifest.externalData?.items ?? []).compactMap(\.backup) + [manifest.parent].compactMap(\.self))
     return holders.subtracting([id]).sorted()

@@ -258,11 +258,11 @@ package struct Roff {
   /// Adds a line with its spaces kept, between the requests `EX` and `EE`.
   package mutating func verbatim(_ line: String) { write(Self.escaped(line)) }
 
-  package mutating func line(_ parts: [(font: Font, words: String)]) {
+  mutating func line(_ parts: [(font: Font, words: String)]) {
     write(parts.map { part in part.font.marked(Self.escaped(part.words)) }.joined())
   }
 
-  package enum Font: String {
+  enum Font: String {
     case plain = "R"
     case bold = "B"
     case italic = "I"

@@ -98,7 +98,7 @@ struct PartOfBytes: RangeReadable {
 /// A strong tag: equal tags, equal bytes (RFC 9110, section 8.8.3).
 package struct EntityTag: Sendable, Hashable {
   /// The opaque part, unquoted.
-  package let value: String
+  let value: String
 
   /// Accepts letters, digits, `-`, `_`, `.`, `+`, `/` and `=`.
   package init?(_ value: String) {
@@ -109,7 +109,7 @@ package struct EntityTag: Sendable, Hashable {
     self.value = value
   }
 
-  package var field: String { "\"\(value)\"" }
+  var field: String { "\"\(value)\"" }
 
   func isListed(in field: String, weakCounts: Bool) -> Bool {
     field.split(separator: ",").map(\.trimmingSpaces).contains { item in

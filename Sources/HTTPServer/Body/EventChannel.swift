@@ -5,17 +5,17 @@ internal import Platform
 ///
 /// A slow client delays no other: beyond ``capacity`` the oldest event is dropped.
 package final class EventChannel: Sendable {
-  package static let capacity = 256
+  static let capacity = 256
 
   package struct Event: Sendable, Hashable {
     /// The event type; nil for a plain message.
-    package var name: String?
+    var name: String?
 
     /// The content, of any number of lines.
-    package var data: String
+    var data: String
 
     /// A reconnecting client's `Last-Event-ID`.
-    package var id: String?
+    var id: String?
 
     package init(_ data: String, name: String? = nil, id: String? = nil) {
       self.data = data

@@ -2,14 +2,14 @@ import Platform
 
 package struct FormData: Sendable, Hashable {
   package struct File: Sendable, Hashable {
-    package var field: String
+    var field: String
 
     /// The browser's file name: for display only, never a path.
-    package var name: String
+    var name: String
 
-    package var type: String
+    var type: String
 
-    package var bytes: [UInt8]
+    var bytes: [UInt8]
 
     package init(field: String, name: String, type: String, bytes: [UInt8]) {
       self.field = field

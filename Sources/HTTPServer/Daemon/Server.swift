@@ -139,9 +139,9 @@ package import Platform
 package struct ServerOptions: Sendable {
   package struct TLS: Sendable {
     /// The certificate chain in PEM.
-    package var certificate: String
+    var certificate: String
 
-    package var key: String
+    var key: String
 
     package init(certificate: String, key: String) {
       self.certificate = certificate

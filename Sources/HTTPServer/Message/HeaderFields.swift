@@ -31,7 +31,7 @@ package struct HeaderFields: Sendable, Hashable {
     add(name, value)
   }
 
-  package mutating func remove(_ name: String) {
+  mutating func remove(_ name: String) {
     let name = name.lowercased()
     fields.removeAll { $0.name.lowercased() == name }
   }

@@ -44,7 +44,7 @@ package enum Method: String, Sendable, Hashable, CaseIterable {
 }
 
 extension Method {
-  package var isSafe: Bool { self == .get || self == .head || self == .options }
+  var isSafe: Bool { self == .get || self == .head || self == .options }
 
   var allowsBody: Bool { self == .post || self == .put || self == .patch }
 }
@@ -99,17 +99,17 @@ struct TrustedProxies: Sendable {
 }
 
 /// A cookie hidden from scripts and other sites (RFC 6265bis).
-package struct Cookie: Sendable, Hashable {
-  package var name: String
-  package var value: String
+struct Cookie: Sendable, Hashable {
+  var name: String
+  var value: String
 
-  package var isSecure: Bool
+  var isSecure: Bool
 
   /// The lifetime in seconds; nil for the browser session, 0 to remove it.
   var maximumAge: Int?
 
   /// Creates a cookie; name and value must be tokens.
-  package init(_ name: String, _ value: String, isSecure: Bool = false, maximumAge: Int? = nil) {
+  init(_ name: String, _ value: String, isSecure: Bool = false, maximumAge: Int? = nil) {
     self.name = name
     self.value = value
     self.isSecure = isSecure
@@ -117,7 +117,7 @@ package struct Cookie: Sendable, Hashable {
   }
 
   /// The value of `Set-Cookie`.
-  package var field: String {
+  var field: String {
     var text = "\(name)=\(value); Path=/; HttpOnly; SameSite=Strict"
     if isSecure { text += "; Secure" }
     if let maximumAge { text += "; Max-Age=\(maximumAge)" }

@@ -4,7 +4,7 @@ import Platform
 ///
 /// Paths name routes, never files; dot segments are refused all the same.
 package struct RequestTarget: Sendable, Hashable {
-  package static let maximumLength = 8192
+  static let maximumLength = 8192
 
   /// The decoded segments; empty for the root, and a trailing slash is ignored.
   package var segments: [String]
@@ -83,7 +83,7 @@ package struct Refusal: Error, Sendable, Hashable {
     self.headers = headers
   }
 
-  package var response: Response {
+  var response: Response {
     var response = Response.text("\(status.rawValue) \(status.reason): \(words).\n", status: status)
     for field in headers.fields { response.headers.add(field.name, field.value) }
     return response
@@ -92,7 +92,7 @@ package struct Refusal: Error, Sendable, Hashable {
 
 /// Ordered pairs of a query or form (WHATWG URL, `application/x-www-form-urlencoded`).
 package struct Query: Sendable, Hashable {
-  package static let maximumCount = 200
+  static let maximumCount = 200
 
   package struct Item: Sendable, Hashable {
     package var name: String
@@ -111,7 +111,7 @@ package struct Query: Sendable, Hashable {
   /// Parses a query without its question mark.
   ///
   /// - Throws: ``Refusal`` for bad encoding, control characters or too many pairs.
-  package init(_ text: Substring) throws(Refusal) {
+  init(_ text: Substring) throws(Refusal) {
     items = []
     for piece in text.split(separator: "&", omittingEmptySubsequences: true) {
       guard items.count < Self.maximumCount else { throw Refusal(.badRequest, "there are too many parameters") }

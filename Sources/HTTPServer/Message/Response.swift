@@ -46,7 +46,7 @@ package struct Response: Sendable {
     return copy
   }
 
-  package func setting(_ cookie: Cookie) -> Response {
+  func setting(_ cookie: Cookie) -> Response {
     var copy = self
     copy.headers.add("Set-Cookie", cookie.field)
     return copy

@@ -4,7 +4,7 @@
 /// OPTIONS, and other methods at a known address with 405.
 package struct Router: Sendable {
   package struct Route: Sendable, Hashable {
-    package var method: Method
+    var method: Method
 
     /// The address with named parameters, such as `/stores/{id}`.
     package var pattern: String
@@ -206,7 +206,7 @@ package enum BodyIntake {
 
 package struct PathParameter<Value: Sendable>: Sendable {
   /// Parses a segment; nil if the route does not match.
-  package let read: @Sendable (String) -> Value?
+  let read: @Sendable (String) -> Value?
 
   package init(_ read: @escaping @Sendable (String) -> Value?) { self.read = read }
 }

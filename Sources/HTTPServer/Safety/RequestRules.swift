@@ -3,18 +3,18 @@
 /// libmicrohttpd 0.9.75 accepts repeated `Host` and `Content-Length` fields, among others.
 package struct RequestRules: Sendable {
   /// The accepted `Host` values in lower case, with any non-default port.
-  package var hosts: Set<String>
+  var hosts: Set<String>
 
   /// In bytes.
-  package var bodyLimit: Int
+  var bodyLimit: Int
 
-  package var fieldLimit: Int
+  var fieldLimit: Int
 
   /// Accepts `Origin: null` without `Sec-Fetch-Site`.
   ///
   /// Browsers send that field only to TLS or loopback origins (Fetch Metadata, "Set the Sec-Fetch-Site header").
   /// Elsewhere only the form's token proves that it is of this server's pages.
-  package var acceptsUnnamedOrigin: Bool
+  var acceptsUnnamedOrigin: Bool
 
   package init(
     hosts: Set<String>, bodyLimit: Int = 1 << 20, fieldLimit: Int = 100, acceptsUnnamedOrigin: Bool = false

@@ -27,13 +27,13 @@ package final class Sessions: Sendable {
 
   package struct Lifetimes: Sendable {
     /// The lifetime of an unused link.
-    package var link: Duration
+    var link: Duration
 
     /// The lifetime of a session without requests.
-    package var idle: Duration
+    var idle: Duration
 
     /// The lifetime of any session.
-    package var session: Duration
+    var session: Duration
 
     package init(
       link: Duration = .seconds(3600), idle: Duration = .seconds(12 * 3600), session: Duration = .seconds(7 * 86_400)
@@ -159,7 +159,7 @@ package struct Token: Sendable, Hashable {
   }
 
   /// Creates a token with any generator; only the system's keeps a secret.
-  package static func random(using generator: inout some RandomNumberGenerator) -> Token {
+  static func random(using generator: inout some RandomNumberGenerator) -> Token {
     let words = (0..<4).map { _ in UInt64.random(in: .min ... .max, using: &generator) }
     return Token(
       text: words.map { word in
@@ -169,7 +169,7 @@ package struct Token: Sendable, Hashable {
   }
 
   /// Compares in constant time.
-  package func matches(_ other: String?) -> Bool {
+  func matches(_ other: String?) -> Bool {
     let (own, others) = (Array(text.utf8), Array((other ?? "").utf8))
     guard own.count == others.count else { return false }
     var difference: UInt8 = 0

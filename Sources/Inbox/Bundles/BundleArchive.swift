@@ -1,10 +1,10 @@
-package import Platform
-package import SystemPackage
+internal import Platform
+internal import SystemPackage
 
 /// A folder as a gzip-compressed tar archive.
 ///
 /// The worker that made it has read hostile bytes: only regular files are packed.
-package enum BundleArchive {
+enum BundleArchive {
   private static let piece = 1 << 20
 
   /// The limits on unpacking own archives.
@@ -20,7 +20,7 @@ package enum BundleArchive {
   }
 
   /// The SHA-256 of regular files, by relative path.
-  package static func sums(
+  static func sums(
     of folder: FilePath, leavingOut names: Set<String>, in fileSystem: FileSystem
   ) throws -> [String: String] {
     try files(of: folder, leavingOut: names, in: fileSystem).reduce(into: [:]) { sums, file in
@@ -33,7 +33,7 @@ package enum BundleArchive {
   /// - Parameters:
   ///   - names: the excluded files.
   ///   - before: excluded while they have this SHA-256.
-  package static func pack(
+  static func pack(
     _ folder: FilePath, leavingOut names: Set<String>, unchangedSince before: [String: String], to path: FilePath,
     in fileSystem: FileSystem
   ) throws -> (sha256: String, bytes: Int64) {
@@ -80,7 +80,7 @@ package enum BundleArchive {
   }
 
   /// Unpacks an archive, replacing existing files.
-  package static func unpack(_ path: FilePath, into folder: FilePath, in fileSystem: FileSystem) throws {
+  static func unpack(_ path: FilePath, into folder: FilePath, in fileSystem: FileSystem) throws {
     let file = try fileSystem.open(path)
     var gzip = try GzipReader(limits: limits)
     var unpacking = Unpacking(folder, fileSystem)

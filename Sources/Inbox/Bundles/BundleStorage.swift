@@ -159,7 +159,7 @@ package struct FolderBundleStorage: BundleStorage {
 package final class BundleUses: Sendable {
   private let asked = Mutex<[@Sendable (String) -> Bool]>([])
 
-  package init() {}
+  init() {}
 
   /// Adds a check whether a bundle is in use.
   package func ask(_ isBeingUsed: @escaping @Sendable (String) -> Bool) {
@@ -173,12 +173,12 @@ package final class BundleUses: Sendable {
 
 /// The input of a result; each is stored once.
 package struct BundleMaking: Sendable, Hashable, Codable {
-  package var kind: InboxJob.Kind
+  var kind: InboxJob.Kind
 
-  package var bundle: String
+  var bundle: String
 
   /// The SHA-256 of the whole input, in hexadecimal.
-  package var sum: String
+  var sum: String
 
   /// The input of a job.
   ///
@@ -222,27 +222,27 @@ package struct BundleMaking: Sendable, Hashable, Codable {
 
 /// A bundle's result: the worker's answer and the archive.
 package struct StoredResult: Sendable, Hashable, Codable {
-  package static let formatName = "lazaret-bundle-result"
+  static let formatName = "lazaret-bundle-result"
 
-  package var format = formatName
+  var format = formatName
 
-  package var version = 1
+  var version = 1
 
-  package var making: BundleMaking
+  var making: BundleMaking
 
   /// Nil if the files stay in the home.
   package var archive: InboxBundle.Archive?
 
   /// The result of an `open` job.
-  package var opened: WorkResult.Opened?
+  var opened: WorkResult.Opened?
 
   /// The result of a `salvage` job.
-  package var salvaged: WorkResult.Salvaged?
+  var salvaged: WorkResult.Salvaged?
 
   /// The size that the files count with.
-  package var placedBytes: Int64
+  var placedBytes: Int64
 
-  package init(
+  init(
     making: BundleMaking, archive: InboxBundle.Archive?, opened: WorkResult.Opened?,
     salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64
   ) {
@@ -263,19 +263,19 @@ package struct StoredResult: Sendable, Hashable, Codable {
 
 /// A local worker's result.
 package struct MadeResult: Sendable {
-  package var folders: InboxFolders
+  var folders: InboxFolders
 
   /// The result of an `open` job.
-  package var opened: WorkResult.Opened?
+  var opened: WorkResult.Opened?
 
   /// The result of a `salvage` job.
-  package var salvaged: WorkResult.Salvaged?
+  var salvaged: WorkResult.Salvaged?
 
   /// The size that the files count with.
-  package var placedBytes: Int64
+  var placedBytes: Int64
 
   /// The SHA-256 of files present before, by path below the bundle's folder.
-  package var before: [String: String]
+  var before: [String: String]
 
   package init(
     folders: InboxFolders, opened: WorkResult.Opened?, salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64,
@@ -298,11 +298,11 @@ extension InboxBundle {
     package var mark: String
 
     /// In hexadecimal.
-    package var sha256: String
+    var sha256: String
 
-    package var bytes: Int64
+    var bytes: Int64
 
-    package init(making: String, mark: String, sha256: String, bytes: Int64) {
+    init(making: String, mark: String, sha256: String, bytes: Int64) {
       self.making = making
       self.mark = mark
       self.sha256 = sha256

@@ -99,7 +99,7 @@ extension DamageFingerprint {
   package struct Band: Sendable, Hashable {
     package var mark: Int64
 
-    package var weight: Int64
+    var weight: Int64
 
     /// The weight of a mark without one part: more than all others together.
     static let ofAllButOne: Int64 = 9

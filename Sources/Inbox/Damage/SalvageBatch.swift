@@ -17,7 +17,7 @@ package struct SalvageBatch: Sendable, Hashable {
       self.lost = lost
     }
 
-    package mutating func add(recovered: Int64, doubtful: Int64, lost: Int64) {
+    mutating func add(recovered: Int64, doubtful: Int64, lost: Int64) {
       self.recovered += recovered
       self.doubtful += doubtful
       self.lost += lost
@@ -50,9 +50,9 @@ package struct SalvageBatch: Sendable, Hashable {
   package var after = Sum()
 
   /// The most bundles; the next batch takes the rest.
-  package static let maximumBundles = 10_000
+  static let maximumBundles = 10_000
 
-  package init(number: Int64, group: String, version: String, date: String, total: Int) {
+  init(number: Int64, group: String, version: String, date: String, total: Int) {
     self.number = number
     self.group = group
     self.version = version
@@ -69,7 +69,7 @@ package struct SalvageBatch: Sendable, Hashable {
   /// - Parameters:
   ///   - change: nil unless done.
   ///   - state: of their jobs, if any.
-  package mutating func count(_ count: Int, change: String?, state: String?) {
+  mutating func count(_ count: Int, change: String?, state: String?) {
     if let change {
       changes[SalvageChange(rawValue: change) ?? .same, default: 0] += count
       return
@@ -107,7 +107,7 @@ package struct SalvageBatchItem: Sendable, Hashable {
   /// The new result; nil unless done.
   package var after: SalvageCount?
 
-  package init(bundle: String, change: SalvageChange?, before: SalvageCount?, after: SalvageCount?) {
+  init(bundle: String, change: SalvageChange?, before: SalvageCount?, after: SalvageCount?) {
     self.bundle = bundle
     self.change = change
     self.before = before
@@ -144,7 +144,7 @@ package struct SalvageCount: Sendable, Hashable, Codable {
   package var unplacedRows: Int64?
 
   /// Whether the salvaged store opened.
-  package var isUsable: Bool
+  var isUsable: Bool
 
   /// The cap of each number, so that sums of hostile numbers cannot overflow.
   private static let maximumNumber: Int64 = 1 << 48

@@ -54,7 +54,7 @@ package struct InboxJob: Sendable, Hashable {
   /// The last change of state, in RFC 3339.
   package var date: String
 
-  package init(
+  init(
     id: Int64, kind: Kind, bundle: String, state: State, attempts: Int, excused: Int, interrupted: Int,
     isHindered: Bool, notBefore: Int64, leaseEnds: Int64, owner: String?, code: String?, words: String?, date: String
   ) {
@@ -172,13 +172,13 @@ package protocol JobQueue: Sendable {
 /// Queues only store their results.
 package struct JobRules: Sendable, Hashable {
   /// The most attempts that fail by themselves.
-  package var maximumAttempts: Int
+  var maximumAttempts: Int
 
   /// The most attempts without outcome that restart at once.
-  package var maximumInterruptions: Int
+  var maximumInterruptions: Int
 
   /// The bundles queued per step: a server limits a statement's time.
-  package var addedAtOnce: Int
+  var addedAtOnce: Int
 
   /// The most put-backs before it waits as in an outage.
   private static let maximumExcused = 200
@@ -239,7 +239,7 @@ package struct JobRules: Sendable, Hashable {
     return job
   }
 
-  package func ended(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) -> InboxJob {
+  func ended(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) -> InboxJob {
     var (state, failure, notBefore) = (InboxJob.State.done, InboxBundle.Failure?.none, Int64(0))
     let counted = job.counted
     var job = job
@@ -277,7 +277,7 @@ package struct JobRules: Sendable, Hashable {
   }
 
   /// The reason to refuse the bundle, stored in the same transaction as the job.
-  package func refusal(by job: InboxJob) -> InboxBundle.Failure? {
+  func refusal(by job: InboxJob) -> InboxBundle.Failure? {
     guard job.state == .failed, let code = job.code, job.refuses(code) else { return nil }
     return InboxBundle.Failure(code: code, words: job.words ?? "")
   }

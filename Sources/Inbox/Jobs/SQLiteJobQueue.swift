@@ -2,7 +2,7 @@ internal import GRDB
 package import Platform
 
 package struct SQLiteJobQueue: JobQueue {
-  package var rules: JobRules
+  var rules: JobRules
 
   let database: InboxDatabase
 

@@ -9,7 +9,7 @@ package import SystemPackage
 /// Keys start with the bundle's identifier. Large objects have unique names; the records, or a small object written
 /// once and last, refer to them. Local copies stay as room allows.
 package final class ObjectBundleStorage: BundleStorage {
-  package let address: S3Address
+  let address: S3Address
 
   let client: S3Client
   let folders: InboxFolders

@@ -325,29 +325,29 @@ extension PostgresInboxRecords {
 }
 
 /// The used room of a sender and the inbox.
-package struct InboxRoom: Sendable, Hashable {
+struct InboxRoom: Sendable, Hashable {
   /// The sender's limit in bytes; 0 if unknown.
-  package var quota: Int64
+  var quota: Int64
 
   /// In bytes.
-  package var used: Int64
+  var used: Int64
 
   /// In bytes.
   var totalUsed: Int64
 
-  package init(quota: Int64, used: Int64, totalUsed: Int64) {
+  init(quota: Int64, used: Int64, totalUsed: Int64) {
     self.quota = quota
     self.used = used
     self.totalUsed = totalUsed
   }
 
   /// The bytes left, given the inbox's limit; 0 or less if full.
-  package func left(of totalBytes: Int64) -> Int64 { min(quota - used, totalBytes - totalUsed) }
+  func left(of totalBytes: Int64) -> Int64 { min(quota - used, totalBytes - totalUsed) }
 
   /// Decides whether a new upload may begin.
   ///
   /// - Parameter open: the sender's unfinished uploads.
-  package func admission(of upload: InboxUpload, open: Int, _ limits: InboxLimits) -> InboxAdmission {
+  func admission(of upload: InboxUpload, open: Int, _ limits: InboxLimits) -> InboxAdmission {
     guard open < limits.openUploads else { return .tooMany }
     guard upload.length <= quota - used else { return .senderFull }
     return upload.length <= limits.totalBytes - totalUsed ? .begun : .full

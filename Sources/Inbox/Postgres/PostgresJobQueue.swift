@@ -5,7 +5,7 @@ package import Platform
 /// Workers skip locked jobs; see [SKIP
 /// LOCKED](https://www.postgresql.org/docs/15/sql-select.html#SQL-FOR-UPDATE-SHARE).
 package struct PostgresJobQueue: JobQueue {
-  package var rules: JobRules
+  var rules: JobRules
 
   let database: PostgresDatabase
 

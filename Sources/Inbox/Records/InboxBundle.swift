@@ -102,7 +102,7 @@ package struct InboxBundle: Sendable, Hashable, Codable {
   /// The archive of the files that the salvage added; nil in the home.
   package var salvaged: Archive?
 
-  package static let maximumFiles = 1000
+  static let maximumFiles = 1000
 
   package init(
     id: String, sender: String, date: Timestamp, sha256: String, bytes: Int64, fileName: String?, level: String?,
@@ -125,7 +125,7 @@ package struct InboxBundle: Sendable, Hashable, Codable {
   }
 
   /// Refuses it and drops its results.
-  package mutating func refuse(_ failure: Failure) {
+  mutating func refuse(_ failure: Failure) {
     state = .refused
     self.failure = failure
     quarantineID = nil
@@ -137,7 +137,7 @@ package struct InboxBundle: Sendable, Hashable, Codable {
   package var archives: [Archive] { [opened, salvaged].compactMap(\.self) }
 
   /// The texts that a search covers.
-  package var words: String {
+  var words: String {
     [
       id, sender, sha256, fileName, app, store, state.rawValue, failure?.code, facts?.verdict, facts?.reason,
       facts?.modelVersion, facts?.versions.app, fingerprint?.group, quarantineID,
@@ -158,7 +158,7 @@ package struct BundleAccount: Sendable, Hashable, Codable {
     package var lost: Int64
 
     /// Whether the lost count is exact; nil if not recorded by an earlier version.
-    package var lostIsExact: Bool?
+    var lostIsExact: Bool?
 
     /// Intact records outside the salvaged store; nil also if not recorded by an earlier version.
     package var setAside: Int64?
@@ -181,23 +181,23 @@ package struct BundleAccount: Sendable, Hashable, Codable {
   package var entities: [Entity]
 
   /// Many-to-many pairs by table; nil also if not recorded by an earlier version.
-  package var pairs: [Entity]?
+  var pairs: [Entity]?
 
   /// Rows that fit no table; nil also if not recorded by an earlier version.
-  package var unplacedRows: Int64?
+  var unplacedRows: Int64?
 
   /// The likely causes, a sentence each.
   package var causes: [String]
 
   /// The most entities, causes and runs.
-  package static let maximumEntities = 500
+  static let maximumEntities = 500
   static let maximumCauses = 20
-  package static let maximumRuns = 4000
+  static let maximumRuns = 4000
 
   /// The cap of each number, so that sums of hostile numbers cannot overflow.
   private static let maximumNumber: Int64 = 1 << 48
 
-  package init(_ report: SalvageReport) {
+  init(_ report: SalvageReport) {
     func bounded(_ text: String) -> String { String(text.prefix(500)) }
     func number(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
     words = bounded(report.count.words)

@@ -8,7 +8,7 @@ package struct InboxGroup: Sendable, Hashable {
     /// The number of stores.
     package var count: Int64
 
-    package init(version: String?, count: Int64) {
+    init(version: String?, count: Int64) {
       self.version = version
       self.count = count
     }
@@ -39,7 +39,7 @@ package struct InboxGroup: Sendable, Hashable {
   package var bundlesKept: Int64
 
   /// The oldest version seen; nil if not all are known.
-  package var since: String? { furtherCount > 0 ? nil : versions.lazy.compactMap(\.version).first }
+  var since: String? { furtherCount > 0 ? nil : versions.lazy.compactMap(\.version).first }
 
   /// The summary, such as `seen 14 times since 2.3`.
   package var words: String {
@@ -48,7 +48,7 @@ package struct InboxGroup: Sendable, Hashable {
   }
 
   /// Sorts the versions.
-  package init(
+  init(
     id: String, fingerprint: DamageFingerprint, first: String, last: String, versions: [Version], bundlesKept: Int64
   ) {
     self.id = id
@@ -69,7 +69,7 @@ package struct InboxGroup: Sendable, Hashable {
   }
 
   /// Whether a version is older, comparing numbers within as numbers.
-  package static func isOlder(_ left: String, _ right: String) -> Bool {
+  static func isOlder(_ left: String, _ right: String) -> Bool {
     let (first, second) = (parts(left), parts(right))
     for (one, other) in zip(first, second) where one != other {
       if let one = Int(one), let other = Int(other) { return one < other }
@@ -85,30 +85,30 @@ package struct InboxGroup: Sendable, Hashable {
 
 /// A sighting of damage, which outlives its bundle.
 package struct InboxSighting: Sendable, Hashable {
-  package var bundle: String
+  var bundle: String
 
   /// Identifies the store, which at another level is the same sighting.
-  package var store: String
+  var store: String
 
-  package var fingerprint: DamageFingerprint
+  var fingerprint: DamageFingerprint
 
   /// The bounded app version, if known.
-  package var appVersion: String?
+  var appVersion: String?
 
-  package var date: String
+  var date: String
 
   /// Stands for versions beyond the limit; no real one equals it.
   static let furtherVersion = "\u{1}"
 
   /// The most versions recorded per damage: senders choose them.
-  package static let maximumVersions = 200
+  static let maximumVersions = 200
 
   /// Returns the version to record.
   ///
   /// - Parameters:
   ///   - isKnown: whether the damage was seen with it.
   ///   - count: the number of versions seen.
-  package static func noted(_ version: String, isKnown: Bool, count: Int) -> String {
+  static func noted(_ version: String, isKnown: Bool, count: Int) -> String {
     isKnown || count < maximumVersions ? version : furtherVersion
   }
 

@@ -237,7 +237,7 @@ package struct InboxEntry: Sendable, Hashable {
   /// In order of execution.
   package var jobs: [InboxJob]
 
-  package init(bundle: InboxBundle, jobs: [InboxJob]) {
+  init(bundle: InboxBundle, jobs: [InboxJob]) {
     self.bundle = bundle
     self.jobs = jobs
   }
@@ -267,7 +267,7 @@ package struct InboxLimits: Sendable, Hashable {
   package var totalBytes: Int64
 
   /// The most unfinished uploads of one sender.
-  package var openUploads: Int
+  var openUploads: Int
 
   /// The seconds until an idle upload expires.
   package var uploadSeconds: Int64
@@ -308,7 +308,7 @@ package struct InboxSender: Sendable, Hashable, Encodable {
   }
 
   /// In bytes.
-  package static let maximumNameLength = 100
+  static let maximumNameLength = 100
 
   /// - Throws: `sender-name` for an invalid name.
   func checkName() throws(InboxError) {
@@ -331,7 +331,7 @@ package struct InboxSenderUsage: Sendable, Hashable {
 
   package var used: Int64
 
-  package init(sender: InboxSender, used: Int64) {
+  init(sender: InboxSender, used: Int64) {
     self.sender = sender
     self.used = used
   }
@@ -366,10 +366,10 @@ package struct InboxUpload: Sendable, Hashable, Codable {
   package var fileName: String?
 
   /// The share of a store, as the sender claims.
-  package var level: String?
+  var level: String?
 
   /// The sender's raw metadata.
-  package var metadata: String = ""
+  var metadata: String = ""
 
   package var created: String
 
@@ -389,7 +389,7 @@ package struct InboxUpload: Sendable, Hashable, Codable {
   /// The most ended uploads kept per sender.
   static let maximumEnded = 1000
 
-  package mutating func finish(as bundle: String) {
+  mutating func finish(as bundle: String) {
     state = .finished
     offset = length
     self.bundle = bundle
@@ -409,14 +409,14 @@ package struct InboxUpload: Sendable, Hashable, Codable {
 /// Keyset pagination instead of offsets: the last page takes no longer than the first, and new items do not shift it.
 package struct InboxKey: Sendable, Hashable {
   /// The sort date, in RFC 3339.
-  package var date: String
+  var date: String
 
   /// Orders items of equal date.
-  package var id: String
+  var id: String
 
   private static let maximumLength = 200
 
-  package init(date: String, id: String) {
+  init(date: String, id: String) {
     self.date = date
     self.id = id
   }
@@ -436,7 +436,7 @@ package struct InboxFilter: Sendable, Hashable {
   /// The searched text, ignoring case; empty for all.
   package var words: String
 
-  package var group: String?
+  var group: String?
 
   package var state: InboxBundle.State?
 
@@ -471,13 +471,13 @@ package struct InboxList<Item: Sendable>: Sendable {
   /// time.
   package var next: InboxKey?
 
-  package init(items: [Item], next: InboxKey?) {
+  init(items: [Item], next: InboxKey?) {
     self.items = items
     self.next = next
   }
 
   /// Creates a page from up to `limit` + 1 items.
-  package init(_ items: [Item], limit: Int, key: (Item) -> InboxKey) {
+  init(_ items: [Item], limit: Int, key: (Item) -> InboxKey) {
     let page = Array(items.prefix(max(0, limit)))
     self.init(items: page, next: items.count > page.count ? page.last.map(key) : nil)
   }

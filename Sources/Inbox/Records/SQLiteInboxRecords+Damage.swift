@@ -358,7 +358,7 @@ package enum InboxRecordText {
     String(decoding: try JSON.bytes(of: value, .line, to: "keep the records of the inbox"), as: UTF8.self)
   }
 
-  package static func value<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
+  static func value<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
     try JSONDecoder().decode(type, from: Data(text.utf8))
   }
 }

@@ -8,7 +8,7 @@ package struct InboxPruning: Sendable {
   package struct Failure: Sendable, Hashable, Encodable {
     package var bundle: String
 
-    package var code: String
+    var code: String
 
     /// The message as a sentence.
     package var words: String

@@ -27,7 +27,7 @@ package struct InboxRetention: Sendable, Hashable {
   var newerKnown: Int { max(1, last ?? 1) }
 }
 
-package enum RetentionVerdict: Sendable, Hashable {
+enum RetentionVerdict: Sendable, Hashable {
   case kept(InboxKeepingReason)
 
   case removed(InboxRemoval.Rule)
@@ -51,20 +51,20 @@ package enum InboxKeepingReason: String, Sendable, Hashable, Codable, CaseIterab
 }
 
 package struct RetentionCandidate: Sendable, Hashable {
-  package var id: String
+  var id: String
 
-  package var sender: String
+  var sender: String
 
   /// The arrival, in RFC 3339.
-  package var date: String
+  var date: String
 
   /// The received file's SHA-256.
-  package var sha256: String
+  var sha256: String
 
-  package var group: String?
+  var group: String?
 
   /// The size of the received file and results.
-  package var bytes: Int64
+  var bytes: Int64
 
   /// The counted newer bundles of the same damage; 0 without damage.
   ///
@@ -75,9 +75,9 @@ package struct RetentionCandidate: Sendable, Hashable {
   var isAtWork: Bool
 
   /// The last time it was sent, in RFC 3339.
-  package var received: String
+  var received: String
 
-  package init(
+  init(
     id: String, sender: String, date: String, sha256: String, group: String?, bytes: Int64, newer: Int, isAtWork: Bool,
     received: String
   ) {
@@ -92,7 +92,7 @@ package struct RetentionCandidate: Sendable, Hashable {
     self.received = received
   }
 
-  package var key: InboxKey { InboxKey(date: date, id: id) }
+  var key: InboxKey { InboxKey(date: date, id: id) }
 }
 
 extension InboxRetention {
@@ -174,7 +174,7 @@ package struct InboxRemoval: Sendable, Hashable {
   /// Whether the files were removed as far as storage allows; otherwise retried.
   package var isCleared: Bool
 
-  package init(
+  init(
     number: Int64, bundle: String, date: String, rule: Rule, sender: String, arrived: String, sha256: String,
     group: String?, bytes: Int64, isCleared: Bool
   ) {
@@ -205,7 +205,7 @@ package struct InboxRemoval: Sendable, Hashable {
       sha256: bundle.sha256, group: bundle.group, bytes: bundle.bytes, isCleared: false)
   }
 
-  package func telling(of bundle: RetentionCandidate) -> InboxRemoval {
+  func telling(of bundle: RetentionCandidate) -> InboxRemoval {
     var removal = self
     removal.sender = bundle.sender
     removal.arrived = bundle.date

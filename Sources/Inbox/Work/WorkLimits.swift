@@ -11,12 +11,12 @@ package struct WorkLimits: Sendable, Hashable, Codable {
   /// The bytes of address space.
   package var memory: UInt64
 
-  package var processorSeconds: UInt64
+  var processorSeconds: UInt64
 
   /// The bytes of one written file.
-  package var fileBytes: UInt64
+  var fileBytes: UInt64
 
-  package var openFiles: UInt64
+  var openFiles: UInt64
 
   /// The seconds until it is killed.
   package var seconds: Int

@@ -1,46 +1,46 @@
 internal import Foundation
 internal import Migration
 package import Platform
-package import SupportBundle
+internal import SupportBundle
 package import SystemPackage
 
 /// A worker's job and paths.
 ///
 /// Its file is readable by this user only, and names the secret key's file, never the key.
 package struct WorkOrder: Sendable, Hashable, Codable {
-  package var kind: InboxJob.Kind
+  var kind: InboxJob.Kind
 
-  package var home: PathText
+  var home: PathText
 
-  package var bundle: String
+  var bundle: String
 
   /// The sender's name, for the store's receipt.
-  package var sender: String
+  var sender: String
 
   /// The bundle's arrival, in RFC 3339.
-  package var date: String
+  var date: String
 
-  package var isEncrypted: Bool
+  var isEncrypted: Bool
 
   /// The file of secret keys.
-  package var identity: PathText?
+  var identity: PathText?
 
-  package var models: [PathText]
+  var models: [PathText]
 
   /// The model versions, oldest first; nil for natural order.
-  package var versionOrder: [String]?
+  var versionOrder: [String]?
 
   /// The quarantined store's name, for a salvage.
-  package var quarantineID: String?
+  var quarantineID: String?
 
   /// The most unpacked bytes.
-  package var unpackedBytes: Int64
+  var unpackedBytes: Int64
 
   /// The most unpacked bytes per packed byte.
-  package var unpackedRatio: Int64
+  var unpackedRatio: Int64
 
   /// The most files.
-  package var unpackedEntries: Int
+  var unpackedEntries: Int
 
   package var resources: WorkLimits
 
@@ -89,23 +89,23 @@ package struct WorkOrder: Sendable, Hashable, Codable {
 package struct WorkResult: Sendable, Hashable, Codable {
   package struct Opened: Sendable, Hashable, Codable {
     /// The share of a store in it.
-    package var level: String
+    var level: String
 
-    package var app: String?
+    var app: String?
 
-    package var store: String
+    var store: String
 
     /// The files below `data/`, limited.
-    package var files: [InboxBundle.File]
+    var files: [InboxBundle.File]
 
     /// The number of all files.
-    package var fileCount: Int
+    var fileCount: Int
 
-    package var facts: BundleFacts?
+    var facts: BundleFacts?
 
-    package var account: BundleAccount?
+    var account: BundleAccount?
 
-    package var quarantineID: String?
+    var quarantineID: String?
 
     /// Whether it obeys the limits of an uncompromised worker.
     var isPlausible: Bool {
@@ -124,12 +124,12 @@ package struct WorkResult: Sendable, Hashable, Codable {
     package var code: String
 
     /// The message as a sentence.
-    package var words: String
+    var words: String
 
     /// Whether a retry may succeed.
-    package var isEnvironmental: Bool
+    var isEnvironmental: Bool
 
-    package init(_ error: any Error) {
+    init(_ error: any Error) {
       switch error {
       // A worker's limits are ours: exceeding them is the bundle's fault and would recur.
       case let error as any ReportableError where error.code == FileError.Kind.outOfMemory.rawValue:
@@ -155,19 +155,19 @@ package struct WorkResult: Sendable, Hashable, Codable {
 
   package struct Salvaged: Sendable, Hashable, Codable {
     /// Another version's result, if any.
-    package var before: SalvageCount?
+    var before: SalvageCount?
 
-    package var after: SalvageCount
+    var after: SalvageCount
 
     /// Whether it obeys the limits of an uncompromised worker.
     var isPlausible: Bool { before?.isPlausible != false && after.isPlausible }
   }
 
   /// The result of a `salvage` job.
-  package var salvaged: Salvaged?
+  var salvaged: Salvaged?
 
   /// The result of an `open` job.
-  package var opened: Opened?
+  var opened: Opened?
 
   package var failure: Failure?
 

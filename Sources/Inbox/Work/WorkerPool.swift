@@ -9,44 +9,44 @@ package import SystemPackage
 package final class WorkerPool: Sendable {
   package struct Options: Sendable {
     /// The parallel workers; 0 leaves all work to other processes.
-    package var count: Int
+    var count: Int
 
     /// The file of secret keys.
-    package var identity: FilePath?
+    var identity: FilePath?
 
-    package var models: [FilePath]
+    var models: [FilePath]
 
     /// The model versions, oldest first.
-    package var versionOrder: [String]?
+    var versionOrder: [String]?
 
     /// The limits per worker.
     package var resources: WorkLimits
 
     /// The most unpacked bytes per bundle.
-    package var unpackedBytes: Int64
+    var unpackedBytes: Int64
 
     /// The most unpacked bytes per packed byte.
-    package var unpackedRatio: Int64
+    var unpackedRatio: Int64
 
     /// The most files per bundle.
-    package var unpackedEntries: Int
+    var unpackedEntries: Int
 
     /// The seconds of a lease without renewal.
     var leaseSeconds: Int64
 
     /// Whether this process receives and holds the lock; others only work.
-    package var receives: Bool
+    var receives: Bool
 
     /// The interval of checks for arrivals and removals.
-    package var pause: Duration
+    var pause: Duration
 
     /// The retention rules, applied by the receiving process; nil keeps all.
-    package var retention: InboxRetention?
+    var retention: InboxRetention?
 
-    package var onPruning: (@Sendable (InboxPruning) -> Void)?
+    var onPruning: (@Sendable (InboxPruning) -> Void)?
 
     /// Called with an error that prevents a part of the work, and with nil once it recovers.
-    package var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
+    var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
 
     package enum Part: String, Sendable, CaseIterable {
       case jobs

@@ -1,11 +1,11 @@
-package import HTTPServer
+internal import HTTPServer
 import Platform
 
 /// The page that explains an action and asks for confirmation.
 ///
 /// Viewing it changes no store.
-package struct ActionForm: InspectorPage {
-  package enum Choice: Sendable {
+struct ActionForm: InspectorPage {
+  enum Choice: Sendable {
     case pick(name: String, label: String, options: [(value: String, label: String)])
 
     /// A checkbox; a required one must be ticked.
@@ -15,30 +15,30 @@ package struct ActionForm: InspectorPage {
     case text(name: String, label: String, about: String)
   }
 
-  package let title: String
+  let title: String
 
-  package let store: ListedStore
+  let store: ListedStore
 
-  package let target: RequestTarget
+  let target: RequestTarget
 
   /// The effects of the action, one sentence each.
-  package let does: [String]
+  let does: [String]
 
-  package let button: String
+  let button: String
 
   var isFinal = false
 
-  package var obstacle: Problem?
+  var obstacle: Problem?
 
   /// A link to an alternative if unavailable.
-  package var instead: (words: String, target: RequestTarget)?
+  var instead: (words: String, target: RequestTarget)?
 
-  package var choices: [Choice] = []
+  var choices: [Choice] = []
 
   /// The preview, as HTML and JSON.
-  package var preview: (html: HTML, json: any Encodable & Sendable)?
+  var preview: (html: HTML, json: any Encodable & Sendable)?
 
-  package init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
+  init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
     self.title = title
     self.store = store
     target = .store(store.id, action)
@@ -46,16 +46,16 @@ package struct ActionForm: InspectorPage {
     self.button = button
   }
 
-  package var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  package func encode(to encoder: any Encoder) throws {
+  func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "title": title, "store": store.id.text, "does": does, "final": isFinal, "obstacle": obstacle, "choices": choices,
       "preview": preview?.json, "action": target,
     ])
   }
 
-  package func content(_ frame: PageFrame) -> HTML {
+  func content(_ frame: PageFrame) -> HTML {
     let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
     let ask: HTML
     if let obstacle {
@@ -101,7 +101,7 @@ package struct ActionForm: InspectorPage {
 }
 
 extension ActionForm.Choice: Encodable {
-  package func encode(to encoder: any Encoder) throws {
+  func encode(to encoder: any Encoder) throws {
     switch self {
     case .pick(let name, let label, let options):
       let options = options.map { ["value": $0.value, "label": $0.label] }
@@ -117,21 +117,21 @@ extension ActionForm.Choice: Encodable {
 }
 
 /// The result of an action and the browser's next page.
-package struct ActionAnswer: Sendable {
-  package var target: RequestTarget
+struct ActionAnswer: Sendable {
+  var target: RequestTarget
 
-  package var isDone: Bool
+  var isDone: Bool
 
-  package var job: String?
+  var job: String?
 
-  package static func done(_ target: RequestTarget) -> ActionAnswer { ActionAnswer(target: target, isDone: true) }
+  static func done(_ target: RequestTarget) -> ActionAnswer { ActionAnswer(target: target, isDone: true) }
 
-  package static func running(_ job: RunningWork.Job) -> ActionAnswer {
+  static func running(_ job: RunningWork.Job) -> ActionAnswer {
     ActionAnswer(target: .to("work", job.id), isDone: false, job: job.id)
   }
 
   /// A job shown on the given page, which receives its name.
-  package static func running(_ job: RunningWork.Job, on page: RequestTarget) -> ActionAnswer {
+  static func running(_ job: RunningWork.Job, on page: RequestTarget) -> ActionAnswer {
     var page = page
     page.query = Query([.init("job", job.id)])
     return ActionAnswer(target: page, isDone: false, job: job.id)

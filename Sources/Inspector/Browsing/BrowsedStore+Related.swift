@@ -330,7 +330,7 @@ extension BrowsedStore {
 }
 
 package struct RelatedPage: Sendable {
-  package var relationship: RecordCollection.ToMany
+  var relationship: RecordCollection.ToMany
 
   /// The number of all destinations; nil on timeout.
   package var count: Int64?
@@ -351,13 +351,13 @@ package struct RowProvenance: Sendable, Hashable {
   package var page: UInt32?
 
   /// The cell's number from 0; nil if it must be searched for or isn't a cell any more.
-  package var cell: Int?
+  var cell: Int?
 
   /// The source of the bytes: `main`, `wal`, `journal`, `freespace`, `index`, `backup`.
-  package var source: String
+  var source: String
 
   /// How the page was found: `tree`, `content`, `carving`; nil if the row was found by itself.
-  package var foundBy: String?
+  var foundBy: String?
 
   /// Why the row is doubtful, as half a sentence.
   package var reason: String?

@@ -200,7 +200,7 @@ extension BrowsedStore {
     }
   }
 
-  package func fileName(
+  func fileName(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(PersistentStoreError) -> String? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }

@@ -11,25 +11,25 @@ package import SystemPackage
 /// immutable, so no file is created next to it; every query has a time limit.
 package final class BrowsedStore: Sendable {
   package struct Limits: Sendable {
-    package var opening: Duration = .seconds(30)
+    var opening: Duration = .seconds(30)
 
     package var page: Duration = .seconds(5)
 
     /// The time for a count; slower counts are omitted.
-    package var count: Duration = .milliseconds(400)
+    var count: Duration = .milliseconds(400)
 
     /// The time for a requested facet; results are cached, slower ones omitted.
-    package var facet: Duration = .seconds(3)
+    var facet: Duration = .seconds(3)
 
     /// The time for counting matches.
-    package var matching: Duration = .milliseconds(40)
+    var matching: Duration = .milliseconds(40)
 
     /// The most matching records counted.
     package var matchingCount = 10_000
 
-    package var search: Duration = .milliseconds(1_500)
+    var search: Duration = .milliseconds(1_500)
 
-    package var export: Duration = .seconds(600)
+    var export: Duration = .seconds(600)
 
     package var query: Duration = .seconds(5)
 
@@ -54,7 +54,7 @@ package final class BrowsedStore: Sendable {
   package let collections: [RecordCollection]
 
   /// The many-to-many relationships by name; empty without a model.
-  package let manyToMany: [ManyToMany]
+  let manyToMany: [ManyToMany]
 
   /// Whether it holds found rows with provenance.
   package let hasProvenance: Bool
@@ -170,12 +170,12 @@ package final class BrowsedStore: Sendable {
 }
 
 /// A table column at its position in stored records.
-package struct StoredColumn: Sendable, Hashable {
+struct StoredColumn: Sendable, Hashable {
   /// The SQL name.
-  package var name: String
+  var name: String
 
   /// The property's name; nil if it isn't of this collection.
-  package var property: String?
+  var property: String?
 
   /// Whether records store NULL and the value is the rowid.
   var isRowid: Bool
@@ -183,7 +183,7 @@ package struct StoredColumn: Sendable, Hashable {
 
 extension BrowsedStore {
   /// The columns of a collection's table in record order.
-  package func storedColumns(of collection: RecordCollection) throws(PersistentStoreError) -> [StoredColumn] {
+  func storedColumns(of collection: RecordCollection) throws(PersistentStoreError) -> [StoredColumn] {
     let table = Self.name(ofIdentifier: collection.tableSQL)
     let names = propertyNames(of: collection)
     return try read(limits.page) { database in
@@ -224,23 +224,23 @@ extension BrowsedStore {
 }
 
 /// The distribution of a collection's records over its keys.
-package struct KeySpread: Sendable, Hashable {
+struct KeySpread: Sendable, Hashable {
   /// A range of keys.
-  package struct Part: Sendable, Hashable {
+  struct Part: Sendable, Hashable {
     /// The keys, with or without records.
-    package var keys: ClosedRange<Int64>
+    var keys: ClosedRange<Int64>
 
-    package var records: Int64 = 0
+    var records: Int64 = 0
 
     /// The earliest and latest date, in seconds since 2001.
-    package var dates: ClosedRange<Double>?
+    var dates: ClosedRange<Double>?
   }
 
   /// The parts ascending, of one width but the last.
-  package var parts: [Part]
+  var parts: [Part]
 
   /// The lowest and highest key; nil if empty.
-  package var keys: ClosedRange<Int64>?
+  var keys: ClosedRange<Int64>?
 
   var dateProperty: String?
 }
@@ -254,7 +254,7 @@ extension BrowsedStore {
   ///   - others: more keys to cover, such as lost ones.
   ///   - count: the most parts.
   /// - Returns: nil without single numeric keys, or on timeout.
-  package func spread(
+  func spread(
     of collection: RecordCollection, covering others: ClosedRange<Int64>?, parts count: Int
   ) throws(PersistentStoreError) -> KeySpread? {
     guard collection.keySQL.count == 1, let key = collection.keySQL.first, collection.columns.first?.kind == .key else {

@@ -36,30 +36,30 @@ package struct PageAnatomy: Sendable {
 
     package var rowid: Int64?
 
-    package var payloadLength: Int
+    var payloadLength: Int
 
-    package var overflowPage: UInt32?
+    var overflowPage: UInt32?
 
     /// The child page with lower keys, on interior pages.
-    package var leftChild: UInt32?
+    var leftChild: UInt32?
 
     /// The record header on the page; nil if unreadable.
-    package var header: Range<Int>?
+    var header: Range<Int>?
 
     /// The bytes of each value on the page, empty for zero-length ones.
-    package var fields: [Range<Int>] = []
+    var fields: [Range<Int>] = []
 
-    package var values: [Value]
+    var values: [Value]
 
     /// Whether each value is non-null, including those off this page.
-    package var declared: [Bool] = []
+    var declared: [Bool] = []
   }
 
   /// The kind of page; nil outside b-trees.
-  package let kind: PageKind?
+  let kind: PageKind?
 
   /// The page, if its header is readable.
-  package let page: BTreePage?
+  let page: BTreePage?
 
   /// The regions in order, covering the whole page.
   package let regions: [Region]

@@ -36,9 +36,9 @@ package struct PresentedValue: Sendable, Hashable {
   /// The bytes' or cut text's length.
   package var byteCount: Int?
 
-  package var destination: String?
+  var destination: String?
 
-  package var number: Double?
+  var number: Double?
 
   init(_ form: Form, _ text: String) {
     self.form = form
@@ -232,7 +232,7 @@ extension [RowState: Int64] {
 }
 
 /// The type of bytes, recognized by their beginning.
-package enum BytesKind: String, Sendable, Hashable, CaseIterable {
+enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case empty
   case png
   case jpeg
@@ -249,7 +249,7 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case text
   case unknown
 
-  package init(_ bytes: [UInt8]) {
+  init(_ bytes: [UInt8]) {
     func begins(_ prefix: [UInt8], at start: Int = 0) -> Bool {
       bytes.count >= start + prefix.count && bytes[start..<(start + prefix.count)].elementsEqual(prefix)
     }
@@ -300,7 +300,7 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  package var words: String {
+  var words: String {
     switch self {
     case .empty: "no bytes"
     case .png: "PNG picture"

@@ -183,10 +183,10 @@ struct BundlePage: InspectorPage {
 }
 
 package struct InspectorReceiver: Sendable {
-  package var address: ReceiverAddress
+  var address: ReceiverAddress
 
   /// The file with the sender's token, if any.
-  package var tokenFile: FilePath?
+  var tokenFile: FilePath?
 
   package init(_ address: ReceiverAddress, tokenFile: FilePath? = nil) {
     self.address = address

@@ -2,13 +2,13 @@ package import Backup
 package import HTTPServer
 import Inbox
 package import Lazaret
-package import Platform
+internal import Platform
 import SQLiteFormat
 import SystemPackage
 
 /// A store known to the inspector: quarantined, live, or a backup.
 package struct ListedStore: Sendable {
-  package enum Kind: Sendable {
+  enum Kind: Sendable {
     case quarantined(QuarantinedStore, QuarantineFolder)
 
     /// A live store, possibly in use.
@@ -19,19 +19,19 @@ package struct ListedStore: Sendable {
 
   package let id: StoreID
 
-  package let kind: Kind
+  let kind: Kind
 
   /// The app's file name, safe to display.
-  package let name: String
+  let name: String
 
   /// The time of quarantine, last change or backup.
-  package let date: Timestamp?
+  let date: Timestamp?
 
   /// The total size in bytes.
-  package let bytes: Int64
+  let bytes: Int64
 
   /// Whether a quarantined store's files are missing, leaving its receipt.
-  package var isMissing = false
+  var isMissing = false
 
   /// Whether only the receipt exists, without a salvaged store.
   var isOnlyReceipt = false
@@ -47,7 +47,7 @@ package struct ListedStore: Sendable {
   }
 
   /// The store's own files, which SQLite must never open; nil for backups, which need unpacking, and missing files.
-  package var files: StoreFileSet? {
+  var files: StoreFileSet? {
     switch kind {
     case .quarantined(let store, _): isMissing ? nil : store.files
     case .live(let files): files
@@ -58,7 +58,7 @@ package struct ListedStore: Sendable {
   /// The salvaged store and report, if any.
   ///
   /// The names come from the quarantine, never from the receipt.
-  package var salvage: SalvageFiles? {
+  var salvage: SalvageFiles? {
     guard !isOnlyReceipt, case .quarantined(let store, let folder) = kind else { return nil }
     return folder.result(of: store)
   }
@@ -123,7 +123,7 @@ package struct StoreID: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PathParameter where Value == StoreID {
-  package static var store: PathParameter {
+  static var store: PathParameter {
     PathParameter { text in
       let isLegal = text.utf8.allSatisfy { byte in
         switch byte {

@@ -28,7 +28,7 @@ package struct StoreCatalogue: Sendable {
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// - Throws: ``Refusal`` 404 if there is no such store; file system errors.
-  package func store(_ id: StoreID) throws -> ListedStore {
+  func store(_ id: StoreID) throws -> ListedStore {
     let candidates: [ListedStore] =
       switch id.text.first {
       case "q": try quarantined(in: listedFolders().filter { id.isOf($0.path) })

@@ -1,12 +1,12 @@
 package import HTTPServer
-package import Platform
+internal import Platform
 import SQLiteFormat
 
 /// A page as a value: title, content, and JSON.
 ///
 /// `GET /x` renders ``content(_:)`` within the layout; `GET /x.json` returns the encoded page, where keys may be added
 /// but never changed. Both come from one reading of the store.
-package protocol InspectorPage: Encodable, Sendable {
+protocol InspectorPage: Encodable, Sendable {
   var title: String { get }
 
   /// The pages above, outermost first.
@@ -24,30 +24,30 @@ package protocol InspectorPage: Encodable, Sendable {
 }
 
 extension InspectorPage {
-  package var crumbs: [Crumb] { [] }
+  var crumbs: [Crumb] { [] }
 
-  package var section: PageSection { .stores }
+  var section: PageSection { .stores }
 
-  package var mayAge: Bool { false }
+  var mayAge: Bool { false }
 
-  package var scripts: [String] { [] }
+  var scripts: [String] { [] }
 }
 
 /// A breadcrumb: a page above another.
-package struct Crumb: Sendable, Hashable {
-  package var title: String
+struct Crumb: Sendable, Hashable {
+  var title: String
 
-  package var target: RequestTarget
+  var target: RequestTarget
 
-  package init(_ title: String, _ target: RequestTarget) {
+  init(_ title: String, _ target: RequestTarget) {
     self.title = title
     self.target = target
   }
 
-  package static let stores = Crumb("Stores", .to("stores"))
+  static let stores = Crumb("Stores", .to("stores"))
 }
 
-package enum PageSection: String, Sendable, CaseIterable {
+enum PageSection: String, Sendable, CaseIterable {
   case stores
   case inbox
   case models
@@ -76,10 +76,10 @@ extension RequestTarget {
   }
 
   /// Appends segments; drops the query.
-  package func appending(_ more: String...) -> RequestTarget { RequestTarget(segments: segments + more) }
+  func appending(_ more: String...) -> RequestTarget { RequestTarget(segments: segments + more) }
 
   /// The URL of the page's JSON.
-  package var twin: RequestTarget {
+  var twin: RequestTarget {
     var copy = self
     if let last = copy.segments.popLast() { copy.segments.append(last + ".json") }
     return copy
@@ -87,31 +87,31 @@ extension RequestTarget {
 }
 
 /// The context of a page: session, time, permitted actions.
-package struct PageFrame: Sendable {
+struct PageFrame: Sendable {
   /// The token required in forms; nil without a session.
   let formToken: String?
 
-  package let now: Timestamp
+  let now: Timestamp
 
-  package let allowsActions: Bool
+  let allowsActions: Bool
 
   let hasInbox: Bool
 
-  package let running: [RunningWork.Job]
+  let running: [RunningWork.Job]
 
   /// The number of ended jobs when the page was made.
-  package let endings: Int
+  let endings: Int
 
-  package let target: RequestTarget
+  let target: RequestTarget
 
-  package let home: String
+  let home: String
 
-  package var events: RequestTarget { .to("events") }
+  var events: RequestTarget { .to("events") }
 
   /// A POST form with its token.
   ///
   /// - Parameter style: the CSS classes; constants only, never a value.
-  package func form(_ target: RequestTarget, style: String = "", _ content: HTML) -> HTML {
+  func form(_ target: RequestTarget, style: String = "", _ content: HTML) -> HTML {
     guard let formToken else { return .empty }
     return """
       <form method="post" action="\(target)" class="\(style)"><input type="hidden" name="csrf" value="\(formToken)">\
@@ -119,7 +119,7 @@ package struct PageFrame: Sendable {
       """
   }
 
-  package func button(_ words: String, _ target: RequestTarget, style: String = "") -> HTML {
+  func button(_ words: String, _ target: RequestTarget, style: String = "") -> HTML {
     form(target, style: "inline", "<button class=\"\(style)\">\(words)</button>")
   }
 }
@@ -131,7 +131,7 @@ package struct PagePart<Value: Sendable>: Sendable {
   private init(result: Result<Value, PageTrouble>) { self.result = result }
 
   /// Makes the part; its error is shown instead.
-  package init(_ make: () throws -> Value) {
+  init(_ make: () throws -> Value) {
     do {
       result = .success(try make())
     } catch {
@@ -149,14 +149,14 @@ package struct PagePart<Value: Sendable>: Sendable {
     return failure.words
   }
 
-  package func html(_ show: (Value) -> HTML) -> HTML {
+  func html(_ show: (Value) -> HTML) -> HTML {
     switch result {
     case .success(let value): show(value)
     case .failure(let failure): failure.words.note
     }
   }
 
-  package func map<Other: Sendable>(_ change: (Value) -> Other) -> PagePart<Other> {
+  func map<Other: Sendable>(_ change: (Value) -> Other) -> PagePart<Other> {
     PagePart<Other>(result: result.map(change))
   }
 }

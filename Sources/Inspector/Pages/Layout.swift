@@ -1,7 +1,7 @@
-package import HTTPServer
+internal import HTTPServer
 import Lazaret
 internal import Platform
-package import Salvage
+internal import Salvage
 
 /// The document around every page.
 struct Layout {
@@ -96,7 +96,7 @@ struct Layout {
 }
 
 extension HTML {
-  package enum Tone: String, Sendable {
+  enum Tone: String, Sendable {
     case plain = ""
     case good
     case warn
@@ -104,11 +104,11 @@ extension HTML {
     case accent
   }
 
-  package static func tag(_ words: String, _ tone: Tone = .plain) -> HTML {
+  static func tag(_ words: String, _ tone: Tone = .plain) -> HTML {
     "<span class=\"tag \(tone.rawValue)\">\(words)</span>"
   }
 
-  package static func note(_ tone: Tone = .plain, _ content: HTML) -> HTML {
+  static func note(_ tone: Tone = .plain, _ content: HTML) -> HTML {
     "<div class=\"note \(tone.rawValue)\">\(content)</div>"
   }
 
@@ -117,7 +117,7 @@ extension HTML {
   }
 
   /// Named facts; unknown ones are omitted.
-  package static func facts(_ facts: [(String, HTML?)]) -> HTML {
+  static func facts(_ facts: [(String, HTML?)]) -> HTML {
     let rows = facts.compactMap { name, value in
       value.map { value -> HTML in "<dt>\(name)</dt><dd>\(value)</dd>" }
     }
@@ -125,7 +125,7 @@ extension HTML {
   }
 
   /// A table that scrolls sideways, also by keyboard.
-  package static func table(_ caption: String, head: HTML, _ rows: [HTML]) -> HTML {
+  static func table(_ caption: String, head: HTML, _ rows: [HTML]) -> HTML {
     """
     <div class="scroll" tabindex="0" role="region" aria-label="\(caption)"><table><caption class="visually-hidden">\
     \(caption)</caption><thead><tr>\(head)</tr></thead><tbody>\(rows)</tbody></table></div>
@@ -133,14 +133,14 @@ extension HTML {
   }
 
   /// A number in a table: a dash if unknown, faint if zero.
-  package static func number(_ number: Int64?, tone: Tone = .plain) -> HTML {
+  static func number(_ number: Int64?, tone: Tone = .plain) -> HTML {
     guard let number else { return "<td class=\"number soft\">–</td>" }
     guard number != 0 else { return "<td class=\"number soft\">0</td>" }
     return "<td class=\"number \(tone.rawValue)\">\(Words.number(number))</td>"
   }
 
   /// A bar of recovered, doubtful, set-aside and lost records.
-  package static func bar(_ count: RecoveryCount, setAside: Int64 = 0) -> HTML {
+  static func bar(_ count: RecoveryCount, setAside: Int64 = 0) -> HTML {
     let doubtful = min(max(0, count.doubtful), count.recovered)
     let parts: [(style: HTML, count: Int64)] = [
       ("good", count.recovered - doubtful), ("warn", doubtful), ("aside", max(0, setAside)), ("bad", count.lost),

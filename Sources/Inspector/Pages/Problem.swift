@@ -1,24 +1,24 @@
-package import HTTPServer
+internal import HTTPServer
 import Platform
 import SQLiteFormat
 
 /// A failure in displayable words, never with a record's values.
 package struct Problem: Sendable, Hashable {
-  package var status: Status
+  var status: Status
 
   /// The stable code, as in the command line.
   package var code: String
 
-  package var title: String
+  var title: String
 
-  package var detail: String
+  var detail: String
 
   /// The remedy as a sentence.
-  package var hint: String?
+  var hint: String?
 
-  package var headers = HeaderFields()
+  var headers = HeaderFields()
 
-  package init(_ status: Status, code: String, title: String, detail: String, hint: String? = nil) {
+  init(_ status: Status, code: String, title: String, detail: String, hint: String? = nil) {
     self.status = status
     self.code = code
     self.title = title
@@ -26,7 +26,7 @@ package struct Problem: Sendable, Hashable {
     self.hint = hint
   }
 
-  package init(_ error: any Error) {
+  init(_ error: any Error) {
     switch error {
     case let error as Refusal:
       self.init(
@@ -76,7 +76,7 @@ package struct Problem: Sendable, Hashable {
     }
   }
 
-  package var note: HTML {
+  var note: HTML {
     let hint: HTML = hint.map { "<p class=\"soft\">\($0)</p>" } ?? .empty
     return "<div class=\"note bad\"><p><strong>\(title)</strong> \(detail)</p>\(hint)</div>"
   }

@@ -7,12 +7,12 @@ internal import SupportBundle
 /// The pages' words for codes and numbers.
 package enum Words {
   /// A size in decimal units.
-  package static func size(_ bytes: Int64) -> String { readableSize(bytes) }
+  static func size(_ bytes: Int64) -> String { readableSize(bytes) }
 
   /// A number with thousands separators.
-  package static func number(_ number: some BinaryInteger) -> String { grouped(number) }
+  static func number(_ number: some BinaryInteger) -> String { grouped(number) }
 
-  package static func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
+  static func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
     Platform.counted(count, noun, plural)
   }
 
@@ -31,7 +31,7 @@ package enum Words {
   }
 
   /// A time in RFC 3339 from a file, or its text if invalid.
-  package static func time(_ text: String, now: Timestamp) -> HTML {
+  static func time(_ text: String, now: Timestamp) -> HTML {
     guard let time = Timestamp(text) else { return HTML(escaping: printable(text)) }
     return self.time(time, now: now)
   }

@@ -196,7 +196,7 @@ extension PairComparison {
 
 /// The differences of a many-to-many relationship's pairs.
 package struct PairComparison: Sendable, Hashable {
-  package var name: String
+  var name: String
 
   /// Both names, such as `Port.ships` and `Ship.ports`; one if self-inverse.
   package var sides: [String]

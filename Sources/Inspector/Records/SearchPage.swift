@@ -113,7 +113,7 @@ package struct StoreSearch: Sendable {
 
     package var records: [Find]
 
-    package var hasMore: Bool
+    var hasMore: Bool
 
     /// Whether the search timed out.
     package var isCut: Bool
@@ -124,7 +124,7 @@ package struct StoreSearch: Sendable {
 
     package var entity: String
 
-    package var column: String
+    var column: String
 
     package var excerpt: String
   }

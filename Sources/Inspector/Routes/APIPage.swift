@@ -39,10 +39,10 @@ extension InspectorRoutes {
 }
 
 /// The routes as an OpenAPI 3.1 document.
-package struct OpenAPIDescription: Sendable {
+struct OpenAPIDescription: Sendable {
   private let routes: [DocumentedRoute]
 
-  package init(routes: [DocumentedRoute]) { self.routes = routes.filter { !$0.pattern.hasPrefix("/public/") } }
+  init(routes: [DocumentedRoute]) { self.routes = routes.filter { !$0.pattern.hasPrefix("/public/") } }
 
   static func twin(_ pattern: String) -> String { pattern + ".json" }
 
@@ -194,14 +194,14 @@ package struct DocumentedRoute: Sendable, Hashable {
     case other
   }
 
-  package struct Field: Sendable, Hashable {
-    package var name: String
+  struct Field: Sendable, Hashable {
+    var name: String
 
-    package var about: String
+    var about: String
 
     var isRequired: Bool
 
-    package init(_ name: String, _ about: String, isRequired: Bool = false) {
+    init(_ name: String, _ about: String, isRequired: Bool = false) {
       self.name = name
       self.about = about
       self.isRequired = isRequired
@@ -213,15 +213,15 @@ package struct DocumentedRoute: Sendable, Hashable {
   /// The path, with parameters in braces.
   package var pattern: String
 
-  package var about: String
+  var about: String
 
   package var kind: Kind
 
-  package var fields: [Field]
+  var fields: [Field]
 
   /// The content type, for other than pages.
-  package var type = "text/html"
+  var type = "text/html"
 
   /// Whether no session is needed.
-  package var isOpen = false
+  var isOpen = false
 }

@@ -1,4 +1,4 @@
-package import HTTPServer
+internal import HTTPServer
 import PersistentStore
 import Platform
 
@@ -6,7 +6,7 @@ import Platform
 ///
 /// The JSON has the page's path plus `.json`, so no pattern ends with free text: records of the entity "Car.json" are
 /// at `/stores/{id}/entities/{entity}/records`.
-package struct InspectorRoutes: Sendable {
+struct InspectorRoutes: Sendable {
   private let gate: PageGate
   private var pages = Router()
   private var twins = Router()
@@ -22,7 +22,7 @@ package struct InspectorRoutes: Sendable {
   ///   - parameters: the types in order.
   ///   - query: the known query parameters.
   ///   - make: makes the page of a request with a session; errors become pages.
-  package mutating func page<each Value: Sendable>(
+  mutating func page<each Value: Sendable>(
     _ pattern: String, about: String, _ parameters: repeat PathParameter<each Value>,
     query: [DocumentedRoute.Field] = [],
     make: @escaping @Sendable (Request, repeat each Value) throws -> any InspectorPage
@@ -43,7 +43,7 @@ package struct InspectorRoutes: Sendable {
   /// - Parameters:
   ///   - shown: the page for a person.
   ///   - make: the complete page.
-  package mutating func page(
+  mutating func page(
     _ pattern: String, about: String, query: [DocumentedRoute.Field] = [],
     shown: @escaping @Sendable (Request) throws -> any InspectorPage,
     make: @escaping @Sendable (Request) throws -> any InspectorPage
@@ -61,7 +61,7 @@ package struct InspectorRoutes: Sendable {
   ///   - parameters: the types in order.
   ///   - fields: the form fields; others are refused.
   ///   - perform: returns the next page.
-  package mutating func action<each Value: Sendable>(
+  mutating func action<each Value: Sendable>(
     _ pattern: String, about: String, _ parameters: repeat PathParameter<each Value>,
     fields: [DocumentedRoute.Field] = [],
     perform: @escaping @Sendable (Request, FormData, repeat each Value) throws -> ActionAnswer
@@ -98,7 +98,7 @@ package struct InspectorRoutes: Sendable {
   ///   - type: the content type.
   ///   - parameters: the types in order.
   ///   - query: the known query parameters.
-  package mutating func other<each Value: Sendable>(
+  mutating func other<each Value: Sendable>(
     _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,
     query: [DocumentedRoute.Field] = [],
     make: @escaping @Sendable (Request, repeat each Value) throws -> Response

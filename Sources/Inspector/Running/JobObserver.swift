@@ -5,13 +5,13 @@ import SupportBundle
 
 /// Reports a job's progress and receives its cancellation.
 package final class JobObserver: Sendable {
-  package struct Progress: Sendable, Hashable {
-    package var phase: String
+  struct Progress: Sendable, Hashable {
+    var phase: String
 
     /// The fraction done, from 0 to 1; nil if unknown.
-    package var fraction: Double?
+    var fraction: Double?
 
-    package var secondsLeft: Double?
+    var secondsLeft: Double?
   }
 
   private struct State {

@@ -159,7 +159,7 @@ package final class RunningWork: Sendable {
   }
 
   /// Notifies all browsers of another change.
-  package func tell(_ name: String) {
+  func tell(_ name: String) {
     let listeners = state.withLock { state in
       state.listeners.removeAll(where: \.isClosed)
       return state.listeners
@@ -221,13 +221,13 @@ extension RunningWork {
 
     package let id: String
 
-    package let kind: Kind
+    let kind: Kind
 
-    package let title: String
+    let title: String
 
-    package let store: StoreID?
+    let store: StoreID?
 
-    package let started: Timestamp
+    let started: Timestamp
 
     /// The result's page.
     package internal(set) var target: RequestTarget
@@ -315,10 +315,10 @@ struct HalfwayError: Error {
 }
 
 package struct JobOutcome: Sendable {
-  package var words: String
+  var words: String
 
   /// The result's page; nil for the job's own.
-  package var target: RequestTarget?
+  var target: RequestTarget?
 
   package init(_ words: String, _ target: RequestTarget? = nil) {
     self.words = words

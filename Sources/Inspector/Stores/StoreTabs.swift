@@ -1,8 +1,8 @@
-package import HTTPServer
+internal import HTTPServer
 import PersistentStore
 import SQLiteFormat
 
-package enum StoreTab: String, Sendable, CaseIterable {
+enum StoreTab: String, Sendable, CaseIterable {
   case overview
   case losses
   case records
@@ -14,7 +14,7 @@ package enum StoreTab: String, Sendable, CaseIterable {
   /// - Parameters:
   ///   - current: the marked tab; nil for other pages.
   ///   - isDamaged: whether a live store is damaged and has losses to show.
-  package static func bar(_ store: ListedStore, _ current: StoreTab?, isDamaged: Bool = false) -> HTML {
+  static func bar(_ store: ListedStore, _ current: StoreTab?, isDamaged: Bool = false) -> HTML {
     let links = allCases.compactMap { tab -> HTML? in
       guard let target = tab.target(store, isDamaged: isDamaged || tab == current) else { return nil }
       let mark: HTML = tab == current ? " aria-current=\"page\"" : ""

@@ -2,7 +2,7 @@ internal import Dispatch
 package import Platform
 import SQLiteFormat
 package import Salvage
-package import SystemPackage
+internal import SystemPackage
 
 /// The background work on an opened store: checking every page and noting a recovery kit.
 ///
@@ -71,7 +71,7 @@ package final class BackgroundPass: Sendable {
 
 /// Damage in an open store.
 package struct FoundDamage: Sendable, Hashable {
-  package let store: FilePath
+  let store: FilePath
 
   package let flaws: Int
 

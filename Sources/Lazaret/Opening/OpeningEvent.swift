@@ -33,7 +33,7 @@ package struct OpeningEvent: Sendable, Hashable, Codable {
   package var kind: Kind
 
   /// RFC 3339.
-  package var date: String
+  var date: String
 
   /// The quarantined or the new store.
   package var path: PathText

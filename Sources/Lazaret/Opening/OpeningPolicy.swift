@@ -46,7 +46,7 @@ package struct OpeningPolicy: Sendable, Hashable {
   ///
   /// A refused store stays at its path and opening throws, whatever the other rules say. Entities absent from the app's
   /// version are migrated away in any case; the original is kept and not pruned until released.
-  package var whenMigrationLoses: LossRemedy
+  var whenMigrationLoses: LossRemedy
 
   /// The rule for a salvage without a store that the app could open.
   package enum Fallback: String, Sendable, Hashable, CaseIterable {
@@ -70,10 +70,10 @@ package struct OpeningPolicy: Sendable, Hashable {
   package var whenForeign: ForeignRule = .refuse
 
   /// The rule for a store with damaged bytes, or a file that is not a store.
-  package var whenDamaged: Remedy
+  var whenDamaged: Remedy
 
   /// The rule for a sound store that no migration leads to the app's model.
-  package var whenIncompatible: Remedy
+  var whenIncompatible: Remedy
 
   /// The rule for a sound store with a failed migration: missing mandatory values, duplicates, damage, a failed custom
   /// step, or models without an inferable mapping.
@@ -89,18 +89,18 @@ package struct OpeningPolicy: Sendable, Hashable {
   /// The rule for a salvage without a store that the app could open; a failure of the environment always throws.
   ///
   /// If only a migration failed, ``whenMigrationFails`` decides.
-  package var whenSalvageFails: Fallback
+  var whenSalvageFails: Fallback
 
   /// The immediate retries of a migration that failed because of the store.
   ///
   /// The next opening tries again in any case. Retries help custom steps that depend on outside state.
-  package var migrationRetries: Int
+  var migrationRetries: Int
 
   /// The depth of the examination before opening.
   ///
   /// A quick one takes milliseconds at any size and misses damage deep in a table; it turns full on damage, also if the
   /// background pass found it. After a query's `SQLITE_CORRUPT` an app reopens the store with a full one.
-  package var depth: Examination.Depth
+  var depth: Examination.Depth
 
   /// The minimum age of the last check of every page before the next; nil turns checks off.
   ///

@@ -20,10 +20,10 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var isComplete: Bool
 
   /// Reasons for incompleteness other than lost and doubtful records.
-  package var incompleteBecause: [String]?
+  var incompleteBecause: [String]?
 
   /// Whether content other than records is missing or doubtful; nil if complete or unknown.
-  package var lacksDetails: Bool?
+  var lacksDetails: Bool?
 
   /// Whether there is a result; otherwise the numbers are 0 and not encoded.
   var hasResult: Bool
@@ -31,10 +31,10 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var recovered: Int64
 
   /// The doubtful ones among the recovered records.
-  package var doubtful: Int64
+  var doubtful: Int64
 
   /// The records found whole but set aside.
-  package var recordsSetAside: Int64?
+  var recordsSetAside: Int64?
 
   package var lost: Int64
 
@@ -42,7 +42,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var lostIsExact: Bool
 
   /// Recovered, set-aside and lost records.
-  package var total: Int64
+  var total: Int64
 
   /// The recovered percentage, rounded down.
   package var percent: Int?
@@ -51,10 +51,10 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var pairs: PairNumbers?
 
   /// Doubtful records by reason, with a salvage report's codes.
-  package var doubtfulReasons: [String: Int64]
+  var doubtfulReasons: [String: Int64]
 
   /// The recovered share, from 0 to 100, for programs that read it; shown nowhere.
-  package var score: Int?
+  var score: Int?
 
   package var entities: [Receipt.Salvage.Entity]
 
@@ -62,13 +62,13 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   var pairAccounts: [Receipt.Salvage.Entity]?
 
   /// Whether the store may have held unknown tables; nil if it held no table.
-  package var mayLackTables: Bool?
+  var mayLackTables: Bool?
 
   /// The values set aside for lack of a column.
   package var valuesSetAside: Int64?
 
   /// The rows set aside because they fit no table.
-  package var unplacedRows: Int64?
+  var unplacedRows: Int64?
 
   package var migrationLosses: [Receipt.Salvage.MigrationLoss]?
 
@@ -143,7 +143,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
 
   package var count: RecoveryCount { RecoveryCount(self) }
 
-  package var hasMost: Bool { (count.percent ?? 0) > 50 }
+  var hasMost: Bool { (count.percent ?? 0) > 50 }
 
   package var isInstalled: Bool { state == .installed }
 
@@ -211,7 +211,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     package var recovered: Int64
 
     /// The pairs set aside because one of their records is not in the salvaged store.
-    package var setAside: Int64
+    var setAside: Int64
 
     package var lost: Int64
 
@@ -219,7 +219,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     package var lostIsExact: Bool
 
     /// The pairs that the store held, as far as known.
-    package var total: Int64
+    var total: Int64
 
     init(_ count: PairCount) {
       recovered = count.recovered

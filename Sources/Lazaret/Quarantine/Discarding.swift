@@ -14,7 +14,7 @@ package struct Discarding: Sendable, Hashable {
   package var items: [Item]
 
   /// The store's path after a release, if a store is there.
-  package var released: FilePath?
+  var released: FilePath?
 
   /// The path of an installed salvaged store, if a store is there.
   package var installed: FilePath?

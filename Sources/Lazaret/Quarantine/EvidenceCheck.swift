@@ -31,11 +31,11 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
     package var kind: Kind
 
     /// The size at the quarantine.
-    package var notedBytes: Int64?
+    var notedBytes: Int64?
 
-    package var bytes: Int64?
+    var bytes: Int64?
 
-    package var words: String {
+    var words: String {
       let name = printable(name.text)
       return switch kind {
       case .missing: "\(name) is missing"
@@ -46,7 +46,7 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
     }
   }
 
-  package var checked: Depth
+  var checked: Depth
 
   /// The differing files, in the receipt's order.
   package var differences: [Difference]
@@ -69,7 +69,7 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
   }
 
   /// Returns the first differences and the number of further ones.
-  package static func words(_ differences: [Difference]) -> String? {
+  static func words(_ differences: [Difference]) -> String? {
     guard !differences.isEmpty else { return nil }
     let told = 3
     let rest = differences.count - told

@@ -27,7 +27,7 @@ package struct QuarantineCatalogue: Sendable {
     }
   }
 
-  package let home: FilePath
+  let home: FilePath
   let surroundings: Surroundings
 
   package init(home: FilePath, surroundings: Surroundings) {

@@ -91,21 +91,21 @@ extension QuarantineFolder {
 extension QuarantineFolder {
   /// Unfinished work that was completed.
   package struct Finished: Sendable, Hashable {
-    package enum Kind: String, Sendable {
+    enum Kind: String, Sendable {
       case quarantine
       case release
       case discard
     }
 
-    package var kind: Kind
+    var kind: Kind
 
-    package var id: String
+    var id: String
 
     /// False if the store is back at its old place.
     package var isDone: Bool
 
     /// The store's path outside quarantine.
-    package var path: FilePath?
+    var path: FilePath?
   }
 
   /// Completes or undoes interrupted moves and completes removals, under the caller's lock of the parent folder.
@@ -344,12 +344,12 @@ extension QuarantineFolder {
   }
 
   /// Returns a result's files; nil for a foreign name.
-  package func files(of result: Receipt.Salvage.Result, _ id: String) -> SalvageFiles? {
+  func files(of result: Receipt.Salvage.Result, _ id: String) -> SalvageFiles? {
     result.name.path?.lastComponent.flatMap { SalvageFiles(of: id, named: $0, in: path) }
   }
 
   /// Whether the result's store is unchanged.
-  package func isIntact(_ result: Receipt.Salvage.Result, _ files: SalvageFiles) throws -> Bool {
+  func isIntact(_ result: Receipt.Salvage.Result, _ files: SalvageFiles) throws -> Bool {
     guard try fileSystem.status(of: files.store.main, followingLinks: false)?.kind == .regular else { return false }
     for part in [StoreFileSet.Part.wal, .journal] {
       if try fileSystem.status(of: files.store.path(of: part))?.size ?? 0 > 0 { return false }
@@ -358,7 +358,7 @@ extension QuarantineFolder {
   }
 
   /// Gives a finished result its names, the store's last, under the caller's salvage lock.
-  package func keep(
+  func keep(
     _ made: StoreFileSet, setAside: FilePath?, report: [UInt8], as files: SalvageFiles
   ) throws {
     do {
@@ -381,7 +381,7 @@ extension QuarantineFolder {
   }
 
   /// Removes a result, the store first.
-  package func remove(_ files: SalvageFiles) throws(FileError) {
+  func remove(_ files: SalvageFiles) throws(FileError) {
     for part in [StoreFileSet.Part.main, .wal, .sharedMemory, .journal] {
       try removeIfThere(files.store.path(of: part))
     }

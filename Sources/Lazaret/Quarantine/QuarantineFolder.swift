@@ -91,7 +91,7 @@ extension QuarantineFolder {
   }
 
   /// Returns the remains of a released store.
-  package func released(_ id: String) throws -> QuarantinedStore? {
+  func released(_ id: String) throws -> QuarantinedStore? {
     guard try isReleased(id) else { return nil }
     let receiptPath = releasedReceiptPath(of: id)
     var receipt: Receipt?

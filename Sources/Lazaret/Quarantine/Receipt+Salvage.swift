@@ -40,13 +40,13 @@ extension Receipt {
     package var installed: Release?
 
     /// A running or interrupted installation.
-    package var installing: Release?
+    var installing: Release?
 
     /// The salvaged store waits because it is newer than the app.
     package static let newerAppCode = "newer-than-app"
 
     /// The salvaged store waits because the given order omits its version.
-    package static let unlistedVersionCode = "unlisted-version"
+    static let unlistedVersionCode = "unlisted-version"
 
     /// The salvaged store waits because its migration failed.
     package static let notMigratedCode = "salvage-not-migrated"
@@ -66,7 +66,7 @@ extension Receipt {
     }
 
     /// Creates a requested salvage.
-    package init(pendingSince date: Timestamp, isWanted: Bool) {
+    init(pendingSince date: Timestamp, isWanted: Bool) {
       state = .pending
       self.date = date.rfc3339
       self.isWanted = isWanted
@@ -178,10 +178,10 @@ extension Receipt.Salvage {
     package var isComplete: Bool
 
     /// Reasons for incompleteness other than lost and doubtful records.
-    package var incompleteBecause: [String]?
+    var incompleteBecause: [String]?
 
     /// Whether content other than records is missing or doubtful: references, values, rows of Core Data's own tables.
-    package var lacksDetails: Bool?
+    var lacksDetails: Bool?
 
     /// The recovered share, from 0 to 100, for programs that read it; shown nowhere.
     package var score: Int?
@@ -267,7 +267,7 @@ extension RecoveryCount {
     for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
-  package init(_ salvage: OpeningSalvage) {
+  init(_ salvage: OpeningSalvage) {
     self.init(salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete)
     if salvage.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
@@ -318,12 +318,12 @@ extension Receipt.Salvage.Result {
 
   package var recovered: Int64 { count.recovered }
 
-  package var doubtful: Int64 { count.doubtful }
+  var doubtful: Int64 { count.doubtful }
 
   package var lost: Int64 { count.lost }
 
   /// Whether `lost` is exact rather than an estimate.
-  package var lostIsExact: Bool { !count.isEstimate }
+  var lostIsExact: Bool { !count.isEstimate }
 }
 
 extension Receipt {

@@ -1,7 +1,7 @@
 import Foundation
 internal import ManagedObjectModel
 internal import Migration
-package import PersistentStore
+internal import PersistentStore
 package import Platform
 package import SystemPackage
 
@@ -97,9 +97,9 @@ package struct Receipt: Sendable, Hashable, Codable {
     package var path: PathText
 
     /// The number of the change at the original place, which orders its lineage.
-    package var order: Int?
+    var order: Int?
 
-    package init(date: String, path: PathText, order: Int? = nil) {
+    init(date: String, path: PathText, order: Int? = nil) {
       self.date = date
       self.path = path
       self.order = order
@@ -107,7 +107,7 @@ package struct Receipt: Sendable, Hashable, Codable {
   }
 
   /// Always `lazaret-quarantine-receipt`.
-  package var format: String
+  var format: String
 
   /// Always 1.
   package var version: Int
@@ -215,7 +215,7 @@ extension Receipt {
     /// The receiver's name for the bundle.
     package var id: String
 
-    package var bytes: Int64
+    var bytes: Int64
 
     package var sha256: String
 
@@ -312,7 +312,7 @@ extension Receipt.Salvage {
     /// One sentence without a full stop.
     package var text: String
 
-    package init(entity: String, property: String?, count: Int64?, text: String) {
+    init(entity: String, property: String?, count: Int64?, text: String) {
       self.entity = entity
       self.property = property
       self.count = count
@@ -404,18 +404,18 @@ package struct QuarantineCase: Sendable, Hashable, Codable {
   package var reason: Receipt.Reason
 
   /// The errors that SQLite and Core Data would have reported.
-  package var error: Receipt.ErrorCodes
+  var error: Receipt.ErrorCodes
 
   /// The store's own model.
-  package var model: Receipt.Model?
+  var model: Receipt.Model?
 
   /// The numbers of records; nil if unreadable.
   package var entities: [EntityCount]?
 
-  package var versions: Receipt.Versions
+  var versions: Receipt.Versions
 
   /// The requested salvage.
-  package var salvage: Receipt.Salvage?
+  var salvage: Receipt.Salvage?
 
   /// The backup that takes the place.
   var makesRoomFor: StoreLineage.Restored?
@@ -439,7 +439,7 @@ extension QuarantineCase {
   static let leftoversCode = "no-store-but-leftovers"
 
   /// Creates the case from an examination.
-  package init(_ examination: Examination, appVersion: String?) {
+  init(_ examination: Examination, appVersion: String?) {
     let metadata = examination.metadata
     var reason = Receipt.Reason(code: examination.reason.code, words: examination.reason.words)
     if examination.verdict == .missing, reason.code != Self.leftoversCode {

@@ -19,7 +19,7 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
 
   package var earlier: PathText
 
-  package var later: PathText
+  var later: PathText
 
   /// The entities with different accounts, by table and name.
   package var entities: [Entity]
@@ -113,7 +113,7 @@ extension Receipt.Salvage {
 
 extension Receipt.Salvage.Result {
   /// Whether content and sources are equal, so that one result is redundant.
-  package func isSame(as other: Self) -> Bool {
+  func isSame(as other: Self) -> Bool {
     entities == other.entities && pairs == other.pairs && evidence == other.evidence && version == other.version
       && isUsable == other.isUsable && (setAside == nil) == (other.setAside == nil)
   }

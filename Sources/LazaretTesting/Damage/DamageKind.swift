@@ -48,7 +48,7 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
     case drift
   }
 
-  package enum Argument: Sendable, Hashable {
+  enum Argument: Sendable, Hashable {
     case none
 
     case number(Double)
@@ -58,7 +58,7 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
 
   package let name: Name
 
-  package let argument: Argument
+  let argument: Argument
 
   /// - Throws: `unknown-damage` for an unknown name or invalid argument.
   package init(_ text: String) throws(PersistentStoreError) {

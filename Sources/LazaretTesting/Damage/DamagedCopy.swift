@@ -6,7 +6,7 @@ package import SystemPackage
 package struct DamagedCopy: Sendable, Hashable, Codable {
   package struct Place: Sendable, Hashable, Codable {
     /// The kind, such as `zero:5`.
-    package var kind: String
+    var kind: String
 
     package var part: StoreFileSet.Part
 
@@ -18,11 +18,11 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
     package var page: UInt32?
   }
 
-  package var copy: PathText
+  var copy: PathText
 
   package var kinds: [String]
 
-  package var seed: UInt64
+  var seed: UInt64
 
   /// The damaged places; the first 10,000.
   package var places: [Place]

@@ -206,7 +206,7 @@ extension AttributeType {
   }
 
   /// The class in compiled models; nil if the attribute must name it.
-  package var valueClassName: String? {
+  var valueClassName: String? {
     switch self {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
     case .decimal: "NSDecimalNumber"

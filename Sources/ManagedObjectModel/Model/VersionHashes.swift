@@ -1,4 +1,4 @@
-public import Platform
+internal import Platform
 
 extension ManagedObjectModel {
   /// Computes version hashes, bit for bit as Core Data does.
@@ -111,7 +111,7 @@ extension ManagedObjectModel {
     return VersionHash(of: message).bytes
   }
 
-  package func isOwnInverse(_ relationship: Relationship, of entity: String) -> Bool {
+  func isOwnInverse(_ relationship: Relationship, of entity: String) -> Bool {
     guard relationship.inverseName == relationship.name else { return false }
     if let inverseEntity = relationship.inverseEntityName { return inverseEntity == entity }
     return lineage(of: relationship.destinationEntityName).contains { $0.name == entity }

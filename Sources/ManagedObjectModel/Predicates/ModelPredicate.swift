@@ -54,7 +54,7 @@ package indirect enum ModelPredicate: Sendable, Hashable {
 }
 
 extension ModelPredicate {
-  package var format: String {
+  var format: String {
     switch self {
     case .comparison(let left, let comparison, let right, let modifier, let options):
       let prefix =
@@ -236,7 +236,7 @@ func quotedFormat(_ text: String) -> String {
 }
 
 /// Formats whole numbers without fraction.
-package func numberFormat(_ value: Double) -> String {
+func numberFormat(_ value: Double) -> String {
   if let whole = Int64(exactly: value), abs(whole) < 1 << 53 { return String(whole) }
   return value.description
 }

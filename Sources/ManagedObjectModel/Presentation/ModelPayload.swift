@@ -116,7 +116,7 @@ extension FetchIndex {
 
 extension DeleteRule {
   /// One of `no-action`, `nullify`, `cascade` and `deny`.
-  package var word: String {
+  var word: String {
     switch self {
     case .noAction: "no-action"
     case .nullify: "nullify"

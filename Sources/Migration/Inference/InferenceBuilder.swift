@@ -33,7 +33,7 @@ struct InferenceBuilder {
   /// The source entity of each destination entity.
   var origins: [String: String] = [:]
 
-  private(set) var pairs: [String: Pair] = [:]
+  var pairs: [String: Pair] = [:]
 
   var relationshipSources: [PropertyKey: PropertyKey] = [:]
 

@@ -53,7 +53,7 @@ public struct MappingInference: Sendable {
   }
 
   /// Infers without hashes; equal ones would keep every entity.
-  package init(disregardingHashesFrom before: ModelVersion, to after: ModelVersion) {
+  init(disregardingHashesFrom before: ModelVersion, to after: ModelVersion) {
     self.init(
       InferenceBuilder(
         from: before.model, to: after.model, hashes: .init(source: before.versionHashes, destination: [:])))

@@ -33,7 +33,7 @@ public struct MigrationPath: Sendable, Hashable {
     public var acceptsLosses: Bool
 
     /// Whether names win over renaming identifiers, for salvages.
-    package var matchesNames = false
+    var matchesNames = false
 
     /// Makes options for the path with the least loss.
     public init(

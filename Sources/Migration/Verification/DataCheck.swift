@@ -1,5 +1,5 @@
 internal import Foundation
-package import GRDB
+internal import GRDB
 import ManagedObjectModel
 package import PersistentStore
 package import Platform
@@ -39,7 +39,7 @@ package struct DataCheck: Sendable, Encodable {
 
     package var table: String
 
-    package var columns: [String]
+    var columns: [String]
 
     /// The property, or a constraint's properties, as `Entity.property`.
     package var property: String
@@ -58,7 +58,7 @@ package struct DataCheck: Sendable, Encodable {
     }
   }
 
-  package static let listLimit = 100
+  static let listLimit = 100
 
   /// By kind.
   package internal(set) var findings: [Finding] = []
@@ -82,7 +82,7 @@ package struct DataCheck: Sendable, Encodable {
   /// Checks an open store's records.
   ///
   /// - Parameter layout: The layout of the store's own model.
-  package init(_ database: Database, _ layout: StoreLayout) throws {
+  init(_ database: Database, _ layout: StoreLayout) throws {
     columns = Dictionary(
       try SQLSchema(database).tables.values.map { table in
         (StoreOutline.key(table.name), Set(table.columns.map { StoreOutline.key($0.name) }))

@@ -7,9 +7,9 @@ import SystemPackage
 /// A backup exists once its manifest does, which is written last and only if the key is free. Dropped files keep their
 /// keys to avoid copying; an empty object under `trash/` marks them.
 package struct ObjectStoragePlace: BackupPlace {
-  package let address: S3Address
+  let address: S3Address
 
-  package let client: S3Client
+  let client: S3Client
 
   let state = StorageState()
 

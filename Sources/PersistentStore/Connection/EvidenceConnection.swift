@@ -24,7 +24,7 @@ package enum EvidenceConnection {
     /// A new file for content of attached ones.
     case new
 
-    package var parameters: String {
+    var parameters: String {
       switch self {
       case .unchanging: "mode=ro&immutable=1"
       case .copy, .inUse: "mode=rw"
@@ -108,7 +108,7 @@ package enum EvidenceConnection {
   }
 
   /// Returns the size of files and logs; unreadable ones count as 0, since opening reports the reason.
-  package static func content(of files: [FilePath]) -> Int64 {
+  static func content(of files: [FilePath]) -> Int64 {
     files.reduce(0) { sum, file in
       let sizes = [file, file.sibling(suffix: "-wal")].map { (try? FileSystem().status(of: $0))??.size ?? 0 }
       return sizes.reduce(sum) { $0.addingReportingOverflow(max(0, $1)).overflow ? .max : $0 + max(0, $1) }

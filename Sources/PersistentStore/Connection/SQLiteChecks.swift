@@ -1,5 +1,5 @@
 package import GRDB
-package import Platform
+internal import Platform
 
 /// SQLite's integrity check, with read errors separated from damage.
 ///
@@ -91,11 +91,11 @@ extension Database {
   }
 }
 
-package enum ForeignExpressions {
+enum ForeignExpressions {
   /// Returns ordinary tables with generated columns or partial or expression indexes, found without evaluation.
   ///
   /// Checks and defaults do not count: evidence is read-only with checks off.
-  package static func tables(of database: Database) throws -> Set<String> {
+  static func tables(of database: Database) throws -> Set<String> {
     try Set(
       String.fetchAll(
         database,
@@ -113,24 +113,24 @@ package enum ForeignExpressions {
 /// SQLite's own reading of a schema and its indexes: whether an app could open the database.
 ///
 /// Schema declarations do not run (see ``EvidenceConnection``); files stay unchanged.
-package struct SchemaReading: Sendable {
-  package struct Refusal: Sendable, Hashable {
-    package enum Kind: String, Sendable, Hashable {
+struct SchemaReading: Sendable {
+  struct Refusal: Sendable, Hashable {
+    enum Kind: String, Sendable, Hashable {
       case schema = "schema-refused"
 
       /// A table's implied index has no schema row, so SQLite can neither read nor write the table.
       case indexMissing = "schema-index-missing"
     }
 
-    package var kind: Kind
+    var kind: Kind
 
     /// The entry SQLite names, or the unusable table.
-    package var entry: String?
+    var entry: String?
 
-    package var code: Int
+    var code: Int
   }
 
-  package enum Check: Sendable, Hashable {
+  enum Check: Sendable, Hashable {
     case sound
 
     case damaged
@@ -141,7 +141,7 @@ package struct SchemaReading: Sendable {
 
   private let file: VirtualFile
 
-  package init(_ content: some ByteSource) throws(FileError) {
+  init(_ content: some ByteSource) throws(FileError) {
     try FileError.requireDescriptors(to: "read the schema")
     file = try VirtualFile(content)
   }
@@ -152,7 +152,7 @@ package struct SchemaReading: Sendable {
   ///
   /// - Parameter tables: ordinary tables, with whether they are `WITHOUT ROWID`.
   /// - Throws: an error of reading or of SQLite's environment.
-  package func refusal(of tables: [String: Bool]) throws(FileError) -> Refusal? {
+  func refusal(of tables: [String: Bool]) throws(FileError) -> Refusal? {
     do {
       let queue = try EvidenceConnection.open(file, label: "Lazaret.SchemaReading")
       let missing = try queue.read { database in

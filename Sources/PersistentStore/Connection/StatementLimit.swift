@@ -105,7 +105,7 @@ internal import GRDBSQLite
 ///
 /// SQLite pads character by character without checking limits: `printf('%.2000000000c', 'x')` takes seconds. Accepted
 /// formats run in SQLite itself, on a connection without a file.
-@safe package final class BoundedFormat {
+@safe final class BoundedFormat {
   private var connection: OpaquePointer?
 
   private var statements: [Int32: OpaquePointer] = unsafe [:]
@@ -116,7 +116,7 @@ internal import GRDBSQLite
   }
 
   /// Replaces SQLite's own functions, in statements and declarations alike.
-  package static func add(to database: Database) throws {
+  static func add(to database: Database) throws {
     for name in ["printf", "format"] {
       let code = unsafe sqlite3_create_function_v2(
         database.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,

@@ -33,12 +33,12 @@ package final class VirtualFile: Sendable {
     "file:\(name)?vfs=\(Self.fileSystemName)&\(EvidenceConnection.Access.unchanging.parameters)"
   }
 
-  package var count: Int64 { content.source.count }
+  var count: Int64 { content.source.count }
 
   /// The first read error; SQLite reports no reason.
   package var failure: FileError? { content.failure.withLock { $0 } }
 
-  package let waited: @Sendable () -> Duration
+  let waited: @Sendable () -> Duration
 
   // MARK: What SQLite calls
 

@@ -39,7 +39,7 @@ public struct SchemaScript: Sendable, Hashable {
   }
 
   /// Returns whether a text starts like a schema, after comments.
-  package static func isLikely(_ text: String) -> Bool {
+  static func isLikely(_ text: String) -> Bool {
     var scanner = SchemaScanner(bytes: Array(text.utf8))
     scanner.skipSeparators()
     return ["CREATE", "PRAGMA", "BEGIN"].contains(scanner.words(1).first)

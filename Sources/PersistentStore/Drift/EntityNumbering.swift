@@ -4,21 +4,21 @@ import ManagedObjectModel
 ///
 /// If `Z_PRIMARYKEY` and the model disagree, the rows decide, as in a repair: the numbering that covers all rows holds.
 /// A table with one concrete entity holds only its records, whatever the numbers.
-package struct EntityNumbering: Sendable {
+struct EntityNumbering: Sendable {
   private let layout: StoreLayout
   private let keyRows: [StoreOutline.KeyRow]
 
-  package init(_ layout: StoreLayout, _ keyRows: [StoreOutline.KeyRow]) {
+  init(_ layout: StoreLayout, _ keyRows: [StoreOutline.KeyRow]) {
     self.layout = layout
     self.keyRows = keyRows
   }
 
-  package struct Share: Sendable, Hashable {
+  struct Share: Sendable, Hashable {
     /// Row counts; entities neither here nor contested have no rows.
-    package var rows: [String: Int] = [:]
+    var rows: [String: Int] = [:]
 
     /// Entities that share a number between the model and `Z_PRIMARYKEY`.
-    package var contested: Set<String> = []
+    var contested: Set<String> = []
 
     /// Rows with a number outside the hierarchy.
     var ofNone = 0
@@ -27,7 +27,7 @@ package struct EntityNumbering: Sendable {
   /// Assigns the rows of a hierarchy's table to entities.
   ///
   /// - Parameter counts: rows per number; nil for values other than integers.
-  package func share(of counts: [Int64?: Int], root: EntityLayout) -> Share {
+  func share(of counts: [Int64?: Int], root: EntityLayout) -> Share {
     var share = Share()
     if let sole = layout.soleNumber(ofRoot: root.name), let entity = layout.entity(numbered: sole) {
       share.rows[entity.name] = counts.values.reduce(0, +)
@@ -106,7 +106,7 @@ extension StoreLayout {
 
 extension StoreDrift {
   /// Returns whether a repair would need a guess, judged by the part read.
-  package func isBeyondRepair(_ outline: StoreOutline, _ layout: StoreLayout) -> Bool {
+  func isBeyondRepair(_ outline: StoreOutline, _ layout: StoreLayout) -> Bool {
     let numbering = EntityNumbering(layout, outline.keyRows ?? [])
     let isFollowed = outline.tables.contains { $0.name == "ACHANGE" || $0.name.hasPrefix("ANSCK") }
     let taken = Set((outline.views + outline.indexes.map(\.name)).map(StoreOutline.key))

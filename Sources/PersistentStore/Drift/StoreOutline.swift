@@ -1,18 +1,18 @@
 package import GRDB
-package import ManagedObjectModel
+internal import ManagedObjectModel
 import Platform
 
 /// A store's schema and bookkeeping, read from bytes by the examiner or through SQL by the repair engine.
 package struct StoreOutline: Sendable, Hashable {
-  package struct Column: Sendable, Hashable {
-    package var name: String
+  struct Column: Sendable, Hashable {
+    var name: String
 
-    package var declaredType: String
+    var declaredType: String
 
     /// Whether inserts need a value: not NULL, no default, neither generated nor the rowid.
-    package var isMandatory: Bool
+    var isMandatory: Bool
 
-    package init(name: String, declaredType: String, isMandatory: Bool = false) {
+    init(name: String, declaredType: String, isMandatory: Bool = false) {
       self.name = name
       self.declaredType = declaredType
       self.isMandatory = isMandatory
@@ -20,18 +20,18 @@ package struct StoreOutline: Sendable, Hashable {
   }
 
   /// A table, possibly a shadow table.
-  package struct Table: Sendable, Hashable {
-    package var name: String
+  struct Table: Sendable, Hashable {
+    var name: String
 
     /// The columns; empty for virtual tables.
-    package var columns: [Column]
+    var columns: [Column]
 
-    package var isVirtual: Bool
+    var isVirtual: Bool
 
     /// The integer primary key that aliases the rowid, if any.
-    package var rowidAlias: String?
+    var rowidAlias: String?
 
-    package init(name: String, columns: [Column], isVirtual: Bool = false, rowidAlias: String? = nil) {
+    init(name: String, columns: [Column], isVirtual: Bool = false, rowidAlias: String? = nil) {
       self.name = name
       self.columns = columns
       self.isVirtual = isVirtual
@@ -40,19 +40,19 @@ package struct StoreOutline: Sendable, Hashable {
   }
 
   /// An index, including automatic ones.
-  package struct Index: Sendable, Hashable {
-    package var name: String
+  struct Index: Sendable, Hashable {
+    var name: String
 
-    package var tableName: String
+    var tableName: String
 
-    package var isUnique: Bool
+    var isUnique: Bool
 
-    package var isPartial: Bool
+    var isPartial: Bool
 
     /// The columns in order; nil for an expression.
-    package var columns: [String?]
+    var columns: [String?]
 
-    package init(name: String, tableName: String, isUnique: Bool, isPartial: Bool, columns: [String?]) {
+    init(name: String, tableName: String, isUnique: Bool, isPartial: Bool, columns: [String?]) {
       self.name = name
       self.tableName = tableName
       self.isUnique = isUnique
@@ -61,19 +61,19 @@ package struct StoreOutline: Sendable, Hashable {
     }
   }
 
-  package struct KeyRow: Sendable, Hashable {
-    package var number: Int64
+  struct KeyRow: Sendable, Hashable {
+    var number: Int64
 
     /// `Z_NAME`; nil unless text.
-    package var name: String?
+    var name: String?
 
     /// `Z_SUPER`; nil unless an integer.
-    package var parentNumber: Int64?
+    var parentNumber: Int64?
 
     /// `Z_MAX`; nil unless an integer.
-    package var maximum: Int64?
+    var maximum: Int64?
 
-    package init(number: Int64, name: String?, parentNumber: Int64?, maximum: Int64?) {
+    init(number: Int64, name: String?, parentNumber: Int64?, maximum: Int64?) {
       self.number = number
       self.name = name
       self.parentNumber = parentNumber
@@ -81,7 +81,7 @@ package struct StoreOutline: Sendable, Hashable {
     }
   }
 
-  package enum CachedModel: Sendable, Hashable {
+  enum CachedModel: Sendable, Hashable {
     /// Also if the table is missing, as in old stores.
     case none
 
@@ -91,30 +91,30 @@ package struct StoreOutline: Sendable, Hashable {
     case model([String: VersionHash])
   }
 
-  package var tables: [Table] = []
+  var tables: [Table] = []
 
-  package var indexes: [Index] = []
+  var indexes: [Index] = []
 
-  package var triggers: [String] = []
+  var triggers: [String] = []
 
   /// View names, which compete with table names.
-  package var views: [String] = []
+  var views: [String] = []
 
   /// The `Z_PRIMARYKEY` rows; nil if unread and so not compared.
-  package var keyRows: [KeyRow]?
+  var keyRows: [KeyRow]?
 
   /// By upper-cased table name, absent for empty or unread tables.
-  package var highestKeys: [String: Int64] = [:]
+  var highestKeys: [String: Int64] = [:]
 
   /// The numbers seen, by upper-cased table name.
-  package var entityNumbers: [String: Set<Int64>] = [:]
+  var entityNumbers: [String: Set<Int64>] = [:]
 
   /// Upper-cased names of tables with a non-integer entity number.
   var tablesWithoutNumbers: Set<String> = []
 
-  package var cachedModel = CachedModel.none
+  var cachedModel = CachedModel.none
 
-  package init() {}
+  init() {}
 
   /// Returns the name that SQLite compares: ASCII letters upper-cased.
   package static func key(_ name: String) -> String { String(decoding: NameAllocator.key(name), as: UTF8.self) }
@@ -159,7 +159,7 @@ extension StoreOutline {
   }
 
   /// Adds entity numbers; nil for a non-integer.
-  package mutating func note(_ numbers: some Sequence<Int64?>, in table: String) {
+  mutating func note(_ numbers: some Sequence<Int64?>, in table: String) {
     for number in numbers {
       if let number {
         entityNumbers[Self.key(table), default: []].insert(number)

@@ -156,7 +156,7 @@ package struct HealthNote: Sendable, Hashable, Encodable {
   /// The first affected pages, at most ten.
   package var pages: [UInt32]
 
-  package init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
+  init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
     self.code = code
     self.severity = severity
     self.words = words
@@ -209,7 +209,7 @@ extension TextEncoding {
 
 extension Examination {
   /// The compared model's fit, higher is better, 0 for unfit or unknown.
-  package var fit: Int {
+  var fit: Int {
     switch verdict {
     case .compatible where health.notes.contains { $0.code == "lacks-tables" }: 3
     case .compatible, .repairable: 5
@@ -306,10 +306,10 @@ package struct Unchecked: Sendable, Hashable, Encodable {
 
   package var kind: Kind
 
-  package var name: String
+  var name: String
 
   /// Returns a schema's virtual tables: module content is never compared.
-  package static func all(in schema: Schema) -> [Unchecked] {
+  static func all(in schema: Schema) -> [Unchecked] {
     schema.tables.compactMap { table in
       guard let module = table.tableDefinition?.module?.lowercased() else { return nil }
       let kind: Kind =
@@ -329,7 +329,7 @@ package struct Unchecked: Sendable, Hashable, Encodable {
   }
 
   /// Returns `Not checked: full-text index doc, index byName.`; nil for an empty list.
-  package static func words(_ list: [Unchecked]) -> String? {
+  static func words(_ list: [Unchecked]) -> String? {
     guard !list.isEmpty else { return nil }
     let shown = list.prefix(5).map(\.words).joined(separator: ", ")
     return "Not checked: \(shown)\(list.count > 5 ? " and \(list.count - 5) more" : "")."

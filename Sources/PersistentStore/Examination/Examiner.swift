@@ -14,12 +14,12 @@ package import SystemPackage
 /// the schema and compares indexes that need it, from these pages, never from a file (see ``SchemaReading``).
 package struct Examiner: Sendable {
   package struct Options: Sendable {
-    package var depth: Examination.Depth
+    var depth: Examination.Depth
 
-    package var countsRecords: Bool
+    var countsRecords: Bool
 
     /// Called during a full look; false ends it with `cancelled`.
-    package var progress: @Sendable (_ done: Int, _ total: Int) -> Bool
+    var progress: @Sendable (_ done: Int, _ total: Int) -> Bool
 
     package init(
       depth: Examination.Depth = .quick, countsRecords: Bool = true,

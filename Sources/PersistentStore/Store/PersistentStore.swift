@@ -43,10 +43,10 @@ public final class PersistentStore: Sendable {
     public var now: @Sendable () -> Double
 
     /// For a private evidence copy: read-only, without log or schema declarations.
-    package var isEvidence = false
+    var isEvidence = false
 
     /// Options for a private evidence copy or a restored backup.
-    package static var evidence: Options {
+    static var evidence: Options {
       var options = Options(isReadOnly: true)
       options.isEvidence = true
       return options
@@ -338,7 +338,7 @@ package enum CoreDataFunctions {
   /// No-op replacements of functions that notify Core Data's contexts.
   ///
   /// The first two serve derived attributes, the third older `ZT_…` triggers (format section 3.9).
-  package static let notifications = [
+  static let notifications = [
     "NSCoreDataDATriggerUpdatedAffectedObjectValue",
     "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue",
     "NSCoreDataTriggerUpdateAffectedObjectValue",

@@ -99,10 +99,10 @@ extension StoredValue {
 }
 
 /// An SQLite value with full text; GRDB itself stops at the first NUL.
-package struct WholeValue: DatabaseValueConvertible, StatementColumnConvertible {
-  package let value: DatabaseValue
+struct WholeValue: DatabaseValueConvertible, StatementColumnConvertible {
+  let value: DatabaseValue
 
-  package init?(sqliteStatement statement: SQLiteStatement, index: CInt) {
+  init?(sqliteStatement statement: SQLiteStatement, index: CInt) {
     guard unsafe sqlite3_column_type(statement, index) == SQLITE_TEXT else {
       value = unsafe DatabaseValue(sqliteStatement: statement, index: index)
       return
@@ -115,9 +115,9 @@ package struct WholeValue: DatabaseValueConvertible, StatementColumnConvertible 
 
   private init(value: DatabaseValue) { self.value = value }
 
-  package var databaseValue: DatabaseValue { value }
+  var databaseValue: DatabaseValue { value }
 
-  package static func fromDatabaseValue(_ value: DatabaseValue) -> WholeValue? { WholeValue(value: value) }
+  static func fromDatabaseValue(_ value: DatabaseValue) -> WholeValue? { WholeValue(value: value) }
 }
 
 extension Row {

@@ -75,7 +75,7 @@ package final class ZlibDeflate {
   private let level: Int32
 
   /// Returns the level itself: zlib is gzip's compressor.
-  package static func levels(likeGzip level: Int) -> [Int] { [level] }
+  static func levels(likeGzip level: Int) -> [Int] { [level] }
 
   /// Makes a compressor of level 1 to 12; above 9 means 9.
   package init?(level: Int) { self.level = Int32(min(max(level, 1), 9)) }

@@ -14,7 +14,7 @@
 
   /// An incremental digest.
   package struct RunningHash<Function: HashFunction>: HashFunction, Sendable {
-    package typealias Digest = HashDigest
+    typealias Digest = HashDigest
 
     package static var algorithm: DigestAlgorithm { Function.algorithm }
 
@@ -121,7 +121,7 @@
     }
 
     package struct SealedBox: Sendable {
-      package let nonce: Nonce
+      let nonce: Nonce
 
       package let ciphertext: [UInt8]
 

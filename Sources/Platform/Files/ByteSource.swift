@@ -80,7 +80,7 @@ package struct RunningDigest: Sendable {
 
   package mutating func add(_ bytes: ArraySlice<UInt8>) { hasher.update(data: bytes) }
 
-  package var value: FileDigest { FileDigest(hasher.finalize()) }
+  var value: FileDigest { FileDigest(hasher.finalize()) }
 
   package var hexadecimal: String { value.hexadecimal }
 }

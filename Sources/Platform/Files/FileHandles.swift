@@ -141,7 +141,7 @@ public struct WritableFile: ~Copyable, Sendable {
 
 /// A store's file, open for reading, closed without releasing this process's locks; see ``KeptDescriptors``.
 package final class LastingFile: ByteSource {
-  package let path: FilePath
+  let path: FilePath
 
   package let status: FileStatus
 

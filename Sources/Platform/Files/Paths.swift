@@ -167,13 +167,13 @@ extension FilePath {
 
 extension FilePath.Component {
   /// Adds to the name's bytes, which may be invalid UTF-8.
-  package func wrapped(prefix: String, suffix: String) -> FilePath.Component {
+  func wrapped(prefix: String, suffix: String) -> FilePath.Component {
     let bytes = Array(prefix.utf8) + platformBytes + Array(suffix.utf8)
     return FilePath.Component(platformBytes: bytes) ?? self
   }
 
   /// The longest file name in bytes.
-  package static let longest = 255
+  static let longest = 255
 
   /// The longest derived name: SQLite can append its own suffixes.
   static let longestMade = 240

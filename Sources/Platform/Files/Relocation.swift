@@ -17,11 +17,11 @@ package struct Relocation: Sendable, Codable {
     package var source: PathText
     package var destination: PathText
 
-    package var identity: FileIdentity
+    var identity: FileIdentity
     package var bytes: Int64
 
     /// The copy's identity; nil for a link.
-    package var copy: FileIdentity?
+    var copy: FileIdentity?
 
     package var sha256: String?
 
@@ -29,7 +29,7 @@ package struct Relocation: Sendable, Codable {
     package var copiedBytes: Int64?
   }
 
-  package var version = 1
+  var version = 1
   package var source: PathText
   package var destination: PathText
 
@@ -37,7 +37,7 @@ package struct Relocation: Sendable, Codable {
   package var steps: [Step]
 
   /// The folders of external data to make, relative to the set's.
-  package var folders: [PathText]
+  var folders: [PathText]
 
   /// The caller's note for finishing the move later.
   package var note: String
@@ -510,7 +510,7 @@ extension PathText {
 
 extension Relocation {
   /// Reads a journal; nil if it is incomplete.
-  package init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
+  init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
     let bytes = try fileSystem.contents(of: journal, limit: 1 << 28)
     do {
       self = try JSONDecoder().decode(Relocation.self, from: Data(bytes))

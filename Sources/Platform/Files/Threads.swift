@@ -5,7 +5,7 @@ internal import Foundation
 /// Dispatch's pool needs three file descriptors on first use and ends the process without them.
 package enum WorkThread {
   /// The main thread's size: work may be recursive.
-  package static let stackSize = 8 << 20
+  static let stackSize = 8 << 20
 
   /// Runs work on a new thread with a name for debuggers.
   package static func start(

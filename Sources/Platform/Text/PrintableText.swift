@@ -50,7 +50,7 @@ package func readableSize(_ bytes: Int64) -> String {
 
 package enum NameSuggestion {
   /// Returns the most similar name, if any; ignores case.
-  package static func nearest(to name: String, among names: some Sequence<String>) -> String? {
+  static func nearest(to name: String, among names: some Sequence<String>) -> String? {
     let wanted = Array(name.lowercased().unicodeScalars.prefix(64))
     var best: (name: String, distance: Int)?
     for candidate in names {

@@ -50,7 +50,7 @@ private func nibble(_ digit: UInt8) -> UInt8? {
 /// Percent-encoding of paths and queries (RFC 3986, section 2.1).
 package enum PercentEncoding {
   /// Decodes to bytes; nil if a percent sign lacks two hexadecimal digits.
-  package static func bytes(of text: Substring.UTF8View, plusIsSpace: Bool = false) -> [UInt8]? {
+  static func bytes(of text: Substring.UTF8View, plusIsSpace: Bool = false) -> [UInt8]? {
     var result: [UInt8] = []
     var rest = text[...]
     while let byte = rest.popFirst() {

@@ -420,7 +420,7 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
   /// The frames already copied into the database file.
   var copiedCount: UInt32
 
-  package var pageCount: UInt32
+  var pageCount: UInt32
 
   package var pageSize: Int
 

@@ -1,10 +1,10 @@
-package import Platform
+internal import Platform
 internal import SQLiteFormat
-package import SystemPackage
+internal import SystemPackage
 
 /// The files of a store: opened for reading, never written, never opened by SQLite.
-package struct Evidence {
-  package let files: StoreFileSet
+struct Evidence {
+  let files: StoreFileSet
 
   let fileSystem: FileSystem
 
@@ -25,7 +25,7 @@ package struct Evidence {
   /// - Parameters:
   ///   - opened: the files themselves, if they have no names.
   ///   - realigns: whether to undo shifts of bytes.
-  package init(
+  init(
     _ path: FilePath, opened: OpenedFiles? = nil, in fileSystem: FileSystem, realigns: Bool = true
   ) throws {
     self.fileSystem = fileSystem

@@ -17,17 +17,17 @@ package struct EvidencePages: Sendable {
   package struct Frame: Sendable, Hashable {
     package var number: Int
 
-    package var page: UInt32
+    var page: UInt32
 
     /// The page count after a commit, else 0.
-    package var databasePages: UInt32
+    var databasePages: UInt32
 
     /// Whether the salts match the log's header.
     package var isOfThisRound: Bool
   }
 
   package struct Content: Sendable {
-    package var number: UInt32
+    var number: UInt32
 
     /// The full page, zero-filled past the end of the file.
     package var bytes: [UInt8]
@@ -47,7 +47,7 @@ package struct EvidencePages: Sendable {
 
   package var pageSize: Int { layout.pageSize }
 
-  package var usableSize: Int { layout.usableSize }
+  var usableSize: Int { layout.usableSize }
 
   package var geometry: PayloadGeometry { layout.geometry }
 

@@ -2,20 +2,20 @@ internal import GRDB
 internal import GRDBSQLite
 internal import PersistentStore
 internal import Platform
-package import SQLiteFormat
-package import SystemPackage
+internal import SQLiteFormat
+internal import SystemPackage
 
 /// The new database for recovered rows: a plain SQLite connection that passes memory to C.
 ///
 /// Values keep their bytes, so text that is invalid in its encoding stays text. Durability comes from a final sync; an
 /// unfinished file is deleted.
-@safe package final class OutputDatabase {
+@safe final class OutputDatabase {
   private let connection: OpaquePointer
   private let path: FilePath
   fileprivate let textEncoding: UInt8
 
   /// Creates the file; the name must be free.
-  package init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws {
+  init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws {
     self.path = path
     textEncoding =
       switch encoding {
@@ -97,12 +97,12 @@ package import SystemPackage
 
   private var scratch: OutputDatabase?
 
-  package func execute(_ sql: String) throws {
+  func execute(_ sql: String) throws {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
-  package func prepare(_ sql: String) throws -> OutputStatement {
+  func prepare(_ sql: String) throws -> OutputStatement {
     var statement: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
     guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(code) }
@@ -112,7 +112,7 @@ package import SystemPackage
   var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
 
   /// The first number of a query; nil for NULL or no row.
-  package func number(_ sql: String) throws -> Int64? {
+  func number(_ sql: String) throws -> Int64? {
     let statement = try prepare(sql)
     guard try statement.step(), !statement.isNull(0) else { return nil }
     return statement.integer(0)
@@ -157,7 +157,7 @@ package import SystemPackage
   }
 }
 
-@safe package final class OutputStatement {
+@safe final class OutputStatement {
   private let statement: OpaquePointer
   private let database: OutputDatabase
 
@@ -169,7 +169,7 @@ package import SystemPackage
   deinit { unsafe sqlite3_finalize(statement) }
 
   /// Steps once; resets the statement at its end, and returns false.
-  package func step() throws -> Bool {
+  func step() throws -> Bool {
     let code = unsafe sqlite3_step(statement)
     if code == SQLITE_ROW { return true }
     unsafe sqlite3_reset(statement)

@@ -1,14 +1,14 @@
 internal import PersistentStore
 internal import Platform
-package import SQLiteFormat
+internal import SQLiteFormat
 
 /// Restores virtual tables, such as full-text and R-tree indexes, over their recovered shadow tables.
 ///
 /// Only the declaration is written into the schema, as SQLite's `.dump` does, and checked by the module. If the check
 /// fails, the table is rebuilt from content. Tables that need the app's own code stay as declared.
-package struct VirtualTables {
+struct VirtualTables {
   /// SQLite's answer to a statement.
-  package enum Answer {
+  enum Answer {
     /// The first row's first value as text.
     case done(String?)
 
@@ -26,12 +26,12 @@ package struct VirtualTables {
   /// The attached database with content for rebuilds.
   private let content: String?
 
-  package private(set) var remarks: [String] = []
+  private(set) var remarks: [String] = []
 
   /// The rows of rebuilt tables that have fewer than their content had, by the shadow table with a row for each.
   private(set) var recounts: [SalvageReport.Recount] = []
 
-  package init(in entries: [SchemaEntry], content: String? = nil) {
+  init(in entries: [SchemaEntry], content: String? = nil) {
     declared = entries.compactMap { entry in
       guard let sql = entry.sql, let definition = entry.tableDefinition, let module = definition.module,
         isSame(definition.name, entry.name)
@@ -44,7 +44,7 @@ package struct VirtualTables {
   /// Restores them in a connection's main database.
   ///
   /// - Parameter ask: runs a statement to its end.
-  package mutating func make<Problem: Error>(_ ask: (String) throws(Problem) -> Answer) throws(Problem) {
+  mutating func make<Problem: Error>(_ ask: (String) throws(Problem) -> Answer) throws(Problem) {
     for table in declared {
       guard let reason = try refusal(of: table, ask) else { continue }
       let name = printable(table.name)

@@ -73,7 +73,7 @@ public struct RecoveryKit: Sendable, Hashable {
     public var frames: UInt32
 
     /// Creates a position.
-    package init(salt1: UInt32, salt2: UInt32, frames: UInt32) {
+    init(salt1: UInt32, salt2: UInt32, frames: UInt32) {
       self.salt1 = salt1
       self.salt2 = salt2
       self.frames = frames

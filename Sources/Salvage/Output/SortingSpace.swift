@@ -7,13 +7,13 @@ package import SystemPackage
 /// At six megabytes, all entries are sorted and spilled to disk.
 package final class SortingSpace {
   package struct Entry: Hashable {
-    package var one: UInt64
+    var one: UInt64
 
     /// The second column's key, or else the rowid.
-    package var two: UInt64
+    var two: UInt64
 
     /// The rowid if there are two columns.
-    package var three: UInt64
+    var three: UInt64
 
     package var sorter: Int
 

@@ -340,7 +340,7 @@ extension StoreReconstruction {
 /// The disk space for a salvage.
 package struct SalvageNeeds: Sendable, Hashable {
   /// The database and its WAL.
-  package var storeBytes: Int64 = 0
+  var storeBytes: Int64 = 0
 
   /// The large values in files.
   var externalBytes: Int64 = 0
@@ -355,7 +355,7 @@ package struct SalvageNeeds: Sendable, Hashable {
   }
 
   /// The largest size of the result's folder during a salvage.
-  package func workingBytes(_ model: SalvageModel?, migrates: Bool) -> Int64 {
+  func workingBytes(_ model: SalvageModel?, migrates: Bool) -> Int64 {
     var copies: Int64 = 1
     if migrates, case .coreData(let bundle)? = model, bundle.versions.count > 1 { copies = 2 }
     return copies * storeBytes + externalBytes

@@ -213,7 +213,7 @@ extension SalvageReport {
     /// A sentence without its period.
     package var text: String
 
-    package init(entity: String, property: String?, count: Int64?, text: String) {
+    init(entity: String, property: String?, count: Int64?, text: String) {
       self.entity = entity
       self.property = property
       self.count = count
@@ -313,7 +313,7 @@ extension SalvageReport {
       /// The first ten primary keys, if any.
       public var primaryKeys: [Int64]
 
-      package init(entity: String, property: String?, reason: SetAsideReason?, count: Int64, primaryKeys: [Int64]) {
+      init(entity: String, property: String?, reason: SetAsideReason?, count: Int64, primaryKeys: [Int64]) {
         self.entity = entity
         self.property = property
         self.reason = reason
@@ -421,7 +421,7 @@ extension SalvageReport {
         && migrationFailure == nil && fittedBecause == nil
     }
 
-    package init(version: String?, basis: Basis) {
+    init(version: String?, basis: Basis) {
       self.version = version
       self.basis = basis
     }

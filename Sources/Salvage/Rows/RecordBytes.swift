@@ -1,7 +1,7 @@
 internal import SQLiteFormat
 
 /// Encodes records that the evidence lacks.
-package enum RecordBytes {
+enum RecordBytes {
   /// Encodes a row's stored columns, the rowid alias as NULL.
   static func encode(
     _ values: [Value], alias: Int?, _ definition: TableDefinition, into payload: inout [UInt8]

@@ -8,22 +8,22 @@ internal import SQLiteFormat
 /// itself subject to damage, the rows, numbers in table and column names, and the order of the model; the majority
 /// counts. If the list is lost, the tables of the rows identify entities, and within a hierarchy the columns with
 /// values.
-package struct EntityNames {
+struct EntityNames {
   /// The known entity names by number, including names outside the model.
-  package private(set) var names: [Int64: String] = [:]
+  private(set) var names: [Int64: String] = [:]
 
   /// Whether the store's own list confirms it.
-  package private(set) var isListed = true
+  private(set) var isListed = true
 
   /// The numbers of rows on which the store's list and the model's order disagree without further evidence.
-  package private(set) var disputed: Set<Int64> = []
+  private(set) var disputed: Set<Int64> = []
 
-  package private(set) var numbers: [String: Int64] = [:]
+  private(set) var numbers: [String: Int64] = [:]
 
   /// The most plausible entities.
   private static let limit = 16384
 
-  package init(_ names: [Int64: String], isListed: Bool) {
+  init(_ names: [Int64: String], isListed: Bool) {
     self.names = names
     self.isListed = isListed
     for (number, name) in names { numbers[name] = max(numbers[name] ?? .min, number) }

@@ -3,20 +3,20 @@ internal import SQLiteFormat
 /// The storage classes, as a bit set.
 ///
 /// Used for each written value, in other modules too, hence inlinable.
-package struct StorageClasses: OptionSet {
-  package let rawValue: UInt8
+struct StorageClasses: OptionSet {
+  let rawValue: UInt8
 
-  @inlinable package static var null: StorageClasses { StorageClasses(rawValue: 1) }
-  @inlinable package static var integer: StorageClasses { StorageClasses(rawValue: 2) }
-  @inlinable package static var real: StorageClasses { StorageClasses(rawValue: 4) }
-  @inlinable package static var text: StorageClasses { StorageClasses(rawValue: 8) }
-  @inlinable package static var blob: StorageClasses { StorageClasses(rawValue: 16) }
-  @inlinable package static var any: StorageClasses { StorageClasses(rawValue: 31) }
+  @inlinable static var null: StorageClasses { StorageClasses(rawValue: 1) }
+  @inlinable static var integer: StorageClasses { StorageClasses(rawValue: 2) }
+  @inlinable static var real: StorageClasses { StorageClasses(rawValue: 4) }
+  @inlinable static var text: StorageClasses { StorageClasses(rawValue: 8) }
+  @inlinable static var blob: StorageClasses { StorageClasses(rawValue: 16) }
+  @inlinable static var any: StorageClasses { StorageClasses(rawValue: 31) }
 
   /// Returns the class of a serial type; empty for the two reserved ones.
   @inlinable
   @inline(__always)
-  package init(serialType code: Int64) {
+  init(serialType code: Int64) {
     if code >= 12 {
       self.init(rawValue: code & 1 == 0 ? 16 : 8)
     } else if code == 0 {
@@ -31,7 +31,7 @@ package struct StorageClasses: OptionSet {
   }
 
   @inlinable
-  package init(rawValue: UInt8) { self.rawValue = rawValue }
+  init(rawValue: UInt8) { self.rawValue = rawValue }
 }
 
 /// The record format of a table or index.
@@ -232,12 +232,12 @@ extension TableDefinition {
 }
 
 /// Whether SQLite treats two names as equal, ignoring ASCII case.
-package func isSame(_ first: String, _ second: String) -> Bool {
+func isSame(_ first: String, _ second: String) -> Bool {
   first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
 }
 
 /// Returns a name with ASCII letters in lower case, as SQLite compares.
-package func foldedName(_ name: String) -> String { String(decoding: name.utf8.map(folded), as: UTF8.self) }
+func foldedName(_ name: String) -> String { String(decoding: name.utf8.map(folded), as: UTF8.self) }
 
 private func folded(_ byte: UInt8) -> UInt8 {
   byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte

@@ -52,10 +52,20 @@ struct SchemaSearch {
       }
       try search.add(others, reader, map, &seen)
     }
+    for (index, entry) in search.entries.enumerated() where entry.kind == .table {
+      if let sql = ownDeclarations[entry.name.lowercased()] { search.entries[index].sql = sql }
+    }
     search.entries.sort { $0.rowid < $1.rowid }
     search.removeSharedRoots(map)
     return search
   }
+
+  /// The declarations of SQLite's own tables, the same in every store (SQLite's build.c and analyze.c).
+  private static let ownDeclarations = [
+    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
+    "sqlite_stat1": "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+  ]
 
   /// Returns whether all cells are entries.
   private mutating func read(

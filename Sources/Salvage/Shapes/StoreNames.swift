@@ -1,20 +1,20 @@
-package import PersistentStore
+internal import PersistentStore
 
 /// The store's names for a layout's tables and columns.
 ///
 /// They differ if a name includes another entity number (`Z_2TAGS`, `Z4_OWNER`), or the store has another model with
 /// the same entities and properties.
-package struct StoreNames {
+struct StoreNames {
   private var tables: [String: String] = [:]
 
   private var columns: [String: [String: String]] = [:]
 
   /// Creates identical names.
-  package init() {}
+  init() {}
 
-  package func table(_ name: String) -> String { tables[name.lowercased()] ?? name }
+  func table(_ name: String) -> String { tables[name.lowercased()] ?? name }
 
-  package func column(_ name: String, of table: String) -> String {
+  func column(_ name: String, of table: String) -> String {
     columns[table.lowercased()]?[name.lowercased()] ?? name
   }
 
@@ -24,7 +24,7 @@ package struct StoreNames {
   }
 
   /// The store's differently named tables, in lower case.
-  package var foreignTables: [String] { tables.values.map { $0.lowercased() } }
+  var foreignTables: [String] { tables.values.map { $0.lowercased() } }
 
   private mutating func note(table: String, _ name: String) {
     if table != name { tables[table.lowercased()] = name }
@@ -37,7 +37,7 @@ package struct StoreNames {
 
 extension StoreNames {
   /// Creates the names for the same model in another numbering.
-  package init(_ layout: StoreLayout, _ numbering: EntityNames) {
+  init(_ layout: StoreLayout, _ numbering: EntityNames) {
     func renumbered(_ name: String, after prefix: String) -> String {
       let digits = name.dropFirst(prefix.count).prefix { $0.isASCII && $0.isNumber }
       guard name.hasPrefix(prefix), let number = Int(digits), let entity = layout.entity(numbered: number),
@@ -69,7 +69,7 @@ extension StoreNames {
   /// Creates the names for another model, matching entities and properties.
   ///
   /// - Parameter names: the store's names for its own model's layout.
-  package init(_ layout: StoreLayout, in foreign: StoreLayout, _ names: StoreNames) {
+  init(_ layout: StoreLayout, in foreign: StoreLayout, _ names: StoreNames) {
     for table in layout.tables {
       guard let theirs = foreign.table(of: table.rootEntityName),
         foreign.entity(named: table.rootEntityName)?.isRoot == true

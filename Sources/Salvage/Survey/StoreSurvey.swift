@@ -24,7 +24,7 @@ package struct StoreSurvey {
     package let keyColumns: [String]
 
     /// Whether only a deleted schema row defines it.
-    package let isDropped: Bool
+    let isDropped: Bool
 
     /// Whether only a row outside the schema's tree names it, and it has no page.
     package let isGuess: Bool

@@ -4,21 +4,21 @@ import SystemPackage
 /// The file checksums of a bag: `manifest-sha256.txt`, in the form of `sha256sum -c`.
 ///
 /// Source: RFC 8493, section 2.1.3. Carriage returns, line feeds and percent signs in names are percent-encoded.
-package struct BagManifest: Sendable, Hashable {
-  package private(set) var sums: [String: String] = [:]
+struct BagManifest: Sendable, Hashable {
+  private(set) var sums: [String: String] = [:]
 
-  package static let lengthLimit = 16 << 20
+  static let lengthLimit = 16 << 20
 
-  package init() {}
+  init() {}
 
-  package mutating func add(_ path: String, sha256: String) { sums[path] = sha256 }
+  mutating func add(_ path: String, sha256: String) { sums[path] = sha256 }
 
-  package var text: String {
+  var text: String {
     sums.sorted { $0.key < $1.key }.map { "\($0.value)  \(Self.encoded($0.key))\n" }.joined()
   }
 
   /// Parses a manifest; nil if malformed or with a repeated file.
-  package init?(_ bytes: [UInt8]) {
+  init?(_ bytes: [UInt8]) {
     guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
       let digits = line.prefix(64)
@@ -58,29 +58,29 @@ package struct BagManifest: Sendable, Hashable {
 /// The lines of `bagit.txt` and `bag-info.txt`: a label, a colon, a value.
 ///
 /// Source: RFC 8493, sections 2.1.1 and 2.2.2.
-package struct BagTags: Sendable, Hashable {
-  package static let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+struct BagTags: Sendable, Hashable {
+  static let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 
-  package private(set) var pairs: [(label: String, value: String)] = []
+  private(set) var pairs: [(label: String, value: String)] = []
 
-  package init() {}
+  init() {}
 
   /// Adds a line, filtering its characters.
-  package mutating func add(_ label: String, _ value: String) {
+  mutating func add(_ label: String, _ value: String) {
     pairs.append((label, String(value.map { $0.isNewline ? " " : $0 })))
   }
 
   /// The first value of a label, case-insensitive.
-  package subscript(_ label: String) -> String? {
+  subscript(_ label: String) -> String? {
     pairs.first { $0.label.lowercased() == label.lowercased() }?.value
   }
 
-  package var text: String { pairs.map { "\($0.label): \($0.value)\n" }.joined() }
+  var text: String { pairs.map { "\($0.label): \($0.value)\n" }.joined() }
 
   /// Parses tags; nil if malformed.
   ///
   /// White space at the start continues the previous line.
-  package init?(_ bytes: [UInt8]) {
+  init?(_ bytes: [UInt8]) {
     guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
       if line.first?.isWhitespace == true, !pairs.isEmpty {
@@ -92,9 +92,9 @@ package struct BagTags: Sendable, Hashable {
     }
   }
 
-  package static func == (left: BagTags, right: BagTags) -> Bool { left.text == right.text }
+  static func == (left: BagTags, right: BagTags) -> Bool { left.text == right.text }
 
-  package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+  func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
 struct UnpackedBag {

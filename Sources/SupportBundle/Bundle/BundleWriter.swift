@@ -142,7 +142,7 @@ public struct BundleWriter: Sendable {
   static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
 
   /// Returns the common name prefix of a subject.
-  package static func prefix(of subject: Subject) -> String {
+  static func prefix(of subject: Subject) -> String {
     [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
   }
 

@@ -25,7 +25,7 @@ package struct ModelCarrier: Sendable {
   }
 
   /// The file, or an unpacked bundle's folder.
-  package let path: FilePath
+  let path: FilePath
 
   package let kind: Kind
 

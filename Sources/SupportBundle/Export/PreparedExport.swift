@@ -6,7 +6,7 @@ package import SystemPackage
 package final class PreparedExport: Sendable {
   package let preview: ExportPreview
 
-  package let quarantineID: String?
+  let quarantineID: String?
 
   let quarantineFolder: FilePath?
 
@@ -70,7 +70,7 @@ package struct ExportPreview: Sendable, Hashable, Codable {
   package struct Level: Sendable, Hashable, Codable {
     package var level: BundleLevel
 
-    package var words: String
+    var words: String
 
     package var files: Int
 
@@ -124,7 +124,7 @@ package struct ExportSummary: Sendable, Hashable, Codable {
   package var quarantineID: String?
 
   /// The scrub report of a scrubbed bundle.
-  package var scrub: ScrubReport?
+  var scrub: ScrubReport?
 
   /// The duration of the scrub check.
   package var checkSeconds: Double?

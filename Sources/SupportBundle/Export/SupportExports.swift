@@ -14,7 +14,7 @@ package import SystemPackage
 /// ```
 package struct SupportExports: Sendable {
   /// The folder with the catalogue and the scrubbing key.
-  package let home: FilePath
+  let home: FilePath
 
   private let place: ExportFolder.Place
   private let surroundings: Surroundings
@@ -40,7 +40,7 @@ package struct SupportExports: Sendable {
   }
 
   /// Prepares a bundle of the quarantined store of an opening, or of the live store.
-  package func prepare(
+  func prepare(
     _ opening: Opening, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
@@ -138,20 +138,20 @@ package enum ExportPhase: String, Sendable, Hashable, CaseIterable {
 package typealias ExportProgress = @Sendable (_ phase: ExportPhase, _ done: Int64, _ total: Int64) -> Bool
 
 package struct ExportOptions: Sendable {
-  package var level: BundleLevel
+  var level: BundleLevel
 
-  package var app: String?
+  var app: String?
 
-  package var appVersion: String?
+  var appVersion: String?
 
   /// The app's model, by default the store's own.
-  package var model: AppModel?
+  var model: AppModel?
 
   /// The attributes with kept values: `Entity.attribute`, or `table.column`.
-  package var keeping: Set<String>
+  var keeping: Set<String>
 
   /// The attributes with erased values.
-  package var dropping: Set<String>
+  var dropping: Set<String>
 
   /// Whether the home's scrubbing key makes bundles comparable; otherwise each has a temporary one.
   package var usesSameKey: Bool
@@ -242,9 +242,9 @@ package enum ExportSource: Sendable {
   case quarantined(QuarantinedStore, report: FilePath?)
 
   /// The original file name without extension.
-  package var name: String { originalPath.stem ?? "Store" }
+  var name: String { originalPath.stem ?? "Store" }
 
-  package var quarantineID: String? {
+  var quarantineID: String? {
     if case .quarantined(let stored, _) = self { return stored.id }
     return nil
   }

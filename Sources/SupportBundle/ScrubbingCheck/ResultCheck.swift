@@ -60,7 +60,7 @@ public struct ResultCheck: Sendable {
     /// The places of values.
     public var findings: CheckFindings
 
-    package var search: ValueSearch
+    var search: ValueSearch
   }
 
   /// Checks a result; nil if cancelled.

@@ -190,11 +190,11 @@ extension CollectionList {
 /// A many-to-many relationship and its join table.
 ///
 /// Sides are in alphabetical order, because the join table's name may differ between model versions.
-package struct ManyToMany: Sendable, Hashable {
-  package struct Side: Sendable, Hashable {
-    package var entity: String
+struct ManyToMany: Sendable, Hashable {
+  struct Side: Sendable, Hashable {
+    var entity: String
 
-    package var relationship: String
+    var relationship: String
 
     /// The SQL column with this entity's primary key.
     var keySQL: String
@@ -203,19 +203,19 @@ package struct ManyToMany: Sendable, Hashable {
     var orderSQL: String?
 
     /// The name, such as `Ship.ports`.
-    package var name: String { "\(entity).\(relationship)" }
+    var name: String { "\(entity).\(relationship)" }
   }
 
   /// The alphabetically first side.
-  package var first: Side
+  var first: Side
 
   /// The other side; the same relationship if self-inverse.
-  package var second: Side
+  var second: Side
 
   var tableSQL: String
 
   /// The name, such as `Port.ships-Ship.ports`; a single name if self-inverse.
-  package var name: String { first.name == second.name ? first.name : "\(first.name)-\(second.name)" }
+  var name: String { first.name == second.name ? first.name : "\(first.name)-\(second.name)" }
 
   init(_ one: Side, _ other: Side, tableSQL: String) {
     let isInOrder = (one.entity, one.relationship) <= (other.entity, other.relationship)

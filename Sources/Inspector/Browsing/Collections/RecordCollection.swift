@@ -1,4 +1,4 @@
-package import ManagedObjectModel
+internal import ManagedObjectModel
 internal import PersistentStore
 internal import Salvage
 
@@ -8,12 +8,12 @@ package struct RecordCollection: Sendable, Hashable {
     /// The relationship's name, or the incoming one's without an inverse.
     package var name: String
 
-    package var destination: String
+    var destination: String
 
     /// Whether it is an incoming to-one relationship without an inverse.
     var isIncoming: Bool
 
-    package var table: String
+    var table: String
 
     /// The SQL column with this side's key.
     var ownSQL: String
@@ -28,7 +28,7 @@ package struct RecordCollection: Sendable, Hashable {
   package var name: String
 
   /// The displayed title, if not the name.
-  package var title: String?
+  var title: String?
 
   package var isEntity: Bool
 
@@ -48,7 +48,7 @@ package struct RecordCollection: Sendable, Hashable {
   var keySQL: [String]
 
   /// The entity numbers, if the table holds others too.
-  package var entityNumbers: ClosedRange<Int>?
+  var entityNumbers: ClosedRange<Int>?
 
   var numbersByEntity: [String: Int] = [:]
 
@@ -56,7 +56,7 @@ package struct RecordCollection: Sendable, Hashable {
 
   var hasStates: Bool { provenance != nil }
 
-  package func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
+  func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
 
   /// The column that names a record: a name or title, else the first text.
   var labelColumn: RecordColumn? {
@@ -68,7 +68,7 @@ package struct RecordCollection: Sendable, Hashable {
   }
 
   /// The condition of every query; nil for the whole table.
-  package var condition: String? {
+  var condition: String? {
     entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
   }
 
@@ -151,7 +151,7 @@ extension RecordCollection {
 
 /// A column of a collection: an entity's property or a table column.
 package struct RecordColumn: Sendable, Hashable {
-  package enum Kind: Sendable, Hashable {
+  enum Kind: Sendable, Hashable {
     case key
 
     case entity
@@ -168,14 +168,14 @@ package struct RecordColumn: Sendable, Hashable {
   /// The property (a composite leaf's path) or column.
   package var name: String
 
-  package var kind: Kind
+  var kind: Kind
 
-  package var sql: String
+  var sql: String
 
   /// The SQL column with the destination's entity number.
   var entitySQL: String?
 
-  package var isText: Bool {
+  var isText: Bool {
     switch kind {
     case .attribute(.string, _), .attribute(.uri, _): true
     case .stored(let type):
@@ -185,11 +185,11 @@ package struct RecordColumn: Sendable, Hashable {
     }
   }
 
-  package var isDate: Bool {
+  var isDate: Bool {
     if case .attribute(.date, _) = kind { true } else { false }
   }
 
-  package var isNumeric: Bool {
+  var isNumeric: Bool {
     switch kind {
     case .attribute(.integer16, _), .attribute(.integer32, _), .attribute(.integer64, _), .attribute(.double, _),
       .attribute(.float, _), .attribute(.decimal, _):
@@ -202,7 +202,7 @@ package struct RecordColumn: Sendable, Hashable {
   }
 
   /// Whether it holds bytes, which don't usefully sort or compare.
-  package var isBinary: Bool {
+  var isBinary: Bool {
     switch kind {
     case .attribute(.binary, _), .attribute(.transformable, _): true
     case .attribute, .key, .entity, .toOne, .stored: false

@@ -6,9 +6,9 @@ internal import Platform
 ///
 /// Both are attached to one read-only connection; comparisons that time out are omitted and reported.
 package final class SideComparison: Sendable {
-  package let first: BrowsedStore
+  let first: BrowsedStore
 
-  package let second: BrowsedStore
+  let second: BrowsedStore
 
   private let limit: Duration
   private let pool: ReaderPool
@@ -273,7 +273,7 @@ package struct ComparisonPage: Sendable {
   /// The last key, if another page follows.
   package var next: RecordKey?
 
-  package init(records: [ComparedRecord], next: RecordKey?) {
+  init(records: [ComparedRecord], next: RecordKey?) {
     self.records = records
     self.next = next
   }
@@ -309,7 +309,7 @@ package struct ComparedRecord: Sendable, Hashable {
   package var secondKey: RecordKey?
 
   /// The record's name or title, or nil.
-  package var label: String?
+  var label: String?
 
   /// The differing properties; empty for a record in one store only.
   package var properties: [Property]
@@ -317,7 +317,7 @@ package struct ComparedRecord: Sendable, Hashable {
 
 /// An entity's differences between two stores.
 package struct EntityComparison: Sendable, Hashable {
-  package var name: String
+  var name: String
 
   /// The first store's count; nil if it lacks the entity.
   package var first: Int64?
@@ -349,7 +349,7 @@ package struct ComparedPair: Sendable, Hashable {
     package var label: String?
 
     /// Whether either store has the record.
-    package var exists: Bool
+    var exists: Bool
   }
 
   /// The alphabetically first side's record.

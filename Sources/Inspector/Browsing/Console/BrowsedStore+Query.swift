@@ -287,12 +287,12 @@ extension BrowsedStore {
 /// SQLite calls no handler while compiling, and a short statement can double with each common table expression or
 /// nested selection until it takes hours. That takes memory, so a limit ends it with `SQLITE_NOMEM`. SQLite's limit
 /// covers the whole process, hence it is set only briefly.
-package enum HeapLimit {
+enum HeapLimit {
   /// Serializes the work, so each restores the limit it found.
   private static let turn = DispatchSemaphore(value: 1)
 
   /// Runs the work; exceeding SQLite's present use by more bytes fails with `SQLITE_NOMEM`.
-  package static func apply<Value>(bytes: Int64, _ work: () throws -> Value) rethrows -> Value {
+  static func apply<Value>(bytes: Int64, _ work: () throws -> Value) rethrows -> Value {
     turn.wait()
     let before = sqlite3_hard_heap_limit64(-1)
     let limit = sqlite3_memory_used() + bytes

@@ -1,4 +1,4 @@
-package import GRDB
+internal import GRDB
 internal import GRDBSQLite
 
 /// Restricts a typed statement to reading stored data.
@@ -6,8 +6,8 @@ internal import GRDBSQLite
 /// SQLite asks about each action while compiling (https://sqlite.org/c3ref/set_authorizer.html). Only listed actions
 /// are allowed: no writes, `ATTACH`, `PRAGMA`, transactions, unlisted functions, views, virtual tables, or columns
 /// computed by the store's expressions.
-@safe package final class QueryAuthorizer {
-  package struct Rules: Sendable {
+@safe final class QueryAuthorizer {
+  struct Rules: Sendable {
     /// The ordinary tables and stored columns, case-folded.
     fileprivate var tables: [String: Set<String>]
 
@@ -19,7 +19,7 @@ internal import GRDBSQLite
     fileprivate var functions: Set<String>
 
     /// - Parameter functions: the callable functions in lower case.
-    package init(_ database: Database, functions: Set<String>) throws {
+    init(_ database: Database, functions: Set<String>) throws {
       self.functions = functions
       let schema: Set = ["type", "name", "tbl_name", "rootpage", "sql"]
       tables = ["sqlite_master": schema, "sqlite_schema": schema]
@@ -68,11 +68,11 @@ internal import GRDBSQLite
   /// otherwise unread tables.
   private let mayCompareComputed: Bool
 
-  package private(set) var refusal: String?
+  private(set) var refusal: String?
 
   /// - Parameters:
   ///   - views: the connection's temporary views, case-folded.
-  package init(_ rules: Rules, views: Set<String> = [], statement: String) {
+  init(_ rules: Rules, views: Set<String> = [], statement: String) {
     self.rules = rules
     self.views = views
     let text = statement.caseFolded
@@ -84,7 +84,7 @@ internal import GRDBSQLite
   /// Afterwards the connection has no authorizer, not even GRDB's, and must be closed.
   ///
   /// - Throws: the work's errors; `SQLITE_AUTH` for refused actions.
-  package func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
+  func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
     guard let connection = unsafe database.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
     unsafe sqlite3_set_authorizer(
       connection,

@@ -1,8 +1,8 @@
 internal import Foundation
-package import GRDB
+internal import GRDB
 internal import GRDBSQLite
 
-package enum QueryFunctions {
+enum QueryFunctions {
   /// SQLite functions that reach only their arguments, in time linear in their length.
   private static let harmless: Set<String> = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", "char", "coalesce",
@@ -25,7 +25,7 @@ package enum QueryFunctions {
   /// Functions that search one value in another, in time proportional to the product of both lengths.
   private static let searching: Set<String> = ["instr", "replace"]
 
-  package static let names = harmless.union(thorough).union(searching).union(own.map { $0.name.lowercased() })
+  static let names = harmless.union(thorough).union(searching).union(own.map { $0.name.lowercased() })
 
   /// The largest value in bytes for a query with these calls.
   ///
@@ -95,7 +95,7 @@ extension Statement {
   ///
   /// SQLite substitutes subqueries for names of their columns, so the text isn't enough. Empty for `EXPLAIN`, which
   /// runs no steps (https://sqlite.org/opcode.html, https://sqlite.org/lang_explain.html).
-  package func calls(_ database: Database) throws -> [String: Int] {
+  func calls(_ database: Database) throws -> [String: Int] {
     guard unsafe sqlite3_stmt_isexplain(sqliteStatement) == 0 else { return [:] }
     var calls: [String: Int] = [:]
     let program = try Row.fetchCursor(database, sql: "EXPLAIN \(sql)")

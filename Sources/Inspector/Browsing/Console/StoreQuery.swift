@@ -6,7 +6,7 @@ package struct StoreQuery: Sendable, Hashable {
   /// The most characters, so that a URL can hold them.
   package static let longest = 4000
 
-  package static let furthest = 1_000_000
+  static let furthest = 1_000_000
 
   /// The statement: one `SELECT` (with or without `WITH`), `VALUES`, or `EXPLAIN` of one.
   package var sql: String
@@ -55,15 +55,15 @@ package struct QueryResult: Sendable, Hashable {
   /// The shown rows; cut values are marked.
   package var rows: [[PresentedValue]]
 
-  package var offset: Int
+  var offset: Int
 
   package var hasMore: Bool
 
   /// SQLite's time up to the last shown row.
-  package var time: Duration
+  var time: Duration
 
   /// The column names made unique: `name`, `name_2`.
-  package var uniqueColumns: [String] { Self.unique(columns) }
+  var uniqueColumns: [String] { Self.unique(columns) }
 
   static func unique(_ names: [String]) -> [String] {
     var taken: Set<String> = []
@@ -84,10 +84,10 @@ package struct QuerySource: Sendable, Hashable {
   package struct Column: Sendable, Hashable {
     package var name: String
 
-    package var type: String
+    var type: String
 
     /// The table column's name, if different.
-    package var stored: String?
+    var stored: String?
 
     /// Whether a store's expression would compute it, which makes it unreadable.
     package var isComputed = false
@@ -95,7 +95,7 @@ package struct QuerySource: Sendable, Hashable {
 
   package var name: String
 
-  package var table: String?
+  var table: String?
 
   package var columns: [Column]
 

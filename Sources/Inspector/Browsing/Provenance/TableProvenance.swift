@@ -3,7 +3,7 @@ internal import PersistentStore
 internal import Salvage
 
 /// A table's live keys and other rows, in a file of found rows.
-package struct TableProvenance: Sendable, Hashable {
+struct TableProvenance: Sendable, Hashable {
   /// Rows that aren't live, in the table the salvage wrote.
   struct Apart: Sendable, Hashable {
     /// The table's number in the notes.
@@ -183,7 +183,7 @@ package enum RowState: String, Sendable, Hashable, CaseIterable {
   /// Whether it counts as a record.
   package var isLive: Bool { self == .certain || self == .probable || self == .doubtful }
 
-  package var words: String {
+  var words: String {
     switch self {
     case .certain: "certain"
     case .probable: "probable"

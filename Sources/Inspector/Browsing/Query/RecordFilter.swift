@@ -23,12 +23,12 @@ package struct RecordFilter: Sendable, Hashable {
     var takesValue: Bool { self != .isNull && self != .isNotNull }
   }
 
-  package var column: String
+  var column: String
 
-  package var comparison: Comparison
+  var comparison: Comparison
 
   /// The value to compare with; dates as RFC 3339 or a day, UUIDs with dashes, booleans as `true` and `false`.
-  package var value: String
+  var value: String
 
   package init(_ column: String, _ comparison: Comparison = .exact, _ value: String = "") {
     self.column = column

@@ -17,12 +17,12 @@ package struct RecordPage: Sendable {
   }
 
   package struct Facet: Sendable, Hashable {
-    package var column: String
+    var column: String
 
     /// The most frequent values; nil on timeout.
     package var values: [Count]?
 
-    package var isCut: Bool
+    var isCut: Bool
 
     package struct Count: Sendable, Hashable {
       package var value: PresentedValue
@@ -137,13 +137,13 @@ package struct RecordDetail: Sendable {
 
     var isIncoming: Bool
 
-    package var collection: String
+    var collection: String
 
     /// The number of destinations; nil on timeout.
     package var count: Int64?
 
     /// The destination's to-one property back here, or nil.
-    package var inverse: String?
+    var inverse: String?
 
     /// The first destinations in relationship order.
     package var first: [Reference]
@@ -164,7 +164,7 @@ package struct RecordDetail: Sendable {
   /// The record with the values of ``columns``; texts are longer than on a page.
   package var row: RecordPage.Row
 
-  package var columns: [RecordColumn]
+  var columns: [RecordColumn]
 
   package var label: String?
 

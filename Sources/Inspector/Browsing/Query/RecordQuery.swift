@@ -6,7 +6,7 @@ package import PersistentStore
 /// URL parameters follow other SQLite browsers: `color=red`, `year__gte=2020`, `_search=…`, `_sort=year`,
 /// `_sort_desc=year`, `_size=50`, `_facet=color`, `_columns=name,year`, `_next=…`.
 package struct RecordQuery: Sendable, Hashable {
-  package static let maximumSize = 1000
+  static let maximumSize = 1000
 
   static let usualSize = 100
 
@@ -14,10 +14,10 @@ package struct RecordQuery: Sendable, Hashable {
   package var filters: [RecordFilter] = []
 
   /// The text that some property must contain.
-  package var search: String?
+  var search: String?
 
   /// The states of found rows; nil for live ones.
-  package var states: Set<RowState>?
+  var states: Set<RowState>?
 
   /// Whether to count all matches, without a time limit.
   package var countsAll = false
@@ -163,9 +163,9 @@ package struct FacetSteps: Sendable, Hashable {
     case range
   }
 
-  package var column: String
+  var column: String
 
-  package var step: Step
+  var step: Step
 
   package init(_ column: String, _ step: Step) {
     self.column = column
@@ -184,7 +184,7 @@ package struct FacetSteps: Sendable, Hashable {
     self.init(column.name, step)
   }
 
-  package static func steps(of column: RecordColumn) -> [Step] {
+  static func steps(of column: RecordColumn) -> [Step] {
     column.isDate ? [.year, .month] : column.isNumeric ? [.range] : []
   }
 }
@@ -200,7 +200,7 @@ package struct SteppedFacet: Sendable, Hashable {
 
     package var count: Int64
 
-    package var isWhole = false
+    var isWhole = false
 
     var isYearOrMonth = false
 

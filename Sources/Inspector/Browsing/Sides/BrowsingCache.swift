@@ -10,12 +10,12 @@ package final class BrowsingCache: Sendable {
     package var bytes: Int64 = 8 << 30
 
     /// The seconds of disuse after which an entry is removed.
-    package var age: Int64 = 7 * 86_400
+    var age: Int64 = 7 * 86_400
 
     package init() {}
   }
 
-  package static let name: FilePath.Component = ".lazaret-browsing"
+  static let name: FilePath.Component = ".lazaret-browsing"
 
   private static let unfinished = "making-"
 

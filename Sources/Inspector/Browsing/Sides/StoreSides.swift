@@ -111,7 +111,7 @@ package final class StoreSides: Sendable {
   }
 
   /// Returns an existing side without starting one.
-  package func existing(_ side: StoreSide) throws -> OpenedSide? {
+  func existing(_ side: StoreSide) throws -> OpenedSide? {
     let name = try name(of: side, isFresh: false)
     guard case .success(let opened)? = state.withLock({ $0.sides[name]?.preparation.snapshot.result }) else {
       return nil
@@ -345,10 +345,10 @@ package final class StoreSides: Sendable {
 }
 
 package struct SideProgress: Sendable, Hashable {
-  package var words: String
+  var words: String
 
   /// The fraction done, from 0 to 1; nil if unknown.
-  package var fraction: Double?
+  var fraction: Double?
 }
 
 /// A form in which a store's records can be browsed.
@@ -406,7 +406,7 @@ package struct OpenedSide: Sendable {
   package let store: BrowsedStore
 
   /// The folder of external values, if any.
-  package let externalData: FilePath?
+  let externalData: FilePath?
 
   /// When a store in use was copied; nil for unchanging sides.
   package let takenAt: Timestamp?

@@ -219,7 +219,8 @@ enum MetadataScrub {
               let content = object.content..<end(of: object)
               if kind == .ascii, BlobForm.isIdentifierText(bytes, content) {
                 places.append(Place(kind: .identifier, range: content))
-              } else if !isCoreData {
+              } else if !isCoreData || kind == .ascii && content.count == 36 {
+                // A damaged identifier goes too.
                 places.append(Place(kind: kind, range: content))
               }
             default: break

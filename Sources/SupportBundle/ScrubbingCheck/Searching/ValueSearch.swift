@@ -17,7 +17,7 @@ package struct ValueSearch: Sendable {
   }
 
   /// Returns the first value in any form.
-  package mutating func first(in bytes: [UInt8]) -> Range<Int>? {
+  mutating func first(in bytes: [UInt8]) -> Range<Int>? {
     var stream: Inflating?
     return first(in: bytes, from: 0, stream: &stream)
   }
@@ -203,7 +203,7 @@ package struct ValueSearch: Sendable {
 
 extension ValueSearch {
   /// Searches for file names of at least eight characters.
-  package init(names: some Sequence<String>) {
+  init(names: some Sequence<String>) {
     let names = names.map { Array($0.utf8) }
     var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * names.count)))
     for name in names { fingerprints.insert(text: name.span, 0..<name.count) }
@@ -211,7 +211,7 @@ extension ValueSearch {
   }
 
   /// Searches for file checksums by their first eight bytes.
-  package init(sums: some Sequence<[UInt8]>) {
+  init(sums: some Sequence<[UInt8]>) {
     let sums = Array(sums)
     var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * sums.count)))
     for sum in sums {

@@ -70,9 +70,9 @@ public struct ReceiverAddress: Sendable, Hashable {
       parts.fragment == nil, let scheme = parts.scheme?.lowercased(), scheme == "https" || scheme == "http",
       let host = parts.host?.lowercased(), !host.isEmpty, host.utf8.allSatisfy(isHostByte)
     else { return nil }
-    // A colon without a port is ambiguous.
+    // A colon without a port is ambiguous, and a port too long to read counts as none.
     let authority = url.absoluteString.dropFirst(scheme.utf8.count + 3).prefix { !"/?#".contains($0) }
-    guard authority.last != ":" else { return nil }
+    guard authority.lowercased() == parts.port.map({ "\(host):\($0)" }) ?? host else { return nil }
     guard let port = parts.port, port != (scheme == "https" ? 443 : 80) else { return "\(scheme)://\(host)" }
     guard (1...65535).contains(port) else { return nil }
     return "\(scheme)://\(host):\(port)"
