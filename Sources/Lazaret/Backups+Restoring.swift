@@ -15,7 +15,9 @@ extension Backups {
   private func refuseOther(
     _ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath
   ) throws {
-    guard let place = place as? FolderPlace, place.owner != nil, try !folders.isBackup(backup, of: store) else { return }
+    guard let place = place as? FolderPlace, place.owner != nil, try !folders.isBackup(backup, of: store) else {
+      return
+    }
     let own = try places(of: store).first { $0.path == place.path }
     guard let own, try !BackupCatalog(of: own).isOther(backup.id) else { throw BackupError.ofOtherStore(backup) }
   }

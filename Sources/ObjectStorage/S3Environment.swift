@@ -52,7 +52,8 @@ package struct S3Environment: Sendable {
   /// Creates a client that rereads expired credentials.
   ///
   /// - Throws: `s3-settings`, `s3-credentials`.
-  package func client(for address: S3Address, retries: S3RetryPolicy = S3RetryPolicy()) throws(BackupError) -> S3Client {
+  package func client(for address: S3Address, retries: S3RetryPolicy = S3RetryPolicy()) throws(BackupError) -> S3Client
+  {
     var settings = try settings(for: address)
     settings.retries = retries
     return S3Client(address.bucket, settings) { [self] in

@@ -162,7 +162,8 @@ struct SchemaVerdictTests {
         "PRAGMA writable_schema = 1",
         "UPDATE sqlite_schema SET sql = 'CREATE INDEX part ON t (a) WHERE k IS NOT NULL' WHERE name = 'part'"), .full)
     #expect(examination.verdict == .damaged && examination.reason.code == "indexes-damaged")
-    #expect(examination.reason.words.contains("an index disagrees with its table (part)"), "\(examination.reason.words)")
+    #expect(
+      examination.reason.words.contains("an index disagrees with its table (part)"), "\(examination.reason.words)")
   }
 
   // MARK: Looking

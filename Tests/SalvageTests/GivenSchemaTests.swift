@@ -97,7 +97,8 @@ struct GivenSchemaTests {
       try db.execute(sql: "UPDATE sqlite_sequence SET seq = 70")
     }
     let columns = Array("(name,seq)".utf8)
-    let start = try #require(scene.main.indices.first { scene.main[$0...].prefix(columns.count).elementsEqual(columns) })
+    let start = try #require(
+      scene.main.indices.first { scene.main[$0...].prefix(columns.count).elementsEqual(columns) })
     for offset in columns.indices {
       for bit in [0, 2, 5] {
         let damaged = scene.changing { $0.main[start + offset] ^= 1 << UInt8(bit) }

@@ -53,12 +53,14 @@ struct ShiftedPageTests {
   @Test("Whole pages taken out or put in cost at most their own rows, and no row comes unmarked into another table")
   func wholePages() throws {
     let scene = try PlainScene(
-      schema: (0..<6).map { "CREATE TABLE t\($0) (id INTEGER PRIMARY KEY, name TEXT, size REAL)" }.joined(separator: ";")
+      schema: (0..<6).map { "CREATE TABLE t\($0) (id INTEGER PRIMARY KEY, name TEXT, size REAL)" }.joined(
+        separator: ";")
     ) { db in
       for (table, count) in [20, 600, 20, 400, 3, 500].enumerated() {
         for id in 1...count {
           try db.execute(
-            sql: "INSERT INTO t\(table) VALUES (?, ?, ?)", arguments: [id, "t\(table), row \(id) of many", Double(id) / 7])
+            sql: "INSERT INTO t\(table) VALUES (?, ?, ?)",
+            arguments: [id, "t\(table), row \(id) of many", Double(id) / 7])
         }
       }
     }

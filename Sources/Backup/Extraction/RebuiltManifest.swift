@@ -7,11 +7,6 @@ struct RebuiltManifest {
   let place: any BackupPlace
   let section: BackupSection
 
-  init(place: any BackupPlace, section: BackupSection) {
-    self.place = place
-    self.section = section
-  }
-
   /// Adds the archive's external values; also returns its first unreadable block, by file.
   func withExternalData(
     _ manifest: BackupManifest

@@ -4,8 +4,6 @@ internal import Platform
 struct BackupFileCheck: Sendable {
   let surroundings: Surroundings
 
-  init(surroundings: Surroundings) { self.surroundings = surroundings }
-
   /// Compares one backup's files with its manifest, without its parents.
   func prove(
     _ manifest: BackupManifest, in place: any BackupPlace, isInUse: Bool = false, progress: @escaping BackupProgress

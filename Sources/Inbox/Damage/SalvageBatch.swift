@@ -106,13 +106,6 @@ package struct SalvageBatchItem: Sendable, Hashable {
 
   /// The new result; nil unless done.
   package var after: SalvageCount?
-
-  init(bundle: String, change: SalvageChange?, before: SalvageCount?, after: SalvageCount?) {
-    self.bundle = bundle
-    self.change = change
-    self.before = before
-    self.after = after
-  }
 }
 
 extension SalvageBatchItem: Encodable {

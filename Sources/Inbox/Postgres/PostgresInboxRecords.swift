@@ -335,12 +335,6 @@ struct InboxRoom: Sendable, Hashable {
   /// In bytes.
   var totalUsed: Int64
 
-  init(quota: Int64, used: Int64, totalUsed: Int64) {
-    self.quota = quota
-    self.used = used
-    self.totalUsed = totalUsed
-  }
-
   /// The bytes left, given the inbox's limit; 0 or less if full.
   func left(of totalBytes: Int64) -> Int64 { min(quota - used, totalBytes - totalUsed) }
 

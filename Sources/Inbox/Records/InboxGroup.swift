@@ -7,11 +7,6 @@ package struct InboxGroup: Sendable, Hashable {
 
     /// The number of stores.
     package var count: Int64
-
-    init(version: String?, count: Int64) {
-      self.version = version
-      self.count = count
-    }
   }
 
   /// The fingerprints' group.

@@ -236,11 +236,6 @@ package struct InboxEntry: Sendable, Hashable {
 
   /// In order of execution.
   package var jobs: [InboxJob]
-
-  init(bundle: InboxBundle, jobs: [InboxJob]) {
-    self.bundle = bundle
-    self.jobs = jobs
-  }
 }
 
 /// Whether an upload may begin.
@@ -330,11 +325,6 @@ package struct InboxSenderUsage: Sendable, Hashable {
   package var sender: InboxSender
 
   package var used: Int64
-
-  init(sender: InboxSender, used: Int64) {
-    self.sender = sender
-    self.used = used
-  }
 }
 
 package struct InboxUpload: Sendable, Hashable, Codable {

@@ -311,13 +311,6 @@ extension Receipt.Salvage {
 
     /// One sentence without a full stop.
     package var text: String
-
-    init(entity: String, property: String?, count: Int64?, text: String) {
-      self.entity = entity
-      self.property = property
-      self.count = count
-      self.text = text
-    }
   }
 }
 

@@ -51,14 +51,6 @@ package struct StoreOutline: Sendable, Hashable {
 
     /// The columns in order; nil for an expression.
     var columns: [String?]
-
-    init(name: String, tableName: String, isUnique: Bool, isPartial: Bool, columns: [String?]) {
-      self.name = name
-      self.tableName = tableName
-      self.isUnique = isUnique
-      self.isPartial = isPartial
-      self.columns = columns
-    }
   }
 
   struct KeyRow: Sendable, Hashable {
@@ -72,13 +64,6 @@ package struct StoreOutline: Sendable, Hashable {
 
     /// `Z_MAX`; nil unless an integer.
     var maximum: Int64?
-
-    init(number: Int64, name: String?, parentNumber: Int64?, maximum: Int64?) {
-      self.number = number
-      self.name = name
-      self.parentNumber = parentNumber
-      self.maximum = maximum
-    }
   }
 
   enum CachedModel: Sendable, Hashable {

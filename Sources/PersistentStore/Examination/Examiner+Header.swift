@@ -158,7 +158,8 @@ extension Examiner {
     let cached = try cachedModel(database, schema, &examination)
     examination.storeModel = cached
     guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0 else {
-      examination.markDamaged(.damage("metadata-missing", "The table with the store's metadata is missing.", sqlite: nil))
+      examination.markDamaged(
+        .damage("metadata-missing", "The table with the store's metadata is missing.", sqlite: nil))
       return
     }
     var rows = try database.rows(root: table.rootPage, payloadLimit: Self.blobLimit)

@@ -71,13 +71,6 @@ public struct RecoveryKit: Sendable, Hashable {
 
     /// The number of frames up to the last commit.
     public var frames: UInt32
-
-    /// Creates a position.
-    init(salt1: UInt32, salt2: UInt32, frames: UInt32) {
-      self.salt1 = salt1
-      self.salt2 = salt2
-      self.frames = frames
-    }
   }
 
   /// A row of the schema table.

@@ -149,7 +149,7 @@ struct LeafCellScan {
       isCarvedWhole =
         endsPointers && !pointed.isEmpty && pointed.count == cells.count
         || isPossible && bytes.uint16(at: start + 3) == cells.count
-        && used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
+          && used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
     }
   }
 

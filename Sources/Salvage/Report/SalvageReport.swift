@@ -212,13 +212,6 @@ extension SalvageReport {
 
     /// A sentence without its period.
     package var text: String
-
-    init(entity: String, property: String?, count: Int64?, text: String) {
-      self.entity = entity
-      self.property = property
-      self.count = count
-      self.text = text
-    }
   }
 }
 
@@ -312,14 +305,6 @@ extension SalvageReport {
 
       /// The first ten primary keys, if any.
       public var primaryKeys: [Int64]
-
-      init(entity: String, property: String?, reason: SetAsideReason?, count: Int64, primaryKeys: [Int64]) {
-        self.entity = entity
-        self.property = property
-        self.reason = reason
-        self.count = count
-        self.primaryKeys = primaryKeys
-      }
     }
 
     /// The reason for setting a row aside.

@@ -126,7 +126,7 @@ extension RowContext {
   func estimateLoss(of index: Int, _ wounds: PageDamage) {
     let tree = crawl.trees[index]
     guard tree.hasRowids || !tree.gaps.isEmpty else { return }
-    let pageCount = max(1, tree.leaves.count)
+    let pageCount = max(1, tree.leaves.count + tree.gaps.count { wounds.found[$0.page] != nil })
     if !tree.hasRowids, let rows = rowsInLostInnerPages(of: tree) {
       tables.tallies[index].onLostPages += rows
       return

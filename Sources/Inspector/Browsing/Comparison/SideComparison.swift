@@ -272,11 +272,6 @@ package struct ComparisonPage: Sendable {
 
   /// The last key, if another page follows.
   package var next: RecordKey?
-
-  init(records: [ComparedRecord], next: RecordKey?) {
-    self.records = records
-    self.next = next
-  }
 }
 
 package struct PairPage: Sendable {
