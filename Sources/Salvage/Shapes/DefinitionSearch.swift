@@ -126,14 +126,14 @@ enum IntegerKeys {
     return remarks
   }
 
-  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`, or one with invalid bytes.
+  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`, `INTEGER PRIMx`, or one with invalid bytes.
   private static func key(of table: TableDefinition) -> Int? {
     if table.primaryKey.count == 1 { return table.column(named: table.primaryKey[0]) }
     guard table.primaryKey.isEmpty else { return nil }
     if table.columns.first?.declaredType.contains("\u{FFFD}") == true { return 0 }
     return table.columns.firstIndex { column in
       let type = column.declaredType.uppercased()
-      return type.hasPrefix("INTEGER") && type.hasSuffix(" KEY")
+      return type.hasPrefix("INTEGER") && type.hasSuffix(" KEY") || type.hasPrefix("INTEGER PRIM")
     }
   }
 
