@@ -126,7 +126,8 @@ enum IntegerKeys {
     return remarks
   }
 
-  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`, `INTEGER PRIMx`, or one with invalid bytes.
+  /// Returns the single primary key column, even by a damaged type: `INTEGER PRIMxRY KEY`, `INTEGER PRIMx`, or one with
+  /// invalid bytes.
   private static func key(of table: TableDefinition) -> Int? {
     if table.primaryKey.count == 1 { return table.column(named: table.primaryKey[0]) }
     guard table.primaryKey.isEmpty else { return nil }
