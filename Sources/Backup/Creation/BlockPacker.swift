@@ -354,11 +354,6 @@ struct ChangedPages: ByteSource {
   }
 
   private func place(of page: Int64) -> Int {
-    var (low, high) = (0, starts.count - 1)
-    while low < high {
-      let middle = (low + high + 1) / 2
-      if starts[middle] <= page { low = middle } else { high = middle - 1 }
-    }
-    return low
+    max(0, starts.partitioningIndex { $0 > page } - 1)
   }
 }

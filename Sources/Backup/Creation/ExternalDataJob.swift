@@ -160,12 +160,7 @@ struct TarArchive: ByteSource {
   }
 
   private func place(of offset: Int64) -> Int {
-    var (low, high) = (0, entries.count - 1)
-    while low < high {
-      let middle = (low + high + 1) / 2
-      if entries[middle].start <= offset { low = middle } else { high = middle - 1 }
-    }
-    return low
+    max(0, entries.partitioningIndex { $0.start > offset } - 1)
   }
 
   // MARK: Headers

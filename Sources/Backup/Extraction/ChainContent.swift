@@ -250,14 +250,9 @@ private struct DeltaPages {
 
   /// Returns a page's position in the delta, from 0, if changed.
   func place(of page: Int64) -> Int64? {
-    // The first run after the page.
-    var (low, high) = (0, runs.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if runs[middle].first > page { high = middle } else { low = middle + 1 }
-    }
-    guard low > 0 else { return nil }
-    let run = runs[low - 1]
+    let next = runs.partitioningIndex { $0.first > page }
+    guard next > 0 else { return nil }
+    let run = runs[next - 1]
     return page < run.first + run.count ? run.before + page - run.first : nil
   }
 }

@@ -115,12 +115,7 @@ extension InferenceBuilder {
   }
 
   private static func count(of sorted: [Int], below limit: Int) -> Int {
-    var (low, high) = (0, sorted.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if sorted[middle] < limit { low = middle + 1 } else { high = middle }
-    }
-    return low
+    sorted.partitioningIndex { $0 >= limit }
   }
 }
 

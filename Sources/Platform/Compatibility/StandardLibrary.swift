@@ -47,3 +47,16 @@ extension Sequence {
     try sorted(by: areInOrder)
   }
 }
+
+extension Array {
+  /// Returns the first index at which a condition holds that holds for all later elements too, or the count.
+  @inlinable
+  package func partitioningIndex(where isLater: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isLater(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

@@ -1,3 +1,4 @@
+import Platform
 internal import SQLiteFormat
 
 extension Crawl {
@@ -415,13 +416,7 @@ extension Crawl {
   }
 
   private func index(endingFrom key: Int64, in leaves: [UInt32]) -> Int {
-    var low = 0
-    var high = leaves.count
-    while low < high {
-      let middle = (low + high) / 2
-      if map.lastKey(leaves[middle]) < key { low = middle + 1 } else { high = middle }
-    }
-    return low
+    leaves.partitioningIndex { map.lastKey($0) >= key }
   }
 
   private func hasGap(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
@@ -432,12 +427,7 @@ extension Crawl {
     }
     guard trees[tree].isWalked else { return true }
     let gaps = trees[tree].gaps
-    var low = 0
-    var high = gaps.count
-    while low < high {
-      let middle = (low + high) / 2
-      if gaps[middle].above < first { low = middle + 1 } else { high = middle }
-    }
+    let low = gaps.partitioningIndex { $0.above >= first }
     // Gaps are rarely nested; a few steps back find the wider one.
     var index = low - 1
     while index >= 0, index >= low - 32 {
@@ -468,12 +458,7 @@ extension Crawl {
   }
 
   static func hasPage(_ placed: [UInt32], in gap: Tree.Gap, _ map: PageMap) -> Bool {
-    var low = 0
-    var high = placed.count
-    while low < high {
-      let middle = (low + high) / 2
-      if map.firstKey(placed[middle]) <= gap.above { low = middle + 1 } else { high = middle }
-    }
+    let low = placed.partitioningIndex { map.firstKey($0) > gap.above }
     return low < placed.count && map.lastKey(placed[low]) <= gap.upTo
   }
 
@@ -482,12 +467,7 @@ extension Crawl {
     guard gap.page > 0, gap.page <= map.pageCount, gap.above != .min || gap.upTo != .max || placed.count == 1 else {
       return
     }
-    var low = 0
-    var high = placed.count
-    while low < high {
-      let middle = (low + high) / 2
-      if map.firstKey(placed[middle]) <= gap.above { low = middle + 1 } else { high = middle }
-    }
+    let low = placed.partitioningIndex { map.firstKey($0) > gap.above }
     guard low < placed.count, map.lastKey(placed[low]) <= gap.upTo else { return }
     if low + 1 < placed.count, map.lastKey(placed[low + 1]) <= gap.upTo { return }
     let place = placed[low]

@@ -1,3 +1,4 @@
+import Platform
 /// Finds byte-identical pages within trees.
 struct PageTwins {
   private struct Key: Hashable, Comparable {
@@ -64,12 +65,7 @@ struct PageTwins {
 
   func twins(of page: UInt32, in crawl: Crawl) throws -> [UInt32] {
     let key = Key(page, crawl.map)
-    var low = 0
-    var high = pages.count
-    while low < high {
-      let middle = (low + high) / 2
-      if Key(pages[middle], crawl.map) < key { low = middle + 1 } else { high = middle }
-    }
+    let low = pages.partitioningIndex { !(Key($0, crawl.map) < key) }
     guard low < pages.count, Key(pages[low], crawl.map) == key else { return [] }
     let isOnly = low + 1 == pages.count || Key(pages[low + 1], crawl.map) != key
     var own = crawl.reader.makeBuffer()

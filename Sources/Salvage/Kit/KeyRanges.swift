@@ -1,3 +1,4 @@
+import Platform
 /// A set of rowids as ascending ranges that neither touch nor overlap; in JSON, pairs of first and last rowid.
 public struct KeyRanges: Sendable, Hashable {
   /// The ranges in ascending order.
@@ -106,13 +107,7 @@ public struct KeyRanges: Sendable, Hashable {
   }
 
   private func firstRange(endingAtOrBehind key: Int64) -> Int {
-    var low = 0
-    var high = ranges.count
-    while low < high {
-      let middle = (low + high) / 2
-      if ranges[middle].upperBound < key { low = middle + 1 } else { high = middle }
-    }
-    return low
+    ranges.partitioningIndex { $0.upperBound >= key }
   }
 }
 

@@ -1,3 +1,4 @@
+import Platform
 internal import SQLiteFormat
 
 /// Builds a table b-tree from ascending rows, leaves first.
@@ -269,12 +270,7 @@ package struct AscendingNumbers {
 
   /// The index of the first number at or above a limit, or the count.
   package func place(notBelow limit: Int64) -> Int {
-    var low = 0
-    var high = marks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if marks[middle].number < limit { low = middle + 1 } else { high = middle }
-    }
+    let low = marks.partitioningIndex { $0.number >= limit }
     guard low > 0 else { return 0 }
     let first = (low - 1) * Self.countPerMark
     var (number, offset) = marks[low - 1]

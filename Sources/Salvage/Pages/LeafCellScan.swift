@@ -258,12 +258,7 @@ struct LeafCellScan {
     else { return }
     // A cell with bytes of its own must stay.
     for cell in cells where cell.index >= whole {
-      var low = 0
-      var high = ordered.count
-      while low < high {
-        let middle = (low + high) / 2
-        if ordered[middle].end <= cell.offset { low = middle + 1 } else { high = middle }
-      }
+      let low = ordered.partitioningIndex { $0.end > cell.offset }
       guard low < ordered.count, ordered[low].offset < cell.end else { return }
     }
     cells = found
@@ -387,14 +382,10 @@ struct LeafCellScan {
     guard !badOffsets.isEmpty, !isMended else { return }
     let bad = badOffsets.sorted()
     for index in cells.indices {
-      var low = 0
-      var high = bad.count
-      while low < high {
-        let middle = (low + high) / 2
-        if bad[middle] < cells[index].end { low = middle + 1 } else { high = middle }
-      }
+      let end = cells[index].end
+      let low = bad.partitioningIndex { $0 >= end }
       // Up to three bytes between cells are a fragment.
-      if low < bad.count, bad[low] - cells[index].end <= 3 { cells[index].isBesideDamage = true }
+      if low < bad.count, bad[low] - end <= 3 { cells[index].isBesideDamage = true }
     }
   }
 
@@ -416,12 +407,7 @@ struct LeafCellScan {
     var tails: [Int] = []
     var previous = [Int](repeating: -1, count: keys.count)
     for (index, key) in keys.enumerated() {
-      var low = 0
-      var high = tails.count
-      while low < high {
-        let middle = (low + high) / 2
-        if keys[tails[middle]] < key { low = middle + 1 } else { high = middle }
-      }
+      let low = tails.partitioningIndex { keys[$0] >= key }
       previous[index] = low > 0 ? tails[low - 1] : -1
       if low == tails.count { tails.append(index) } else { tails[low] = index }
     }

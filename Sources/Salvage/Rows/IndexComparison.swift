@@ -1,3 +1,4 @@
+import Platform
 internal import SQLiteFormat
 
 /// An index with entries comparable to rows by value.
@@ -135,12 +136,7 @@ struct IndexComparison {
   }
 
   private func place(of rowid: Int64) -> Int? {
-    var low = 0
-    var high = firstKeys.count
-    while low < high {
-      let middle = (low + high) / 2
-      if firstKeys[middle] <= rowid { low = middle + 1 } else { high = middle }
-    }
+    let low = firstKeys.partitioningIndex { $0 > rowid }
     return low > 0 && rowid <= crawl.map.lastKey(leaves[low - 1]) ? low - 1 : nil
   }
 

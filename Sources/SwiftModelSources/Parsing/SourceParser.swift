@@ -1,3 +1,4 @@
+import Platform
 #if SwiftSources
   internal import SwiftParser
   internal import SwiftSyntax
@@ -211,12 +212,7 @@ struct LineTable: Sendable {
   }
 
   func place(of offset: Int) -> SourcePlace {
-    var low = 0
-    var high = starts.count
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if starts[middle] <= offset { low = middle } else { high = middle }
-    }
-    return SourcePlace(file: file, line: low + 1, column: offset - starts[low] + 1)
+    let line = max(1, starts.partitioningIndex { $0 > offset })
+    return SourcePlace(file: file, line: line, column: offset - starts[line - 1] + 1)
   }
 }

@@ -1,3 +1,4 @@
+import Platform
 /// The integers of columns that share pseudonyms: one column, or several that refer to each other.
 ///
 /// Short integers have up to six digits. Long ones share pseudonyms in the whole store; here it is only decided whether
@@ -191,12 +192,7 @@ struct NumberDomains: Sendable {
     guard !keeps(short: domain), region.count > 1 else { return number }
     if domain >= 0, !domains[domain].originals.isEmpty, let key = Int32(exactly: number) {
       let (originals, replaced) = (domains[domain].originals, domains[domain].replaced)
-      var low = 0
-      var high = originals.count
-      while low < high {
-        let middle = (low + high) / 2
-        if originals[middle] < key { low = middle + 1 } else { high = middle }
-      }
+      let low = originals.partitioningIndex { $0 >= key }
       if low < originals.count, originals[low] == key { return Int64(replaced[low]) }
     }
     let seed = UInt64(bitPattern: number) ^ UInt64(bitPattern: Int64(domain)) << 40 ^ 0x73_686f

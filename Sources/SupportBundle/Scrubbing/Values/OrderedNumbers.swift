@@ -1,3 +1,4 @@
+import Platform
 /// Order-preserving pseudonyms for indexed numbers, of the same sign and width.
 ///
 /// Short whole numbers are assigned by column. A real gets the pseudonym of its whole part and another fraction, in
@@ -162,13 +163,7 @@ struct OrderedNumbers {
   }
 
   private static func place<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int {
-    var low = 0
-    var high = numbers.count
-    while low < high {
-      let middle = (low + high) / 2
-      if numbers[middle] < number { low = middle + 1 } else { high = middle }
-    }
-    return low
+    numbers.partitioningIndex { !($0 < number) }
   }
 }
 
