@@ -82,10 +82,13 @@ final class OverflowChains {
 
   private static let lengthLimit = 1 << 16
 
-  /// The pages read so far for chains that no row got.
-  private var unclaimedPages = 0
+  /// The pages read for chains that no row got.
+  private var unclaimed = PageSet()
 
-  /// The limit of ``unclaimedPages``, as any number of rows can name one chain.
+  /// The number of such readings.
+  private var unclaimedReadings = 0
+
+  /// The limit of ``unclaimedReadings``, as any number of rows can name one chain; past it a page is read once.
   private var readingLimit: Int { 4 * Int(reader.pageCount) + Self.lengthLimit }
 
   init(_ reader: PageReader) {
@@ -114,16 +117,21 @@ final class OverflowChains {
     var buffer: [UInt8] = []
     swap(&buffer, &self.buffer)
     defer { swap(&buffer, &self.buffer) }
-    guard length / perPage <= Int(reader.pageCount), unclaimedPages <= readingLimit || claim.isDecided else {
-      return .broken
-    }
+    guard length / perPage <= Int(reader.pageCount) else { return .broken }
+    let readsOnce = unclaimedReadings > readingLimit && !claim.isDecided
     var page = first
     var chain = Chain()
     var isContested = false
     var isClaimed = false
-    defer { if !isClaimed { unclaimedPages += chain.places.count } }
+    defer {
+      if !isClaimed {
+        unclaimedReadings += chain.places.count
+        for place in chain.places { _ = unclaimed.insert(place) }
+      }
+    }
     while payload.count < length {
       if let obstacle = obstacle(at: page, map, isOwn: claim.isOwn) { return obstacle }
+      if readsOnce, unclaimed.contains(reader.moved[page] ?? page) { return .broken }
       let used = min(perPage, length - payload.count)
       let next: UInt32
       let left = (length - payload.count - used + perPage - 1) / perPage
