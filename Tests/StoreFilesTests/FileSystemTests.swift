@@ -39,6 +39,26 @@ struct FileSystemTests {
     #expect(error?.isEnvironmental == true)
   }
 
+  @Test("A file is installed or not, as is said, where names cannot be removed", arguments: [1, .max])
+  func installsAsSaid(failures: Int) throws {
+    let source = try folder.write("new", to: "source")
+    let target = folder.appending("target")
+    let left = Platform.Mutex(failures)
+    let trouble = FileSystem { (operation: FileOperation) throws(Errno) in
+      guard operation.kind == .unlink, left.withLock({ count in (count > 0, count -= 1).0 }) else { return }
+      throw Errno.noSpace
+    }
+    let error: FileError?
+    do throws(FileError) {
+      try trouble.install(source, at: target, replacing: false)
+      error = nil
+    } catch let failure {
+      error = failure
+    }
+    #expect(try system.status(of: source) != nil)
+    #expect(try (system.status(of: target) == nil) == (error != nil))
+  }
+
   @Test func atomicWritesLeaveTheOldOrTheNew() throws {
     let path = try folder.write("old", to: "file")
     let rehearsal = Trouble(.death, atStep: 0)

@@ -187,7 +187,12 @@ extension FileSystem {
       // The error that led here is the one to report.
       let isThere = (try? status(of: source, followingLinks: false)) != nil
       if isThere {
-        do { try unlink(destination) } catch { return }
+        do {
+          try unlink(destination)
+        } catch {
+          try? synchronizeDirectory(destination.folder)
+          return
+        }
       } else {
         try? rename(destination, to: source)
       }
