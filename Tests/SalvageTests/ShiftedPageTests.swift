@@ -71,11 +71,14 @@ struct ShiftedPageTests {
         .salvage(withModel: false)
       let doubtful = Int(removed.report.entities.reduce(0) { $0 + $1.doubtful })
       #expect(scene.falseRows(removed) <= doubtful, "\(pages) from page \(page)")
+      let codes = Set(removed.report.causes.map(\.code))
+      #expect(codes.contains(.shiftedPages) && codes.isDisjoint(with: [.zeroedPages, .misplacedPages]), "\(codes)")
       if page > 8 { #expect(scene.missingRows(removed) <= 130 * pages, "\(pages) from page \(page)") }
       let inserted = try scene.changing {
         $0.main.insert(contentsOf: repeatElement(0x61, count: pages * size), at: (page - 1) * size)
       }.salvage(withModel: false)
       #expect(scene.falseRows(inserted) <= Int(inserted.report.entities.reduce(0) { $0 + $1.doubtful }), "\(page)")
+      #expect(inserted.report.causes.map(\.code) == [.shiftedPages], "\(page)")
       if page > 8 { #expect(scene.missingRows(inserted) == 0, "\(pages) before page \(page)") }
     }
   }

@@ -18,6 +18,9 @@ final class PageReader {
   /// The store's original page count; larger than ``pageCount`` if truncated.
   let statedPageCount: UInt32
 
+  /// The pages removed from the file.
+  private let removed: Range<UInt32>
+
   /// Whether the file contradicts log or journal, so that their pages are marked.
   var isOverlayContradicted = false
 
@@ -44,6 +47,11 @@ final class PageReader {
   init(evidence: Evidence, layout: FileLayout, overlay: PageOverlay?) {
     main = evidence.main
     self.layout = layout
+    let size = Int64(layout.pageSize)
+    removed =
+      (main as? RealignedFile)?.hole.map {
+        UInt32(clamping: $0.lowerBound / size + 1)..<UInt32(clamping: $0.upperBound / size + 1)
+      } ?? 0..<0
     pageSize = layout.pageSize
     usableSize = layout.usableSize
     geometry = layout.geometry
@@ -67,6 +75,7 @@ final class PageReader {
   init(showing images: Images, of other: PageReader) {
     main = other.main
     layout = other.layout
+    removed = other.removed
     pageSize = other.pageSize
     usableSize = other.usableSize
     geometry = other.geometry
@@ -105,6 +114,7 @@ final class PageReader {
   /// The bytes of a page that exist; partial only at the end of a truncated file.
   func presentCount(_ page: UInt32) -> Int {
     if overlay?.images[page] != nil { return pageSize }
+    if removed.contains(page) { return 0 }
     let rest = main.count - layout.base - Int64(page - 1) * Int64(pageSize)
     return Int(max(0, min(Int64(pageSize), rest)))
   }
@@ -152,7 +162,7 @@ final class PageReader {
   }
 
   func readMain(_ number: UInt32, into buffer: inout [UInt8]) throws -> Bool {
-    guard number > 0, number <= layout.pageCount else { return false }
+    guard number > 0, number <= layout.pageCount, !removed.contains(number) else { return false }
     let offset = layout.base + Int64(number - 1) * Int64(pageSize)
     let inWindow = offset - windowStart
     if inWindow >= 0, inWindow + Int64(pageSize) <= Int64(windowCount) {

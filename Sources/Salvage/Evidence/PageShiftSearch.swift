@@ -129,14 +129,7 @@ struct PageShiftSearch {
 
   /// Returns the number of pointers that are explained by a shift before a page, those to removed pages included.
   private func score(_ page: Int64, _ removed: Int64) -> Int {
-    func below(_ limit: Int64, _ numbers: [Int64]) -> Int {
-      var (low, high) = (0, numbers.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if numbers[middle] < limit { low = middle + 1 } else { high = middle }
-      }
-      return low
-    }
+    func below(_ limit: Int64, _ numbers: [Int64]) -> Int { numbers.partitioningIndex { $0 >= limit } }
     return below(page, before) + after.count - below(page + removed, after)
       + below(page + removed, pointers) - below(page, pointers)
   }

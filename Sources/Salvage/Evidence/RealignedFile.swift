@@ -25,6 +25,9 @@ struct RealignedFile: ByteSource {
 
   let parts: [Part]
 
+  /// The place of removed pages.
+  let hole: Range<Int64>?
+
   /// The places of possibly wrong bytes.
   let uncertain: [Range<Int64>]
 
@@ -35,6 +38,7 @@ struct RealignedFile: ByteSource {
     self.reason = reason
     self.parts = parts
     self.uncertain = uncertain
+    hole = zip(parts, parts.dropFirst()).first { $0.0.offset >= file.count }.map { $0.0.place..<$0.1.place }
     count = file.count - (parts.last.map { $0.offset - $0.place } ?? 0)
   }
 
@@ -44,13 +48,7 @@ struct RealignedFile: ByteSource {
   }
 
   private func index(of place: Int64) -> Int {
-    var low = 0
-    var high = parts.count
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if parts[middle].place <= place { low = middle } else { high = middle }
-    }
-    return low
+    max(0, parts.partitioningIndex { $0.place > place } - 1)
   }
 
   func read(at place: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
@@ -64,7 +62,7 @@ struct RealignedFile: ByteSource {
       let piece = try file.bytes(at: max(0, start), length: Int(next - done))
       let target = Int(done - place)
       for byte in piece.indices { buffer[target + byte] = piece[byte] }
-      if start >= file.count, index + 1 < parts.count {
+      if hole?.contains(done) == true {
         for byte in target..<Int(next - place) { buffer[byte] = 0 }
       } else if start < 0 || piece.count < Int(next - done) {
         return start < 0 ? target : target + piece.count

@@ -83,8 +83,11 @@ extension CauseSearch {
         words: "A carriage return stands before each line feed: the file was transferred as if it were text.")
       return
     }
-    let parts = file.parts.filter { $0.offset < file.file.count }
-    let shifts = zip(parts, parts.dropFirst()).map { before, part in
+    if file.reason == .pages {
+      lookAtMissingPages(file)
+      return
+    }
+    let shifts = zip(file.parts, file.parts.dropFirst()).map { before, part in
       (
         page: UInt32(clamping: (part.place - 1 - reader.layout.base) / Int64(reader.pageSize) + 1),
         bytes: (part.offset - part.place) - (before.offset - before.place)
@@ -93,15 +96,6 @@ extension CauseSearch {
     let pages = Set(shifts.map { max(1, $0.page) }).sorted()
     let missing = shifts.reduce(0) { $0 + max(0, -$1.bytes) }
     let inserted = shifts.reduce(0) { $0 + max(0, $1.bytes) }
-    if file.reason == .pages {
-      let count = Int(max(missing, inserted)) / reader.pageSize
-      add(
-        .shiftedPages, .certain, pages: pages,
-        words:
-          "\(counted(count, "page")) \(count == 1 ? "is" : "are") \(missing > 0 ? "missing" : "too many") at "
-          + "\(DamageCause.place(pages)): the pages after it were read from where they are.")
-      return
-    }
     let words = [(missing, "missing"), (inserted, "too many")].filter { $0.0 > 0 }
       .map { "\(counted(Int($0.0), "byte")) \($0.0 == 1 ? "is" : "are") \($0.1)" }.joined(separator: " and ")
     add(
@@ -109,6 +103,23 @@ extension CauseSearch {
       words:
         "Within \(DamageCause.place(pages)) \(words): what follows was not at its place, as where a file was changed by "
         + "an editor or a transfer in text mode. It was read from where it is.")
+  }
+
+  private mutating func lookAtMissingPages(_ file: RealignedFile) {
+    guard let last = file.parts.last else { return }
+    let size = Int64(reader.pageSize)
+    let place = file.uncertain.first ?? file.hole ?? last.place..<(last.place + 1)
+    let pages = (place.lowerBound / size + 1...(place.upperBound - 1) / size + 1).map { UInt32(clamping: $0) }
+    let count = Int((file.hole.map { $0.upperBound - $0.lowerBound } ?? last.offset - last.place) / size)
+    let named = DamageCause.place(pages)
+    let words =
+      switch (file.hole != nil, file.uncertain.isEmpty) {
+      case (true, true): "The file lacks \(named)"
+      case (true, false): "The file lacks \(counted(count, "page")) among the \(named)"
+      case (false, true): "The file has \(counted(count, "page")) too many before \(named)"
+      case (false, false): "The file has \(counted(count, "page")) too many before one of the \(named)"
+      }
+    add(.shiftedPages, .certain, pages: pages, words: words + ": the pages after that were read from where they are.")
   }
 
   /// A far better fitting page size shows that the header is wrong.

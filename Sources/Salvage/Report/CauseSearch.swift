@@ -181,7 +181,7 @@ extension CauseSearch {
     for page in reader.moved.keys where !groups.zeroed.contains(page) { groups.misplaced.append(page) }
     let moved = Set(groups.misplaced)
     let twins = try twins(of: whole.filter { !moved.contains($0) })
-    for page in whole where !moved.contains(page) {
+    for page in whole where !moved.contains(page) && !reader.mayBeAnother(page) {
       if twins.contains(page) {
         groups.copies.append(page)
       } else {

@@ -134,9 +134,8 @@ extension Crawl {
       return reader.overlay?.source == .journal ? .journalPage : .logFrame
     }
     if reader.isOfTwoTimes, reader.overlay?.images[page] == nil { return .unfinishedTransaction }
-    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page)
-      || reader.mayBeAnother(trees[index].root)
-    {
+    if reader.mayBeAnother(trees[index].root) { return .misplacedPage }
+    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) {
       return .foundByContent
     }
     return contradictions.pages[page]
