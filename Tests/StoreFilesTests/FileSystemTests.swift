@@ -45,7 +45,12 @@ struct FileSystemTests {
     let target = folder.appending("target")
     let left = Platform.Mutex(failures)
     let trouble = FileSystem { (operation: FileOperation) throws(Errno) in
-      guard operation.kind == .unlink, left.withLock({ count in (count > 0, count -= 1).0 }) else { return }
+      guard operation.kind == .unlink,
+        left.withLock({ count in
+          defer { count -= 1 }
+          return count > 0
+        })
+      else { return }
       throw Errno.noSpace
     }
     let error: FileError?
