@@ -101,3 +101,36 @@ extension SchemaScript {
     try self.init(pragma + schema.entries.compactMap(\.sql).map { $0 + "\n;\n" }.joined())
   }
 }
+
+extension Examination {
+  /// The compared model's fit, higher is better, 0 for unfit or unknown.
+  var fit: Int {
+    switch verdict {
+    case .compatible where health.notes.contains { $0.code == "lacks-tables" }: 3
+    case .compatible, .repairable: 5
+    case .outdated: 4
+    // A version was found, but the store is newer or damaged.
+    case .unavailable, .damaged, .incompatible, .missing:
+      modelVersion != nil ? 2 : ["newer-model", "unknown-version"].contains(reason.code) ? 1 : 0
+    }
+  }
+}
+
+extension Examiner {
+  /// Returns models with their fit, best first and stable.
+  ///
+  /// An unreadable store gives a fit of 0.
+  package func ranked<Model>(
+    _ models: [Model], for store: FilePath, _ appModel: (Model) -> AppModel
+  ) -> [(model: Model, fit: Int)] {
+    let fits = models.enumerated().map { index, model -> (model: Model, fit: Int, index: Int) in
+      do {
+        let fit = try examine(store, model: appModel(model), options: .init(countsRecords: false)).fit
+        return (model, fit, index)
+      } catch {
+        return (model, 0, index)
+      }
+    }
+    return fits.ordered { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { ($0.model, $0.fit) }
+  }
+}

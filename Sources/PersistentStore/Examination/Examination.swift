@@ -1,7 +1,6 @@
 package import ManagedObjectModel
 package import Platform
 package import SQLiteFormat
-package import SystemPackage
 
 /// The result of a read-only look at a store.
 package struct Examination: Sendable {
@@ -68,9 +67,7 @@ extension Examination {
     verdict == .compatible && [VerdictReason.looksSound, .emptyDatabase].map(\.code).contains(reason.code)
       ? "sound" : verdict.rawValue
   }
-}
 
-extension Examination {
   /// Whether the file is clearly of another format, without a database page.
   package var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
 
@@ -204,39 +201,6 @@ extension TextEncoding {
     case .utf16LittleEndian: "UTF-16le"
     case .utf16BigEndian: "UTF-16be"
     }
-  }
-}
-
-extension Examination {
-  /// The compared model's fit, higher is better, 0 for unfit or unknown.
-  var fit: Int {
-    switch verdict {
-    case .compatible where health.notes.contains { $0.code == "lacks-tables" }: 3
-    case .compatible, .repairable: 5
-    case .outdated: 4
-    // A version was found, but the store is newer or damaged.
-    case .unavailable, .damaged, .incompatible, .missing:
-      modelVersion != nil ? 2 : ["newer-model", "unknown-version"].contains(reason.code) ? 1 : 0
-    }
-  }
-}
-
-extension Examiner {
-  /// Returns models with their fit, best first and stable.
-  ///
-  /// An unreadable store gives a fit of 0.
-  package func ranked<Model>(
-    _ models: [Model], for store: FilePath, _ appModel: (Model) -> AppModel
-  ) -> [(model: Model, fit: Int)] {
-    let fits = models.enumerated().map { index, model -> (model: Model, fit: Int, index: Int) in
-      do {
-        let fit = try examine(store, model: appModel(model), options: .init(countsRecords: false)).fit
-        return (model, fit, index)
-      } catch {
-        return (model, 0, index)
-      }
-    }
-    return fits.ordered { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { ($0.model, $0.fit) }
   }
 }
 

@@ -144,6 +144,14 @@ extension Examiner {
     outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
   }
 
+  /// Returns whether entity numbers always lie on the row's page, so that an unseen one is NULL.
+  ///
+  /// A record header has a few bytes per column, and on a page of 4,096 bytes at least 489 bytes of a record fit.
+  static func hasLocalEntityNumbers(_ table: TableDefinition) -> Bool {
+    guard let column = table.column(named: "Z_ENT") else { return false }
+    return column <= 2 && table.columns.count <= 100
+  }
+
   private static func keyedTable(_ name: String, _ schema: Schema) -> (SchemaEntry, TableDefinition)? {
     guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition,
       let key = definition.column(named: "Z_PK"), definition.rowidAlias == key

@@ -36,47 +36,6 @@ extension Examiner {
     return try openHeaderless(bytes, kind, header, &examination)
   }
 
-  private func openHeaderless(
-    _ bytes: StoreBytes, _ kind: FileKind, _ header: DatabaseHeader?, _ examination: inout Examination
-  ) throws -> Database? {
-    // Another format may embed a database; only a file full of pages is one.
-    let remains =
-      kind.hasSignature
-      ? try HeaderlessDatabase(bytes.main, header: nil).flatMap { $0.isMostlyPages ? $0 : nil }
-      : try HeaderlessDatabase.anywhere(in: bytes.main, header: header)
-    if remains == nil, try markForeign(bytes, kind, &examination) { return nil }
-    if let header { examination.health.add(header.findings) }
-    if kind == .database, let header {
-      examination.markDamaged(.wrongPageSize(header.storedPageSize))
-    } else if kind == .database {
-      examination.markDamaged(.cutInHeader(bytes: bytes.main.count))
-    } else if let remains {
-      examination.markDamaged(remains.isFirstPageReadable ? .headerDamaged(remains) : .firstPageLost(remains, kind))
-    } else if kind == .empty || kind == .zeros {
-      examination.markDamaged(.blank(kind, hasPagesElsewhere: false))
-    } else {
-      examination.markDamaged(.notSQLite(kind))
-    }
-    guard let remains else { return nil }
-    return try bytes.database(pageSize: remains.pageSize)
-  }
-
-  /// Sets the verdict for an encrypted or foreign file and returns whether it did; its header is meaningless.
-  private func markForeign(
-    _ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination
-  ) throws -> Bool {
-    if kind.isForeign, try !bytes.hasPagesElsewhere() {
-      examination.health.notes.append(
-        HealthNote("not-sqlite", .damage, "the file is no SQLite database: it is \(kind.words)"))
-      examination.markDamaged(.foreign(kind))
-      return true
-    }
-    guard kind == .encrypted, try RandomContent.fills(bytes.main, from: 0), try !bytes.hasPagesElsewhere(readable: true)
-    else { return false }
-    examination.give(.unavailable, .encryptedOrRandom)
-    return true
-  }
-
   /// Returns whether all but the header is encrypted, as by SQLCipher for systems that read headers.
   private func isEncryptedBehindHeader(_ bytes: StoreBytes, _ head: [UInt8]) throws -> Bool {
     let behind = Array(head.dropFirst(DatabaseHeader.length))
@@ -86,32 +45,6 @@ extension Examiner {
     return try !bytes.hasPagesElsewhere(readable: true)
   }
 
-  /// Returns the database if its log or hot journal has page 1: SQLite then never needs the file's own.
-  private func databaseWithFirstPageElsewhere(_ bytes: StoreBytes) throws(FileError) -> Database? {
-    guard bytes.main.count > 0, (bytes.log?.count ?? 0) > 0 || (bytes.journal?.count ?? 0) > 0 else { return nil }
-    do throws(FileError) {
-      let database = try bytes.database()
-      guard database.isLogApplied || database.isJournalApplied, let header = database.header, header.hasMagic,
-        header.pageSize == database.pageSize
-      else { return nil }
-      return database
-    } catch  where error.kind == .notADatabase {
-      return nil
-    }
-  }
-
-  /// Returns the pages' valid size if the header differs.
-  func contradictingPageSize(_ database: Database, _ bytes: StoreBytes) throws(FileError) -> Int? {
-    guard let header = database.header, header.hasMagic, header.pageSize == database.pageSize, !database.isLogApplied,
-      !database.isJournalApplied, let found = try HeaderlessDatabase(bytes.main, header: nil),
-      found.pageSize != database.pageSize, found.isFirstPageReadable, found.treePages > 0
-    else { return nil }
-    let stated = try HeaderlessDatabase(bytes.main, header: header)
-    return found.treePages > stated?.treePages ?? 0 ? found.pageSize : nil
-  }
-}
-
-extension Examiner {
   func readContent(
     _ database: Database, into examination: inout Examination, model: AppModel?
   ) throws(FileError) -> Schema {
@@ -211,30 +144,47 @@ extension Examiner {
 
   /// Returns a layout; nil leaves the tables listed as they are.
   static func layout(of model: ManagedObjectModel) -> StoreLayout? { try? StoreLayout(model) }
+
+  /// Returns the uncounted entities of Core Data stores or tables of others.
+  static func entities(of schema: Schema, _ examination: Examination) -> [EntityCount] {
+    countings(of: schema, examination).map { .init(name: $0.name, table: $0.table) }
+  }
+
+  struct Counting {
+    let name: String
+    let table: String
+
+    var root: EntityLayout?
+  }
+
+  static func countings(of schema: Schema, _ examination: Examination) -> [Counting] {
+    var countings: [Counting] = []
+    if examination.kind == .coreData, let model = examination.storeModel, let layout = layout(of: model) {
+      countings = layout.entities.map { entity in
+        Counting(name: entity.name, table: entity.tableName, root: layout.entity(named: entity.rootName))
+      }
+    } else {
+      // Shadow tables count once, under their virtual table.
+      var shadows: [String: String?] = [:]
+      for entry in schema.tables {
+        guard let module = entry.tableDefinition?.module else { continue }
+        for name in ShadowTables.names(of: entry.name, module: module) { shadows[name] = .some(nil) }
+        if let rows = ShadowTables.rows(of: entry.name, module: module) { shadows[rows] = entry.name }
+      }
+      for table in schema.tables where !table.name.hasPrefix("sqlite_") && table.rootPage > 0 {
+        if let virtual = shadows[table.name.lowercased()] {
+          if let virtual { countings.append(Counting(name: virtual, table: table.name)) }
+          continue
+        }
+        let isBookkeeping = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table.name)
+        if examination.kind == .coreData, isBookkeeping { continue }
+        countings.append(Counting(name: table.name, table: table.name))
+      }
+    }
+    return countings.ordered { $0.name < $1.name }
+  }
 }
 
 extension Array {
   fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
-}
-
-/// Detection of bytes without a pattern, as encryption produces.
-enum RandomContent {
-  /// Enough for byte statistics.
-  private static let pieceLength = 4096
-
-  private static let pieceLimit: Int64 = 64
-
-  /// Returns whether evenly spread pieces all look random.
-  ///
-  /// One patterned piece, such as zeros, or fewer than 1024 bytes give false.
-  static func fills(_ file: some ByteSource, from start: Int64) throws(FileError) -> Bool {
-    let last = max(start, file.count - Int64(pieceLength))
-    let count = min(pieceLimit, (file.count - start + Int64(pieceLength) - 1) / Int64(pieceLength))
-    guard count > 0 else { return false }
-    for index in 0..<count {
-      let offset = count == 1 ? start : start + (last - start) / (count - 1) * index
-      guard FileKind.looksRandom(try file.bytes(at: offset, length: pieceLength)) else { return false }
-    }
-    return true
-  }
 }

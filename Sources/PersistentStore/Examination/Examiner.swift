@@ -265,6 +265,26 @@ package struct Examiner: Sendable {
   }
 }
 
+struct StoreBytes {
+  var main: any ByteSource
+  var log: (any ByteSource)?
+
+  /// The index, read before the log.
+  var logIndex: WriteAheadLogIndex?
+
+  /// Whether another process has the log open and maintains its index.
+  var isLogInUse = false
+  var journal: (any ByteSource)?
+
+  var superJournalExists: ([UInt8]) -> Bool
+
+  func database(pageSize: Int? = nil) throws(FileError) -> Database {
+    try Database(
+      main: main, writeAheadLog: log, rollbackJournal: journal, pageSize: pageSize,
+      superJournalExists: superJournalExists)
+  }
+}
+
 private func pause(_ time: Duration) {
   let microseconds = time / .microseconds(1)
   guard microseconds >= 1 else { return }
@@ -384,9 +404,7 @@ extension Examiner {
     }
     return examination
   }
-}
 
-extension Examiner {
   /// Has SQLite read the schema: no app can open a store with a refused one.
   ///
   /// Damaged stores are skipped: SQLite adds no news.

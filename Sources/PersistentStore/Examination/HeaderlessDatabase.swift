@@ -1,89 +1,6 @@
 import Platform
 import SQLiteFormat
 
-struct StoreBytes {
-  var main: any ByteSource
-  var log: (any ByteSource)?
-
-  /// The index, read before the log.
-  var logIndex: WriteAheadLogIndex?
-
-  /// Whether another process has the log open and maintains its index.
-  var isLogInUse = false
-  var journal: (any ByteSource)?
-
-  var superJournalExists: ([UInt8]) -> Bool
-
-  func database(pageSize: Int? = nil) throws(FileError) -> Database {
-    try Database(
-      main: main, writeAheadLog: log, rollbackJournal: journal, pageSize: pageSize,
-      superJournalExists: superJournalExists)
-  }
-}
-
-extension StoreBytes {
-  private static let pageLimit = 64
-
-  /// After so many zeros the rest is assumed zero.
-  private static let blankLimit = Int64(1 << 30)
-
-  func isMainBlank() throws(FileError) -> Bool {
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    var offset: Int64 = 0
-    while offset < min(main.count, Self.blankLimit) {
-      let got = try main.read(at: offset, length: buffer.count, into: &buffer)
-      guard got > 0 else { break }
-      guard buffer[..<got].allSatisfy({ $0 == 0 }) else { return false }
-      offset += Int64(got)
-    }
-    return true
-  }
-
-  /// Returns whether log or journal have store pages.
-  ///
-  /// - Parameter readable: whether to skip random-looking pages, as of an encrypted store.
-  func hasPagesElsewhere(readable: Bool = false) throws(FileError) -> Bool {
-    if let log, log.count > 0 {
-      let log = try WriteAheadLog(log)
-      let frames = log.validFrameCount
-      if frames > 0 {
-        if !readable { return true }
-        for frame in stride(from: 1, through: frames, by: max(1, frames / Self.pageLimit)) {
-          if try isPlain(log.source, at: log.pageOffset(ofFrame: frame), log.header?.pageSize) { return true }
-        }
-      }
-    }
-    guard let journal, journal.count > 0 else { return false }
-    let undone = try RollbackJournal(journal)
-    guard !undone.pages.isEmpty else { return false }
-    if !readable { return true }
-    for page in undone.pages.prefix(Self.pageLimit) {
-      if try isPlain(undone.source, at: undone.pageOffset(of: page), undone.pageSize) { return true }
-    }
-    return false
-  }
-
-  private func isPlain(_ source: any ByteSource, at offset: Int64?, _ size: Int?) throws(FileError) -> Bool {
-    guard let offset, let size else { return false }
-    return try !FileKind.looksRandom(source.bytes(at: offset, length: size))
-  }
-
-  /// Returns the log's committed database, if it has page 1.
-  func databaseOfLogAlone() throws(FileError) -> Database? {
-    guard let log, log.count > 0 else { return nil }
-    do throws(FileError) {
-      let database = try Database(main: MemoryBytes([]), writeAheadLog: log)
-      guard database.isLogApplied, let header = database.header, header.hasMagic, header.pageSize == database.pageSize
-      else { return nil }
-      return database
-    } catch  where error.kind == .notADatabase {
-      return nil
-    }
-  }
-}
-
-// MARK: Databases without a header
-
 /// The remaining pages of a database without a header.
 ///
 /// B-tree pages are recognized by header and cells (SQLite file format, "B-tree Pages"): one of four first bytes,
@@ -251,5 +168,155 @@ struct EmbeddedDatabase: ByteSource {
       index += 1
     }
     return places
+  }
+}
+
+extension Examiner {
+  func openHeaderless(
+    _ bytes: StoreBytes, _ kind: FileKind, _ header: DatabaseHeader?, _ examination: inout Examination
+  ) throws -> Database? {
+    // Another format may embed a database; only a file full of pages is one.
+    let remains =
+      kind.hasSignature
+      ? try HeaderlessDatabase(bytes.main, header: nil).flatMap { $0.isMostlyPages ? $0 : nil }
+      : try HeaderlessDatabase.anywhere(in: bytes.main, header: header)
+    if remains == nil, try markForeign(bytes, kind, &examination) { return nil }
+    if let header { examination.health.add(header.findings) }
+    if kind == .database, let header {
+      examination.markDamaged(.wrongPageSize(header.storedPageSize))
+    } else if kind == .database {
+      examination.markDamaged(.cutInHeader(bytes: bytes.main.count))
+    } else if let remains {
+      examination.markDamaged(remains.isFirstPageReadable ? .headerDamaged(remains) : .firstPageLost(remains, kind))
+    } else if kind == .empty || kind == .zeros {
+      examination.markDamaged(.blank(kind, hasPagesElsewhere: false))
+    } else {
+      examination.markDamaged(.notSQLite(kind))
+    }
+    guard let remains else { return nil }
+    return try bytes.database(pageSize: remains.pageSize)
+  }
+
+  /// Sets the verdict for an encrypted or foreign file and returns whether it did; its header is meaningless.
+  private func markForeign(
+    _ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination
+  ) throws -> Bool {
+    if kind.isForeign, try !bytes.hasPagesElsewhere() {
+      examination.health.notes.append(
+        HealthNote("not-sqlite", .damage, "the file is no SQLite database: it is \(kind.words)"))
+      examination.markDamaged(.foreign(kind))
+      return true
+    }
+    guard kind == .encrypted, try RandomContent.fills(bytes.main, from: 0), try !bytes.hasPagesElsewhere(readable: true)
+    else { return false }
+    examination.give(.unavailable, .encryptedOrRandom)
+    return true
+  }
+
+  /// Returns the database if its log or hot journal has page 1: SQLite then never needs the file's own.
+  func databaseWithFirstPageElsewhere(_ bytes: StoreBytes) throws(FileError) -> Database? {
+    guard bytes.main.count > 0, (bytes.log?.count ?? 0) > 0 || (bytes.journal?.count ?? 0) > 0 else { return nil }
+    do throws(FileError) {
+      let database = try bytes.database()
+      guard database.isLogApplied || database.isJournalApplied, let header = database.header, header.hasMagic,
+        header.pageSize == database.pageSize
+      else { return nil }
+      return database
+    } catch  where error.kind == .notADatabase {
+      return nil
+    }
+  }
+
+  /// Returns the pages' valid size if the header differs.
+  func contradictingPageSize(_ database: Database, _ bytes: StoreBytes) throws(FileError) -> Int? {
+    guard let header = database.header, header.hasMagic, header.pageSize == database.pageSize, !database.isLogApplied,
+      !database.isJournalApplied, let found = try HeaderlessDatabase(bytes.main, header: nil),
+      found.pageSize != database.pageSize, found.isFirstPageReadable, found.treePages > 0
+    else { return nil }
+    let stated = try HeaderlessDatabase(bytes.main, header: header)
+    return found.treePages > stated?.treePages ?? 0 ? found.pageSize : nil
+  }
+}
+
+extension StoreBytes {
+  private static let pageLimit = 64
+
+  /// After so many zeros the rest is assumed zero.
+  private static let blankLimit = Int64(1 << 30)
+
+  func isMainBlank() throws(FileError) -> Bool {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    var offset: Int64 = 0
+    while offset < min(main.count, Self.blankLimit) {
+      let got = try main.read(at: offset, length: buffer.count, into: &buffer)
+      guard got > 0 else { break }
+      guard buffer[..<got].allSatisfy({ $0 == 0 }) else { return false }
+      offset += Int64(got)
+    }
+    return true
+  }
+
+  /// Returns whether log or journal have store pages.
+  ///
+  /// - Parameter readable: whether to skip random-looking pages, as of an encrypted store.
+  func hasPagesElsewhere(readable: Bool = false) throws(FileError) -> Bool {
+    if let log, log.count > 0 {
+      let log = try WriteAheadLog(log)
+      let frames = log.validFrameCount
+      if frames > 0 {
+        if !readable { return true }
+        for frame in stride(from: 1, through: frames, by: max(1, frames / Self.pageLimit)) {
+          if try isPlain(log.source, at: log.pageOffset(ofFrame: frame), log.header?.pageSize) { return true }
+        }
+      }
+    }
+    guard let journal, journal.count > 0 else { return false }
+    let undone = try RollbackJournal(journal)
+    guard !undone.pages.isEmpty else { return false }
+    if !readable { return true }
+    for page in undone.pages.prefix(Self.pageLimit) {
+      if try isPlain(undone.source, at: undone.pageOffset(of: page), undone.pageSize) { return true }
+    }
+    return false
+  }
+
+  private func isPlain(_ source: any ByteSource, at offset: Int64?, _ size: Int?) throws(FileError) -> Bool {
+    guard let offset, let size else { return false }
+    return try !FileKind.looksRandom(source.bytes(at: offset, length: size))
+  }
+
+  /// Returns the log's committed database, if it has page 1.
+  func databaseOfLogAlone() throws(FileError) -> Database? {
+    guard let log, log.count > 0 else { return nil }
+    do throws(FileError) {
+      let database = try Database(main: MemoryBytes([]), writeAheadLog: log)
+      guard database.isLogApplied, let header = database.header, header.hasMagic, header.pageSize == database.pageSize
+      else { return nil }
+      return database
+    } catch  where error.kind == .notADatabase {
+      return nil
+    }
+  }
+}
+
+/// Detection of bytes without a pattern, as encryption produces.
+enum RandomContent {
+  /// Enough for byte statistics.
+  private static let pieceLength = 4096
+
+  private static let pieceLimit: Int64 = 64
+
+  /// Returns whether evenly spread pieces all look random.
+  ///
+  /// One patterned piece, such as zeros, or fewer than 1024 bytes give false.
+  static func fills(_ file: some ByteSource, from start: Int64) throws(FileError) -> Bool {
+    let last = max(start, file.count - Int64(pieceLength))
+    let count = min(pieceLimit, (file.count - start + Int64(pieceLength) - 1) / Int64(pieceLength))
+    guard count > 0 else { return false }
+    for index in 0..<count {
+      let offset = count == 1 ? start : start + (last - start) / (count - 1) * index
+      guard FileKind.looksRandom(try file.bytes(at: offset, length: pieceLength)) else { return false }
+    }
+    return true
   }
 }
