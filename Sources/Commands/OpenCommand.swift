@@ -269,51 +269,6 @@ extension ProgressLine {
   }
 }
 
-/// A migration step's progress, by its new file's growth: SQLite works on whole tables and does not report progress.
-final class StepProgress: Sendable {
-  private let folder: FilePath
-
-  /// The store's size, about that of each new file.
-  private let total: Int64
-
-  private let line = ProgressLine()
-  private let step = Mutex("")
-
-  /// - Parameter output: the result's path, if not the store's.
-  init(of store: FilePath, to output: FilePath?) {
-    let system = FileSystem()
-    // The migration reports a missing store.
-    let place = (try? StoreFileSet.locate(output ?? store, in: system).main) ?? output ?? store
-    folder = place.hiddenSibling(suffix: ".migrating")
-    let members = try? StoreFileSet.locate(store, in: system).members(in: system)
-    total = members?.reduce(0) { $0 + $1.status.size } ?? 0
-  }
-
-  func begin(_ name: String, _ number: Int, of count: Int) {
-    begin("Step \(number) of \(count): \(printable(name))")
-  }
-
-  func begin(_ words: String) {
-    step.withLock { $0 = words }
-    line.show(words, 0, of: max(total, 1))
-  }
-
-  func look() {
-    let words = step.withLock { $0 }
-    guard !words.isEmpty, total > 0 else { return }
-    // Several steps may share the first one's file; between steps it is missing.
-    let system = FileSystem()
-    guard let names = try? system.entries(of: folder),
-      let name = names.first(where: { $0.string.hasSuffix(".sqlite.unfinished") }),
-      let size = try? system.status(of: folder.appending(name))?.size
-    else { return }
-    // The final size is unknown; the next step's start completes the bar.
-    line.show(words, min(size, total - total / 100), of: total, .bytes)
-  }
-
-  func clear() { line.clear() }
-}
-
 extension OpeningPolicy.Remedy: ExpressibleByArgument {
   /// Parses the short words of the command line, or the library's own.
   public init?(argument: String) {

@@ -216,9 +216,7 @@ extension Backups {
     // Raw files kept because of damaged indexes cannot be restored.
     return backup.isApart ? nil : backup
   }
-}
 
-extension Backups {
   /// Releases an original with records that its migration removed, so that pruning treats it like any other.
   ///
   /// Until then the policy cannot prune it; `StoredBackup.onlyHere` names the records' entities.
@@ -250,9 +248,7 @@ extension Backups {
     if let place { found = place } else { found = try find(id).catalog.place }
     return try BackupPruner(of: found, surroundings: surroundings).acknowledge(id)
   }
-}
 
-extension Backups {
   package struct Scheduled: Sendable {
     /// Nil if not due.
     package var backup: StoredBackup?
@@ -331,5 +327,55 @@ private struct OpeningCounter {
   private func write(_ count: Int) throws {
     let bytes = try JSON.bytes(of: Content(openings: count), .line, to: "count the openings")
     try place.replace(name, with: bytes, in: .kept)
+  }
+}
+
+/// The copy of a log or journal, not fully understood, that SQLite would fold in or remove.
+struct KeptLog {
+  let place: StoreFileSet
+  let home: FilePath?
+  let surroundings: Surroundings
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// Copies log and journal byte for byte into `Evidence/` of the backup folder, once.
+  func keep() throws -> [OpeningEvent] {
+    var events: [OpeningEvent] = []
+    for part in [StoreFileSet.Part.wal, .journal] {
+      let source = place.path(of: part)
+      guard let status = try fileSystem.status(of: source), status.size > 0 else { continue }
+      let folder = try Backups(home: home ?? place.folder, surroundings: surroundings).claimPlace(of: place.main).path
+        .appending("Evidence")
+      try fileSystem.makeDirectory(folder)
+      let name = part == .wal ? "write-ahead log" : "rollback journal"
+      events.append(
+        OpeningEvent(
+          .backup, at: surroundings.now(),
+          path: try copy(source, status.size, named: ".sqlite-\(part.rawValue)", into: folder),
+          words: "The store's \(name) does not end as it should: it was kept as it was before the store was opened."))
+    }
+    return events
+  }
+
+  private func copy(_ source: FilePath, _ size: Int64, named ending: String, into folder: FilePath) throws -> FilePath {
+    var digest: FileDigest?
+    for entry in try fileSystem.entries(of: folder) where entry.string.hasSuffix(ending) {
+      let other = folder.appending(entry)
+      guard try fileSystem.status(of: other, followingLinks: false)?.size == size else { continue }
+      let own = try digest ?? FileDigest(of: fileSystem.open(source))
+      digest = own
+      if try FileDigest(of: fileSystem.open(other)) == own { return other }
+    }
+    let unfinished = folder.appending(".log.unfinished")
+    _ = try fileSystem.copy(source, to: unfinished)
+    var number = 1
+    while true {
+      let path = folder.appending("\(BackupIdentifier(date: surroundings.now(), number: number))\(ending)")
+      number += 1
+      if try fileSystem.status(of: path, followingLinks: false) != nil { continue }
+      try fileSystem.install(unfinished, at: path, replacing: false)
+      try fileSystem.synchronizeDirectory(folder.folder)
+      return path
+    }
   }
 }

@@ -1,11 +1,9 @@
 public import Foundation
-internal import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
 import Platform
-internal import SQLiteFormat
 internal import Salvage
-public import SystemPackage
+import SystemPackage
 
 extension RecoverableStore {
   /// A migration's loss or failure.
@@ -272,65 +270,6 @@ extension RecoverableStore.Salvage.Entity {
 }
 
 extension RecoverableStore {
-  /// A store ready to be opened.
-  public struct Opening: Sendable {
-    /// The main file; only a background check keeps it open.
-    public let path: FilePath
-
-    /// The condition at the beginning.
-    public let condition: Condition
-
-    /// The actions taken, in order.
-    public let events: [Event]
-
-    /// The notice for the app's user.
-    public let notice: Notice?
-
-    /// Whether the user lost data or lacks it for now: an empty store, lost or doubtful records, losses of a migration.
-    public let isWithLosses: Bool
-
-    /// The migration's losses.
-    public let losses: [Loss]
-
-    /// The salvage.
-    public let salvage: Salvage?
-
-    /// The quarantined store.
-    public let quarantined: URL?
-
-    private let pass: BackgroundPass?
-
-    /// The main file.
-    public var url: URL { URL(file: path) }
-
-    /// Waits for the background check, for an app that exits soon.
-    ///
-    /// - Returns: the damage found.
-    @discardableResult
-    public func waitForCheck() async throws -> Damage? {
-      guard let pass else { return nil }
-      return try await work { _ in
-        switch pass.wait().check {
-        case .damaged(let damage): Damage(damage)
-        case .sound, .notDue: nil
-        case .failed(let error): throw error
-        }
-      }
-    }
-
-    init(_ opening: Lazaret.Opening) {
-      path = opening.store.path
-      condition = Condition(opening.examination)
-      events = opening.events.map(Event.init)
-      notice = opening.notice.map { Notice($0, opening.events) }
-      isWithLosses = opening.isWithLosses
-      losses = opening.losses.map(Loss.init)
-      salvage = opening.salvage.map(Salvage.init)
-      quarantined = opening.quarantinedPath.map { URL(file: $0) }
-      pass = opening.backgroundPass
-    }
-  }
-
   /// An action that prepared a store.
   public struct Event: Sendable, Hashable {
     /// The kind of action.

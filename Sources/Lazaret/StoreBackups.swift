@@ -3,7 +3,6 @@ public import Foundation
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
-internal import SQLiteFormat
 internal import Salvage
 package import SystemPackage
 
@@ -174,6 +173,21 @@ private func told(_ progress: @escaping StoreProgress.Handler, _ cancellation: C
   { phase, done, total in
     progress(StoreProgress(phase, done, total))
     return !cancellation.isAsked
+  }
+}
+
+extension StoreProgress {
+  init(_ phase: BackupPhase, _ done: Int64, _ total: Int64) {
+    let phase: Phase =
+      switch phase {
+      case .comparing: .comparing
+      case .packing: .packing
+      case .externalData: .externalData
+      case .proving: .proving
+      case .unpacking: .unpacking
+      case .checking: .checking
+      }
+    self.init(phase, done: done, of: total)
   }
 }
 
@@ -393,44 +407,4 @@ extension StoreBackups {
       passedOver = restored.passedOver.map { "\($0.id) \($0.words)." }
     }
   }
-}
-
-package final class Cancellation: Sendable {
-  private let asked = Mutex(false)
-
-  package var isAsked: Bool { asked.withLock { $0 } }
-
-  func ask() { asked.withLock { $0 = true } }
-}
-
-/// Runs work on its own thread, and ends it when the task is cancelled.
-///
-/// - Throws: `CancellationError` then, `StoreError` on failure.
-package func work<Value: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> Value) async throws -> Value {
-  let cancellation = Cancellation()
-  return try await withTaskCancellationHandler {
-    try await withCheckedThrowingContinuation { continuation in
-      WorkThread.start {
-        let result = Result { () throws -> Value in
-          if cancellation.isAsked { throw CancellationError() }
-          return try body(cancellation)
-        }
-        continuation.resume(with: result.mapError { told($0, cancellation) })
-      }
-    }
-  } onCancel: {
-    cancellation.ask()
-  }
-}
-
-/// Runs short work on the caller's thread, with errors as `StoreError`.
-package func told<Value>(_ body: () throws -> Value) throws(StoreError) -> Value {
-  do { return try body() } catch { throw StoreError(error) }
-}
-
-private func told(_ error: any Error, _ cancellation: Cancellation) -> any Error {
-  if error is CancellationError { return error }
-  let told = StoreError(error)
-  // Each module has its own code for cancelled work.
-  return cancellation.isAsked && told.code.hasSuffix("cancelled") ? CancellationError() : told
 }

@@ -109,6 +109,13 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
     migrationReport = nil
     description = "cannot use the store: \(detail) [\(code)]. \(hint)"
   }
+
+  static func noVersions(_ path: FilePath) -> StoreError {
+    StoreError(
+      MigrationError(
+        .sourceModelMissing, path: path, detail: "a plain SQLite store has no versions of a model",
+        hint: "Its app's own migrator changes the schema."))
+  }
 }
 
 extension StoreError.Kind {

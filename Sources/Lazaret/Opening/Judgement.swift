@@ -1,7 +1,6 @@
 package import Migration
 package import PersistentStore
 import Platform
-internal import SQLiteFormat
 package import SystemPackage
 
 struct Judgement {
@@ -122,17 +121,6 @@ extension Examination {
   }
 }
 
-extension MigrationError {
-  /// Whether the store is incompatible with the app's models.
-  ///
-  /// Steps that cannot be inferred and missing, stale or incomplete custom mappings are failed migrations, which the
-  /// app's next version can fix.
-  fileprivate var meansNoWay: Bool { kind == .sourceModelMissing || kind == .otherModel }
-
-  /// Whether the models alone decide, so that a retry cannot help.
-  var isDecidedByModels: Bool { meansNoWay || kind == .wouldLose || kind == .notInferable }
-}
-
 package struct Opening: Sendable {
   package let store: PersistentStore
 
@@ -162,54 +150,6 @@ package struct Opening: Sendable {
     guard let salvage else { return true }
     return !(salvage.isInstalled && salvage.isComplete)
   }
-}
 
-extension Opening {
   package var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
-}
-
-extension VerdictReason {
-  /// No migration leads from the earlier version to the app's.
-  static let notMigratableCode = "not-migratable"
-
-  static let migrationFailedCode = "migration-failed"
-
-  static let repairFailedCode = "repair-failed"
-
-  /// Only SQLite saw the damage.
-  static let foundBySQLiteCode = "damage-found-by-sqlite"
-
-  /// The longest quotation of an error.
-  private static let limit = 1_000
-
-  static func notMigratable(_ error: MigrationError) -> VerdictReason {
-    var words = "No migration leads from the store's version of the model to the app's: \(printable(error.detail))"
-    for refusal in error.refusals.dropFirst().prefix(4) { words += "; \(printable(refusal.detail))" }
-    return VerdictReason(
-      notMigratableCode, words: words.prefix(limit) + reportWords(error), hint: error.hint,
-      coreData: error.coreDataCode)
-  }
-
-  /// Returns the reason of a failed migration, or the repair before it.
-  static func migrationFailed(_ error: MigrationError) -> VerdictReason {
-    VerdictReason(
-      error.isOfRepair ? repairFailedCode : migrationFailedCode,
-      words: "The \(error.isOfRepair ? "repair" : "migration") of the store failed (\(error.code)): "
-        + printable(error.detail).prefix(limit)
-        + reportWords(error),
-      hint: error.hint, coreData: error.coreDataCode)
-  }
-
-  /// Creates the reason of damage that SQLite reported; nil for other errors.
-  init?(damageFoundBy error: PersistentStoreError) {
-    guard error.kind == .damaged || error.kind == .notADatabase else { return nil }
-    self.init(
-      Self.foundBySQLiteCode, words: "SQLite refuses to open the store: \(error.detail).",
-      hint: Self.salvageHint, coreData: 259, sqlite: error.resultCode.map { Int($0 & 0xFF) })
-  }
-
-  private static func reportWords(_ error: MigrationError) -> String {
-    guard let report = error.reportPath?.lastComponent?.string else { return "." }
-    return ". Its report is \(printable(report))."
-  }
 }

@@ -188,9 +188,7 @@ extension PersistentStore {
       return value.flatMap { BlobBytes.fromDatabaseValue($0)?.bytes }
     }
   }
-}
 
-extension PersistentStore {
   /// Returns the system clock's seconds since 2001-01-01T00:00:00Z.
   @Sendable public static func referenceDate() -> Double { Date().timeIntervalSinceReferenceDate }
 
@@ -226,91 +224,6 @@ extension PersistentStore {
       for function in CoreDataFunctions.all(now: options.now) { database.add(function: function) }
     }
     return configuration
-  }
-}
-
-extension PersistentStore {
-  /// Reads a batch of an entity's and its sub-entities' records by primary key.
-  ///
-  /// - Parameter key: the primary key to start after.
-  /// - Throws: `PersistentStoreError` without a model, for an unknown entity, or for SQLite's errors.
-  public func records(
-    of entityName: String, after key: Int64 = .min, limit: Int = 500
-  ) throws -> [StoreRecord] {
-    let reader = try recordReader(for: entityName)
-    return try read { try reader.records($0, after: key, limit: limit) }
-  }
-
-  /// Calls a closure with every record of an entity and its sub-entities, in batches for flat memory.
-  ///
-  /// Each batch is a separate read that may or may not see concurrent changes. Reading ends if `body` throws.
-  public func forEachRecord(
-    of entityName: String, batchSize: Int = 500, _ body: (StoreRecord) throws -> Void
-  ) throws {
-    let reader = try recordReader(for: entityName)
-    let batchSize = max(1, batchSize)
-    var key = Int64.min
-    while true {
-      let batch = try read { try reader.records($0, after: key, limit: batchSize) }
-      for record in batch { try body(record) }
-      guard let last = batch.last, batch.count == batchSize, last.primaryKey > key else { return }
-      key = last.primaryKey
-    }
-  }
-
-  /// Returns the record count of an entity and its sub-entities.
-  public func recordCount(of entityName: String) throws -> Int {
-    guard let layout = try layout() else { throw withoutModel() }
-    guard let entity = layout.entity(named: entityName) else { throw unknown("entity", entityName) }
-    let table = SQLText.identifier(entity.tableName)
-    return try read { database in
-      let sql =
-        entity.isRoot
-        ? "SELECT count(*) FROM \(table)"
-        : "SELECT count(*) FROM \(table) WHERE Z_ENT BETWEEN \(entity.number) AND \(entity.lastDescendantNumber)"
-      return try Int.fetchOne(database, sql: sql) ?? 0
-    }
-  }
-
-  /// Returns a record's to-many destination keys, in relationship order if ordered, else by key.
-  ///
-  /// - Throws: `PersistentStoreError.unknownName` without such a stored to-many relationship.
-  public func destinationKeys(
-    of relationship: String, entity entityName: String, primaryKey: Int64
-  ) throws -> [Int64] {
-    guard let layout = try layout() else { throw withoutModel() }
-    let source: (table: String, key: String, owner: String, order: String?)
-    switch layout.storage(of: relationship, in: entityName) {
-    case .toManyByColumn(let table, let column, let order): source = (table, "Z_PK", column, order)
-    case .toManyByJoinTable(let table, let own, let destination, let order): source = (table, destination, own, order)
-    case .attribute, .toOne, nil: throw unknown("to-many relationship", "\(entityName).\(relationship)")
-    }
-    let key = SQLText.identifier(source.key)
-    let order = (source.order.map { [SQLText.identifier($0)] } ?? []) + [key]
-    return try read { database in
-      try Int64.fetchAll(
-        database,
-        sql: """
-          SELECT \(key) FROM \(SQLText.identifier(source.table)) WHERE \(SQLText.identifier(source.owner)) = ?
-          AND typeof(\(key)) = 'integer' ORDER BY \(order.joined(separator: ", "))
-          """, arguments: [primaryKey])
-    }
-  }
-
-  private func recordReader(for entityName: String) throws(PersistentStoreError) -> RecordReader {
-    guard let layout = try layout() else { throw withoutModel() }
-    guard let reader = RecordReader(layout: layout, entityName: entityName) else { throw unknown("entity", entityName) }
-    return reader
-  }
-
-  private func withoutModel() -> PersistentStoreError {
-    PersistentStoreError(
-      .noModel, operation: "read records", path: path, detail: "the store was opened without a model")
-  }
-
-  private func unknown(_ what: String, _ name: String) -> PersistentStoreError {
-    PersistentStoreError(
-      .unknownName, operation: "read records", path: path, detail: "there is no \(what) \"\(printable(name))\"")
   }
 }
 
