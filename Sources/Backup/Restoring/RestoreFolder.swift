@@ -151,7 +151,7 @@ package struct RestoreFolder: Sendable {
     let id = try readyNote()?.id
     do {
       if try fileSystem.status(of: journal, followingLinks: false) != nil,
-        let (_, outcome) = try Relocation.finish(journal: journal, in: fileSystem), outcome == .moved, let id
+        let (_, outcome) = try Relocation.finishInterrupted(journal: journal, in: fileSystem), outcome == .moved, let id
       {
         try finishInstallation()
         return .installed(id)

@@ -207,9 +207,8 @@ extension QuarantineFolder {
   }
 
   private func finishMove(_ id: String) throws -> Finished? {
-    guard let (relocation, outcome) = try Relocation.finish(journal: journalPath(of: id), in: fileSystem) else {
-      return nil
-    }
+    guard let (relocation, outcome) = try Relocation.finishInterrupted(journal: journalPath(of: id), in: fileSystem)
+    else { return nil }
     let isDone = outcome == .moved
     if relocation.note == "release" {
       let superfluous = isDone ? receiptPath(of: id) : releasedReceiptPath(of: id)

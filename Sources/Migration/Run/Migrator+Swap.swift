@@ -255,7 +255,7 @@ extension Migrator {
     if let written = journal.backup?.path {
       moved.append((written.folder, try backup(journal, original, folder).folder))
     }
-    _ = try Relocation.finish(journal: folder.movePath, in: fileSystem, moved: moved)
+    _ = try Relocation.finishInterrupted(journal: folder.movePath, in: fileSystem, moved: moved)
   }
 
   /// The original's destination: as journaled, or next to the store's new place.

@@ -401,7 +401,7 @@ extension Relocation {
   /// - Parameter moved: folders renamed since the journal was written.
   /// - Returns: nil if no step was taken, or the journal was renamed.
   /// - Throws: `changed-meanwhile` if the store is complete under neither name, because another process changed it.
-  package static func finish(
+  package static func finishInterrupted(
     journal: FilePath, in fileSystem: FileSystem, moved: [(from: FilePath, to: FilePath)] = []
   ) throws -> (relocation: Relocation, outcome: Outcome)? {
     guard let written = try Relocation(journal: journal, in: fileSystem) else {
@@ -410,7 +410,7 @@ extension Relocation {
       return nil
     }
     let relocation = written.rooted(at: journal.folder).following(moved)
-    guard let outcome = try relocation.finish(in: fileSystem) else {
+    guard let outcome = try relocation.finishInterrupted(in: fileSystem) else {
       try fileSystem.rename(journal, to: journal.sibling(suffix: ".stale"))
       return nil
     }
@@ -419,7 +419,7 @@ extension Relocation {
     return (relocation, outcome)
   }
 
-  private func finish(in fileSystem: FileSystem) throws(FileError) -> Outcome? {
+  private func finishInterrupted(in fileSystem: FileSystem) throws(FileError) -> Outcome? {
     // The main file is last to arrive and first to depart: while it has its old name, all exist.
     guard let main = steps.last else { return .takenBack }
     let source = try main.source.existing("finish the move")
