@@ -58,10 +58,10 @@ struct SalvageRun {
     try search.tell(.rows, done, total)
     let donorRemarks = try takeFromDonor(found, outcome, kit)
     try tables.writeParts()
-    try tables.notes.finish()
+    try tables.notes.writeRest()
     try database.execute("COMMIT")
     try database.declareTables()
-    try newStore?.finish()
+    try newStore?.writeIndexes()
     var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [])
     try virtual.make { sql in try database.answer(sql) }
     // A new store's maker reports on declarations itself.
@@ -215,7 +215,7 @@ protocol NewTables: AnyObject {
   /// The table for a definition; nil if all its rows go into the database of rows as found.
   func table(for definition: TableDefinition) -> (any NewTable)?
 
-  func finish() throws
+  func writeIndexes() throws
 }
 
 protocol NewTable: AnyObject {

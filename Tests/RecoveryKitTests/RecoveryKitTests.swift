@@ -74,12 +74,12 @@ struct RecoveryKitTests {
       true
     }
     #expect(report.isSound)
-    let kit = try gathering.kit.withLock { try $0.finish() }
+    let kit = try gathering.kit.withLock { try $0.takeKit() }
     #expect(try kit == RecoveryKit(reading: content, at: date))
     #expect(kit.tables.map(\.name) == ["sqlite_schema", "ZTHING", "WORDS", "NOTES"])
     // Of a store of which not every page was shown there is none.
     let early = try Gathering(content, at: date)
-    #expect(throws: SalvageError.self) { try early.kit.withLock { try $0.finish() } }
+    #expect(throws: SalvageError.self) { try early.kit.withLock { try $0.takeKit() } }
   }
 
   private final class Gathering: PageVisitor {

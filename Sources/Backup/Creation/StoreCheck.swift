@@ -299,7 +299,7 @@ final class BackupSurvey: PageVisitor {
     try state.withLock { state throws(FileError) in
       if let failure = state.failure { throw failure }
       do {
-        return try state.kit?.finish()
+        return try state.kit?.takeKit()
       } catch {
         return nil
       }

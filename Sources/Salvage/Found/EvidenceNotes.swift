@@ -130,7 +130,7 @@ package final class EvidenceNotes {
 
   private static func code(_ doubt: DoubtReason?) -> String { doubt.map { ",\"\($0.rawValue)\"" } ?? "" }
 
-  func finish() throws {
+  func writeRest() throws {
     try write("pages", &pages)
     try write("rows", &rows)
   }

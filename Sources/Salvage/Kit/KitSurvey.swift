@@ -35,7 +35,7 @@ struct KitSurvey {
       start(place)
       try walk(plans[place].root, depth: 0)
     }
-    return try finish()
+    return try takeKit()
   }
 
   /// Reads everything except rows.
@@ -93,7 +93,7 @@ struct KitSurvey {
     try take(page.bytes.span, page.number)
   }
 
-  mutating func finish() throws -> RecoveryKit {
+  mutating func takeKit() throws -> RecoveryKit {
     close()
     guard let kit, kit.tables.count == plans.count else { throw SalvageError.notSound("a table was not read") }
     return kit

@@ -255,7 +255,7 @@ package struct KitGathering {
   }
 
   /// Returns the kit after a check without findings.
-  package mutating func finish() throws -> RecoveryKit { try survey.finish() }
+  package mutating func takeKit() throws -> RecoveryKit { try survey.takeKit() }
 }
 
 private final class LockBox {

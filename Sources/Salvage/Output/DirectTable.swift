@@ -62,7 +62,7 @@ final class DirectTable: NewTable {
     try rows.holds(bytes, from: start, length: length, rowid: rowid)
   }
 
-  func finish() throws { try rows.finish() }
+  func writeInteriorPages() throws { try rows.writeInteriorPages() }
 
   /// The primary keys; nil if memory ran out.
   var takenKeys: KeyRanges? {
@@ -329,10 +329,10 @@ struct DirectRows {
     return padded(one.values) == padded(other.values)
   }
 
-  mutating func finish() throws {
+  mutating func writeInteriorPages() throws {
     if recentCount > 0 { entityCounts[recentEntity, default: 0] += recentCount }
     recentCount = 0
-    try tree.finish()
+    try tree.writeInteriorPages()
   }
 
   func count(ofEntity number: Int64) -> Int64 {

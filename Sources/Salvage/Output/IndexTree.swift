@@ -61,7 +61,7 @@ struct IndexTree {
     for index in (8 + 2 * cellCount)..<contentStart { leaf[index] = 0 }
   }
 
-  mutating func finish() throws {
+  mutating func writeInteriorPages() throws {
     sealLeaf()
     if leaves.isEmpty {
       if cellCount > 0 { try pages.replace(root, with: leaf) }
@@ -224,7 +224,7 @@ struct EntrySorter {
       let count = encode(entry.one, entry.two, entry.three, &record)
       try tree.add(record, count: count)
     }
-    try tree.finish()
+    try tree.writeInteriorPages()
     return true
   }
 

@@ -106,7 +106,7 @@ final class NewPages {
   }
 
   /// Writes the rest, the pointer maps and the page count, so that SQLite can open the database.
-  func finish() throws {
+  func writePageCount() throws {
     try flush()
     let count = next - 1
     while let map = maps?.removeFirst() { try replace(map.page, with: map.bytes) }

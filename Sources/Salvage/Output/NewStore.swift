@@ -164,8 +164,8 @@ final class NewStore: NewTables {
     return table
   }
 
-  func finish() throws {
-    for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.finish() }
+  func writeIndexes() throws {
+    for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.writeInteriorPages() }
     for (_, table) in tables.sorted(by: { $0.key < $1.key }) {
       let made = try table.writeIndexes { name in
         roots[Self.indexKey(name)].map { IndexTree(pages, root: $0) }
@@ -173,7 +173,7 @@ final class NewStore: NewTables {
       madeIndexes.formUnion(made)
     }
     space.clear()
-    try pages.finish()
+    try pages.writePageCount()
   }
 
   // MARK: Which column goes where

@@ -102,7 +102,7 @@ struct TableTree {
 
   // MARK: The pages above
 
-  mutating func finish() throws {
+  mutating func writeInteriorPages() throws {
     guard last != nil else { return }
     if leaves.count == 0 {
       sealLeaf()

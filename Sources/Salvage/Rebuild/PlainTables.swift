@@ -68,12 +68,16 @@ struct PlainTables {
     _ name: String, by statement: Statement?, _ indexes: [Statement], _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {
     let source = raw[otherNames[name.lowercased()] ?? name]
+    let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
+    let others = indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
     var reason: String?
     if try !isMade(name), let statement { reason = try makeTable(statement) }
     if reason == nil, try isMade(name) {
-      let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
       try makeIndexes(unique)
-      guard let source else { return try finish(name, indexes) }
+      guard let source else {
+        try makeIndexes(others)
+        return []
+      }
       try keepUnknownColumns(of: source, in: name, &aside)
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
@@ -87,7 +91,8 @@ struct PlainTables {
       }
       if reason == nil {
         try keepConverted(of: source, in: name, by: statement, &aside)
-        return repairs + (try finish(name, indexes))
+        try makeIndexes(others)
+        return repairs
       }
     }
     if let reason {
@@ -96,7 +101,9 @@ struct PlainTables {
           + (source.map { "its rows are in \(printable($0.name)), with plain columns" } ?? "it is left out"))
     }
     guard let source else { return [] }
-    return try makePlain(source, insteadOf: name, &aside) + (try finish(source.name, indexes))
+    let repairs = try makePlain(source, insteadOf: name, &aside)
+    try makeIndexes(others)
+    return repairs
   }
 
   /// Makes a table, with the same b-trees only where its declaration needs the app.
@@ -185,11 +192,6 @@ struct PlainTables {
     let sql = try String.fetchOne(
       database, sql: "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", arguments: [name])
     return sql?.uppercased().contains("AUTOINCREMENT") == true
-  }
-
-  private mutating func finish(_ name: String, _ indexes: [Statement]) throws -> [SalvageReport.Rebuild.Repair] {
-    try makeIndexes(indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") })
-    return []
   }
 
   /// Asks for columns, since the list of tables may be long.
