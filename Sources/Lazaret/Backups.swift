@@ -61,7 +61,7 @@ package struct Backups: Sendable {
 
   /// Takes a backup of a store, which may be in use; see ``BackupCreator``.
   package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws -> StoredBackup {
-    let request = try prepared(request, for: store)
+    let request = try completed(request, for: store)
     var attempts = 3
     while true {
       let place = try folders.claim(store, encryptedTo: request.encryption?.recipients ?? [])
@@ -88,7 +88,7 @@ package struct Backups: Sendable {
     }
   }
 
-  private func prepared(_ request: BackupRequest, for store: FilePath) throws -> BackupRequest {
+  private func completed(_ request: BackupRequest, for store: FilePath) throws -> BackupRequest {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
     if request.encryption == nil, !request.allowsPlain {
@@ -98,10 +98,10 @@ package struct Backups: Sendable {
   }
 
   /// Completes a request for a place outside the home, with the delta key in the home.
-  package func prepared(
+  package func completed(
     _ request: BackupRequest, for store: FilePath, in place: any BackupPlace
   ) throws -> BackupRequest {
-    var request = try prepared(request, for: store)
+    var request = try completed(request, for: store)
     if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
       // The file name identifies the place only to those who know it.
       let digest = FileDigest(of: Array(place.location.utf8)).hexadecimal.prefix(32)

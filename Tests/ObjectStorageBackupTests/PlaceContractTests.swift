@@ -10,7 +10,7 @@ struct PlaceContractTests {
   private func write(_ bytes: [UInt8], to name: String, in place: any BackupPlace) throws {
     let upload = try place.begin(name)
     try upload.append(bytes[...])
-    try upload.finish()
+    try upload.synchronize()
     try upload.commit()
   }
 
@@ -23,7 +23,7 @@ struct PlaceContractTests {
     let upload = try place.begin(name)
     try upload.append(Array("0123".utf8)[...])
     try upload.append(Array("456789".utf8)[...])
-    try upload.finish()
+    try upload.synchronize()
     #expect(try made.place().list(.kept).isEmpty)
     #expect(try !made.place().contains(name, in: .kept))
     try upload.commit()
@@ -105,8 +105,8 @@ struct PlaceContractTests {
     // More than one part, where there are parts.
     try data.append([UInt8](repeating: 1, count: 9 << 20)[...])
     try head.append([2])
-    try data.finish()
-    try head.finish()
+    try data.synchronize()
+    try head.synchronize()
     try data.commit()
     // A process that is killed ends nothing that it has begun.
     _ = unsafe Unmanaged.passRetained(head as AnyObject)

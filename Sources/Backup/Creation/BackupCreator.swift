@@ -55,7 +55,7 @@ package struct BackupCreator: Sendable {
           id: id, files: files, catalog: catalog, request: request, surroundings: surroundings, temporary: temporary,
           attempt: attempt)
         let (manifest, isInUse) = try job.run()
-        let backup = try finish(manifest, isInUse: isInUse, in: place, request)
+        let backup = try readBack(manifest, isInUse: isInUse, in: place, request)
         if let deltaKey { deltaKey.key.write(deltaKey.next, of: id) }
         return backup
       } catch {
@@ -114,7 +114,7 @@ package struct BackupCreator: Sendable {
       detail: "its last backup \(last.id) is encrypted, and this one would not be")
   }
 
-  private func finish(
+  private func readBack(
     _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
   ) throws -> StoredBackup {
     if request.proves {

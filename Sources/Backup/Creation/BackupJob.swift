@@ -37,7 +37,7 @@ struct BackupJob {
       }
     }
     // Another process may have caused the apparent damage.
-    try snapshot.finish()
+    try snapshot.requireUnchanged()
     if let damaged { return try runEvidence(snapshot, damaged) }
     return try runEvidence(
       snapshot, request.isEvidence ? examination : try examine(snapshot, isFull: true))
@@ -95,7 +95,7 @@ struct BackupJob {
       manifest.check.depth = .whole
       uploads.append(try pack(content, packer, comparison == nil ? hashes : nil, into: &manifest))
     }
-    manifest.files.append(try hashes.finish())
+    manifest.files.append(hashes.manifestFile)
     uploads.append(hashes.upload)
     let external = ExternalDataJob(
       job: self, packer: packer, parent: manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
@@ -115,7 +115,7 @@ struct BackupJob {
       manifest.files.append(packed.file)
       uploads.append(packed.upload)
     }
-    try snapshot.finish()
+    try snapshot.requireUnchanged()
     snapshot.release()
     try commit(&manifest, uploads)
     return .taken(manifest)
@@ -227,7 +227,7 @@ struct BackupJob {
         uploads.append(archive.upload)
       }
     }
-    try snapshot.finish()
+    try snapshot.requireUnchanged()
     snapshot.release()
     try commit(&manifest, uploads)
     return manifest
@@ -263,10 +263,10 @@ struct BackupJob {
       let tail = file.packing.tail(of: file, content: content, manifest: file.carriesManifest == true ? json : nil)
       if let upload = uploads.first(where: { $0.name == file.name }) { try upload.append(tail[...]) }
     }
-    for upload in uploads { try upload.finish() }
+    for upload in uploads { try upload.synchronize() }
     let head = try place.begin("\(id)\(BackupManifest.suffix)")
     try head.append(json[...])
-    try head.finish()
+    try head.synchronize()
     do {
       for upload in uploads { try upload.commit() }
       try head.commit()

@@ -117,7 +117,7 @@ final class HashedPages {
     bytes += Int64(hashes.count)
   }
 
-  func finish() throws -> BackupManifest.File {
+  var manifestFile: BackupManifest.File {
     BackupManifest.File(role: .pageHashes, name: name, bytes: bytes, sha256: digest.hexadecimal)
   }
 }

@@ -54,7 +54,7 @@ struct ExternalDataJob {
       }
       if file.isLink { data.links = (data.links ?? []) + [name] }
     }
-    archive.finish()
+    archive.addEnd()
     let packed = archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil)
     return Packed(data: data, archive: packed)
   }
@@ -117,7 +117,7 @@ struct TarArchive: ByteSource {
   }
 
   /// Adds the end: two blocks of zeros.
-  mutating func finish() { count += 1024 }
+  mutating func addEnd() { count += 1024 }
 
   private static func padded(_ size: Int64) -> Int64 { (size + 511) / 512 * 512 }
 

@@ -222,7 +222,7 @@ final class StoreSnapshot: Sendable {
   /// Verifies that one state of the store was read.
   ///
   /// - Throws: `changed-meanwhile` if not.
-  func finish() throws(FileError) {
+  func requireUnchanged() throws(FileError) {
     if isCopied { return }
     guard manner != .liveLog else { return }
     let now = try lock.file.currentStatus()

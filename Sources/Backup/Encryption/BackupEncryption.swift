@@ -114,16 +114,16 @@ final class SealedUpload: BackupUpload {
     }
   }
 
-  func finish() throws {
-    guard state.withLock({ $0.sealer != nil }) else { return try base.finish() }
+  func synchronize() throws {
+    guard state.withLock({ $0.sealer != nil }) else { return try base.synchronize() }
     try write { (sealer) throws(FileError) in try sealer.take()?.finish() ?? [] }
-    try base.finish()
+    try base.synchronize()
     let file = state.withLock { WrittenFile(bytes: $0.bytes, sha256: $0.digest.hexadecimal, beginning: beginning) }
     files.add(file, content, base.name)
   }
 
   func commit() throws {
-    try finish()
+    try synchronize()
     try base.commit()
   }
 
@@ -173,24 +173,24 @@ final class SealedManifestUpload: BackupUpload {
     try sealed.append(bytes)
   }
 
-  func finish() throws {
+  func synchronize() throws {
     let text = state.withLock { state -> [UInt8]? in
       guard !state.isFinished else { return nil }
       state.isFinished = true
       return state.text
     }
     guard let text else { return }
-    try sealed.finish()
+    try sealed.synchronize()
     let json = try place.label(of: BackupManifest(json: text, of: id)).json()
     // Parsing first prevents writing an unreadable manifest.
     _ = try BackupManifest(json: json, of: id)
     try label.append(json[...])
-    try label.finish()
+    try label.synchronize()
   }
 
   /// The outer manifest comes last, as it lists the backup.
   func commit() throws {
-    try finish()
+    try synchronize()
     try sealed.commit()
     try label.commit()
   }

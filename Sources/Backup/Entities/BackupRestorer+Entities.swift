@@ -67,7 +67,7 @@ extension BackupRestorer {
     guard let content = try ChainContent(extraction, keepingIn: home.path.appending("Blocks")) else { return nil }
     let backup = try VirtualFile(content, waited: { content.waited })
     return try fill(target, selection, from: backup, id, model: model) { new, names in
-      try content.finish()
+      try content.reportDone()
       try writeValues(names, of: extraction, to: new)
     }
   }

@@ -99,7 +99,7 @@ final class ChainContent: ByteSource {
   var waited: Duration { kept.withLock { $0.waited } }
 
   /// Completes the progress without the remaining blocks.
-  func finish() throws {
+  func reportDone() throws {
     guard progress(.unpacking, total, total) else { throw BackupError.cancelled(Self.operation) }
   }
 

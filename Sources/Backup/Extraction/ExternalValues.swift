@@ -18,7 +18,7 @@ extension BackupExtraction {
     return try eachItem(where: isWanted) { item, path, bytes in
       let file = try OpenItem(folder.appending(path), in: fileSystem)
       try bytes { piece in try file.write(piece) }
-      try file.finish()
+      try file.synchronize()
     }
   }
 
@@ -126,7 +126,7 @@ private final class OpenItem {
     try file.write(bytes)
   }
 
-  func finish() throws {
+  func synchronize() throws {
     try file.synchronize()
   }
 }

@@ -125,7 +125,7 @@ package protocol BackupUpload: AnyObject, Sendable {
   func append(_ bytes: ArraySlice<UInt8>) throws
 
   /// Makes the bytes durable before the object is named.
-  func finish() throws
+  func synchronize() throws
 
   /// Names the durable object.
   func commit() throws

@@ -290,7 +290,7 @@ final class FolderUpload: BackupUpload {
 
   private enum State {
     case open
-    case finished
+    case synchronized
     case closed
   }
 
@@ -319,14 +319,14 @@ final class FolderUpload: BackupUpload {
     if let range { file.beginWriting(at: range.lowerBound, length: range.upperBound - range.lowerBound) }
   }
 
-  func finish() throws {
+  func synchronize() throws {
     guard state.withLock({ $0 == .open }) else { return }
     try file.synchronize()
-    state.withLock { $0 = .finished }
+    state.withLock { $0 = .synchronized }
   }
 
   func commit() throws {
-    try finish()
+    try synchronize()
     try fileSystem.install(unfinished, at: destination, replacing: false)
     state.withLock { $0 = .closed }
   }

@@ -163,12 +163,12 @@ package enum StoreCopy {
       isSound = try database.checkIntegrity(findingLimit: 1).isSound
     } catch {
       if let fileError = error.fileError { throw fileError }
-      try snapshot.finish()
+      try snapshot.requireUnchanged()
       return nil
     }
     guard isSound else {
       // Another process may have caused the apparent damage.
-      try snapshot.finish()
+      try snapshot.requireUnchanged()
       return nil
     }
     let content = DatabaseContent(database)
@@ -180,7 +180,7 @@ package enum StoreCopy {
       offset += Int64(bytes.count)
       try snapshot.giveWay()
     }
-    try snapshot.finish()
+    try snapshot.requireUnchanged()
     return path
   }
 }

@@ -83,7 +83,7 @@ package struct BackupRestorer: Sendable {
     if let note, note.id == id, note.restored == nil, note.isWhole != false {
       return try finishInterrupted(folder, without: note, options)
     }
-    let outcome = try finish(folder)
+    let outcome = try installLeftover(of: folder)
     // Its losses remain; a store of selected records has no restore report.
     guard outcome == .installed(id), let account = note?.restored else { return nil }
     return RestoreReport(
@@ -103,7 +103,7 @@ package struct BackupRestorer: Sendable {
     options.salvages = true
     return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
       store, _, restored in
-      guard try finish(folder) == .installed(note.id) else { return nil }
+      guard try installLeftover(of: folder) == .installed(note.id) else { return nil }
       if note.isWhole == nil {
         do {
           let digest = try FileDigest(of: fileSystem.open(store.main))
@@ -118,7 +118,7 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  private func finish(_ folder: RestoreFolder) throws -> RestoreFolder.Outcome? {
+  private func installLeftover(of folder: RestoreFolder) throws -> RestoreFolder.Outcome? {
     let lock = try FolderLock(folder.target.folder, in: fileSystem)
     let outcome = try folder.finishInterrupted()
     lock.release()

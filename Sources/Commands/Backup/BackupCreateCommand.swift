@@ -90,7 +90,7 @@ struct BackupCreateCommand: ParsableCommand {
       let backups = Backups(home: home.path)
       let (backup, place, before): (StoredBackup, any BackupPlace, any BackupPlace)
       if let storage = try storage.chosen() {
-        request = try backups.prepared(request, for: store.path, in: storage)
+        request = try backups.completed(request, for: store.path, in: storage)
         try storage.claim(for: store.path, isEncrypted: request.encryption != nil)
         backup = try BackupCreator().create(store.path, in: storage, request)
         (place, before) = (storage, storage)

@@ -274,7 +274,7 @@ final class StorageUpload: BackupUpload {
     state.sent += Int64(bytes.count)
   }
 
-  func finish() throws {
+  func synchronize() throws {
     let (client, key) = (place.client, key)
     try asking { () throws(BackupError) in
       try state.withLock { (state) throws(BackupError) in
@@ -286,7 +286,7 @@ final class StorageUpload: BackupUpload {
   }
 
   func commit() throws {
-    try finish()
+    try synchronize()
     guard !place.state.hasLostLock else { throw StorageLock.lost(place) }
     let (client, key, looksFirst) = (place.client, key, place.state.looksFirst)
     try asking { () throws(BackupError) in
