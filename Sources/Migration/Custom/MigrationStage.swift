@@ -63,7 +63,7 @@ extension Migrator {
   ) throws -> FilePath {
     let handlers = handlers(.willMigrate, step, options)
     guard !handlers.isEmpty else { return source }
-    let copy = folder.prepared(number)
+    let copy = folder.stageCopy(number)
     do {
       try fileSystem.duplicate(source, to: copy)
     } catch {
@@ -76,7 +76,7 @@ extension Migrator {
   }
 
   /// Runs handlers on a step's result, before it is checked.
-  func finishStage(
+  func runDidMigrate(
     _ step: MigrationStep, _ rebuild: StoreRebuild, _ target: FilePath, _ options: Options,
     _ account: inout StepAccount
   ) throws {

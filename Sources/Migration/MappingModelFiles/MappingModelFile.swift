@@ -166,7 +166,7 @@ extension MappingModelFile {
   }
 
   /// Completes names as Xcode's compiler does.
-  mutating func finish() throws {
+  mutating func completeNames() throws {
     // Xcode's editor leaves entries without entities, and Core Data skips them.
     emptyCount = entityMappings.count { $0.sourceName == nil && $0.destinationName == nil }
     entityMappings.removeAll { $0.sourceName == nil && $0.destinationName == nil }

@@ -31,7 +31,7 @@ struct CompiledMappingModelReader {
     }
     var file = MappingModelFile(path: path, format: .compiled)
     for mapping in mappings { file.entityMappings.append(try entityMapping(mapping)) }
-    try file.finish()
+    try file.completeNames()
     return file
   }
 
@@ -182,7 +182,7 @@ struct MappingModelSourceReader {
       numbered.append((object.text("mappingnumber").flatMap { Int($0) } ?? 0, try entityMapping(object)))
     }
     file.entityMappings = numbered.ordered { $0.number < $1.number }.map(\.record)
-    try file.finish()
+    try file.completeNames()
     return file
   }
 

@@ -256,7 +256,7 @@ extension Migrator {
     while true {
       try working.make()
       do {
-        note(try carryOut(try prepared(original, working, options), working, options), in: &plan)
+        note(try carryOut(try beginWork(original, working, options), working, options), in: &plan)
         return
       } catch {
         let error = MigrationError(any: error)

@@ -181,7 +181,7 @@ extension Migrator {
     var step = StepAccount(step: repair.name, way: .repair)
     step.repair = account
     try record([step], of: [], &run)
-    MigrationTrace.current?.finish(named: repair.name, number: number, step)
+    MigrationTrace.current?.noteEnd(ofStep: repair.name, number: number, step)
   }
 
   private func verified(

@@ -36,7 +36,7 @@ extension RepairRun {
     }
   }
 
-  func prepareAside() throws {
+  func makeAsideTable() throws {
     guard account.scope == .data else { return }
     try database.execute(
       sql: """

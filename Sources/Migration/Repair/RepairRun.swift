@@ -65,7 +65,7 @@ struct RepairRun {
       try fillColumns()
       try completePrimaryKeys()
       try replaceModelCache()
-      try prepareAside()
+      try makeAsideTable()
       try repairRecords()
       try addIndexes()
       try computeDerivedValues()

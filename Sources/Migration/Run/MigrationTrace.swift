@@ -103,7 +103,7 @@ final class MigrationTrace: Sendable {
     }
   }
 
-  func finish(named name: String, number: Int, _ account: StepAccount) {
+  func noteEnd(ofStep name: String, number: Int, _ account: StepAccount) {
     let seconds = state.withLock { state in
       let seconds = state.stepBegun.map(Self.seconds)
       if state.steps.indices.contains(number - 1) {

@@ -98,7 +98,7 @@ extension Migrator {
   ) throws {
     let (first, last) = (run.number, run.number + accounts.count - 1)
     let folder = run.folder
-    try finish(first, as: last, folder)
+    try installStep(first, as: last, folder)
     let status = try fileSystem.status(of: folder.step(last), followingLinks: false)
     guard let status else { throw MigrationError(FileError(.notFound, operation: "migrate the store", path: nil)) }
     for (index, account) in accounts.enumerated() {
@@ -108,7 +108,7 @@ extension Migrator {
     run.journal.made = run.made.following(steps.prefix(accounts.count))
     try folder.write(run.journal)
     for (index, pair) in zip(steps, accounts).enumerated() {
-      MigrationTrace.current?.finish(named: pair.0.name, number: first + index, pair.1)
+      MigrationTrace.current?.noteEnd(ofStep: pair.0.name, number: first + index, pair.1)
     }
     try folder.removeUnfinished(first)
     if run.source.original == nil {
@@ -242,7 +242,7 @@ extension Migrator {
     let built = try rebuild.run(from: source, to: target)
     let before = built.before
     var account = built.account
-    try finishStage(step, rebuild, target, run.options, &account)
+    try runDidMigrate(step, rebuild, target, run.options, &account)
     let made = account
     let fileSystem = fileSystem
     let layout = rebuild.layout

@@ -115,14 +115,14 @@ public struct Migrator: Sendable {
       try folder.remove()
       return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
-    let work = try prepared(original, folder, options)
+    let work = try beginWork(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       if options.output != nil {
         // Nothing to do, but the caller expects a file.
         if work.source.original != nil {
           try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
           try fileSystem.synchronizeFile(folder.unfinished(0))
-          try finish(0, as: 0, folder)
+          try installStep(0, as: 0, folder)
         }
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
@@ -132,19 +132,19 @@ public struct Migrator: Sendable {
       return result
     }
     MigrationTrace.current?.plan(work.journal, work.path)
-    let journal = try finished(work, folder, options)
+    let journal = try carryOutOrClear(work, folder, options)
     if options.output == nil {
       return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
     }
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
   }
 
-  /// Prepares the work; removes the working folder on failure.
-  func prepared(
+  /// Begins the work; removes the working folder on failure.
+  func beginWork(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws -> Work {
     do {
-      return try prepare(original, folder, options)
+      return try resumeOrPlan(original, folder, options)
     } catch {
       let error = MigrationError(any: error)
       // Keep an earlier run's finished steps.
@@ -155,7 +155,7 @@ public struct Migrator: Sendable {
     }
   }
 
-  private func finished(
+  private func carryOutOrClear(
     _ work: Work, _ folder: WorkingFolder, _ options: Options
   ) throws -> MigrationJournal {
     do {
@@ -209,7 +209,7 @@ public struct Migrator: Sendable {
   // MARK: The copy
 
   /// Resumes a migration or plans a new one.
-  private func prepare(
+  private func resumeOrPlan(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws -> Work {
     try checkExternalData(original)
@@ -320,10 +320,10 @@ public struct Migrator: Sendable {
       try database.execute(sql: "PRAGMA journal_mode = DELETE")
     }
     try copied.close()
-    try finish(0, as: 0, folder)
+    try installStep(0, as: 0, folder)
   }
 
-  func finish(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws {
+  func installStep(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws {
     let path = folder.unfinished(unfinished)
     for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
     try fileSystem.install(path, at: folder.step(number), replacing: true)

@@ -25,7 +25,7 @@ struct WorkingFolder {
   var asidePath: FilePath { path.appending("step-aside.sqlite") }
 
   /// The copy that a stage changes before a step.
-  func prepared(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
+  func stageCopy(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
 
   // MARK: The journal
 
