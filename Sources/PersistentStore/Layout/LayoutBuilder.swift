@@ -306,8 +306,8 @@ extension LayoutBuilder {
     }
     for relationship in oneWay { table.allocateOwner(relationship) }
     let orderColumns = properties.contains { table.orderColumns[$0.name] != nil }
-    table.finishEntity(
-      named: entity.name, properties: properties, oneWay: oneWay,
+    table.groupColumns(
+      of: entity.name, properties: properties, oneWay: oneWay,
       legacyOrder: orderColumns ? legacyOrder(of: entity.name, table: table) : [], storages: &storages)
     for relationship in oneWay {
       guard let owner = table.ownerColumn(of: relationship.key) else { continue }

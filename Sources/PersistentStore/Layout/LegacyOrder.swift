@@ -58,20 +58,20 @@ package enum LegacyOrder {
   /// Long text uses 32 units of start, middle and end.
   private static func firstHash(_ units: [UInt16]) -> UInt32 {
     let count = units.count
-    guard count > 96 else { return finished(folded(units[...], into: UInt32(truncatingIfNeeded: count)), count: count) }
+    guard count > 96 else { return mixed(folded(units[...], into: UInt32(truncatingIfNeeded: count)), count: count) }
     let middle = count >> 1
     let parts = Array(units[..<32] + units[(middle - 16)..<(middle + 16)] + units[(count - 32)...])
-    return finished(folded(parts[...], into: UInt32(truncatingIfNeeded: count)), count: count)
+    return mixed(folded(parts[...], into: UInt32(truncatingIfNeeded: count)), count: count)
   }
 
   /// Text over 23 units uses the first 8 and last 16.
   private static func secondHash(_ units: [UInt16]) -> UInt32 {
     let count = units.count
     var hash = UInt32(truncatingIfNeeded: count)
-    guard count > 23 else { return finished(folded(units[...], into: hash), count: count) }
+    guard count > 23 else { return mixed(folded(units[...], into: hash), count: count) }
     hash = folded(units[..<8], into: hash)
     hash = folded(units[(count - 16)...], into: hash)
-    return finished(hash, count: count)
+    return mixed(hash, count: count)
   }
 
   private static func folded(_ units: ArraySlice<UInt16>, into start: UInt32) -> UInt32 {
@@ -86,7 +86,7 @@ package enum LegacyOrder {
     return hash
   }
 
-  private static func finished(_ hash: UInt32, count: Int) -> UInt32 { hash &+ (hash << UInt32(count & 31)) }
+  private static func mixed(_ hash: UInt32, count: Int) -> UInt32 { hash &+ (hash << UInt32(count & 31)) }
 
   private static func mixed(_ hash: UInt32) -> UInt32 {
     let a = (1_264_676_453 &- hash) ^ ((hash &- 1) << 8)

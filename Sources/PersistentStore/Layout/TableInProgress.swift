@@ -86,8 +86,8 @@ struct TableInProgress {
   /// - Parameters:
   ///   - properties: own stored properties by name.
   ///   - legacyOrder: property names in `Z_FOK_` column order.
-  mutating func finishEntity(
-    named entityName: String, properties: [Property], oneWay: [LayoutBuilder.OneWayToMany], legacyOrder: [String],
+  mutating func groupColumns(
+    of entityName: String, properties: [Property], oneWay: [LayoutBuilder.OneWayToMany], legacyOrder: [String],
     storages: inout [PropertyKey: PropertyStorage]
   ) {
     for property in properties {

@@ -186,7 +186,7 @@ extension TableDefinition {
       var reader = TokenReader(item)
       if !readTableConstraints(&reader), readColumn(&reader) { hasDescendingKey = true }
     }
-    finishPrimaryKey(mayBeAlias: !hasDescendingKey)
+    resolvePrimaryKey(mayBeAlias: !hasDescendingKey)
   }
 
   /// Returns whether the column is PRIMARY KEY DESC.
@@ -272,7 +272,7 @@ extension TableDefinition {
   }
 
   /// Resolves the key; for historical reasons a column's PRIMARY KEY DESC is no rowid alias.
-  private mutating func finishPrimaryKey(mayBeAlias: Bool) {
+  private mutating func resolvePrimaryKey(mayBeAlias: Bool) {
     if isWithoutRowid, primaryKey.isEmpty { hasUnclearKey = true }
     for name in primaryKey {
       if let index = column(named: name) { columns[index].isPrimaryKey = true } else { hasUnclearKey = true }

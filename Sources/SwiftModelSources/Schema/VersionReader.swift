@@ -51,12 +51,12 @@ struct VersionReader {
           detail: "the stage from \(stage.source) to \(stage.destination) runs code of the app, which is not run here",
           hint: "Say in a mapping file what it does to the records."))
     }
-    var models = finished(name, path, versions, current, isOrdered, stages)
+    var models = sourceModels(name, path, versions, current, isOrdered, stages)
     models.planPlace = plan.flatMap { program.staticProperty("schemas", of: $0)?.place }
     return models
   }
 
-  private func finished(
+  private func sourceModels(
     _ name: String, _ path: FilePath?, _ versions: [SourceVersion], _ current: String, _ isOrdered: Bool,
     _ stages: [SourceStage]
   ) -> SourceModels {
@@ -115,11 +115,11 @@ struct VersionReader {
     if let schema {
       var names = VersionNames([schema])
       if let version = version(of: schema, isPlanned: false, &names) {
-        return finished(name, path, [version], version.name, true, [])
+        return sourceModels(name, path, [version], version.name, true, [])
       }
     }
     let version = version("current", of: classes, identifier: "1.0.0", place: nil, schema: nil, isFollowed: true)
-    return finished(name, path, [version], version.name, true, [])
+    return sourceModels(name, path, [version], version.name, true, [])
   }
 
   private func declaration(named name: String, _ path: FilePath?) throws(ModelError) -> SourceDeclaration {
