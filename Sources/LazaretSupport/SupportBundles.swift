@@ -104,7 +104,7 @@ public struct SupportBundles: Sendable {
         level: level.level, app: app, appVersion: store.appVersion, model: store.model.model, keeping: keeping,
         dropping: dropping)
       return Prepared(
-        try exports.prepare(
+        try exports.make(
           entry.map { FilePath(file: $0.url) } ?? store.path, options, progress: told(progress, cancellation)))
     }
   }

@@ -111,7 +111,7 @@ struct LevelTests {
     let scene = try ExportScene.plain()
     try scene.damage("zero:10")
     for (number, level) in BundleLevel.allCases.enumerated() {
-      let prepared = try scene.exporter(seed: UInt64(100 + number)).prepare(ExportOptions(level: level))
+      let prepared = try scene.exporter(seed: UInt64(100 + number)).make(ExportOptions(level: level))
       let preview = prepared.preview
       let asked = try #require(preview.asked)
       #expect(preview.levels.map(\.level) == BundleLevel.allCases)
@@ -126,7 +126,7 @@ struct LevelTests {
       // An estimate, good to a third.
       #expect(abs(summary.bundle.bytes - asked.packedBytes) < max(4000, summary.bundle.bytes / 3), "\(level)")
       for other in preview.levels where other.level != level && other.isExact {
-        let exact = try scene.exporter().prepare(ExportOptions(level: other.level)).preview.asked
+        let exact = try scene.exporter().make(ExportOptions(level: other.level)).preview.asked
         #expect(other.bytes == exact?.bytes, "\(other.level) told by \(level)")
         #expect(other.files == exact?.files)
       }

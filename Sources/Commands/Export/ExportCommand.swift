@@ -138,7 +138,7 @@ struct ExportCommand: ParsableCommand {
         line.show(phase.words, done, of: total, phase.unit)
         return !Interruption.isRequested
       }
-      let prepared = try home.writing { try exports.prepare(store.path, options, progress: progress) }
+      let prepared = try home.writing { try exports.make(store.path, options, progress: progress) }
       line.clear()
       let text = ExportText(prepared.preview, recipients: recipients)
       if dryRun {

@@ -64,7 +64,7 @@ struct ExportActions: Sendable {
     options.filter { $0.value == value } + options.filter { $0.value != value }
   }
 
-  func prepare(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+  func begin(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let files = try store.files(orRefuse: Refusal(.conflict, "a backup is not exported"))
     let level = try level(form["level"])
     var recipients: [AgeRecipient] = []
@@ -95,7 +95,7 @@ struct ExportActions: Sendable {
     let (parts, prepared, id, name) = (parts, prepared, store.id, store.name)
     let job = try parts.work.start(.export, "Export of \(name)", store: id, target: .store(id, "export")) {
       [recipients] observer in
-      let ready = try parts.exports.prepare(files.main, options, progress: observer.export(writes: false))
+      let ready = try parts.exports.make(files.main, options, progress: observer.export(writes: false))
       let entry = prepared.keep(ready, of: id, named: name, for: recipients)
       return JobOutcome("It is ready. Nothing is written before you agree.", entry.target)
     }

@@ -16,7 +16,7 @@ extension InspectorRoutes {
     action(
       "/stores/{id}/export", about: "Makes ready what a bundle for support would hold.", .store,
       fields: ExportActions.fields
-    ) { _, form, id in try exports.prepare(parts.catalogue.store(id), form) }
+    ) { _, form, id in try exports.begin(parts.catalogue.store(id), form) }
     page("/exports/{export}", about: "What a bundle would hold, before the user agrees to it.", .identifier) { _, id in
       PreparedExportPage(entry: try prepared.entry(id))
     }

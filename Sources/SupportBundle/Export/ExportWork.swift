@@ -40,7 +40,7 @@ struct ExportWork: Sendable {
   }
 
   /// - Parameter least: the store size from which scrub and analysis run concurrently.
-  func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
+  func make(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
     let date = now()
     let folder = try ExportFolder(place, home: home, surroundings: surroundings)
     let evidence: ExportEvidence

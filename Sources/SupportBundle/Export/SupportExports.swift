@@ -8,7 +8,7 @@ package import SystemPackage
 ///
 /// ```swift
 /// let exports = SupportExports(home: home)
-/// let prepared = try exports.prepare(opening, ExportOptions(app: "com.example.Garage", appVersion: "2.3"))
+/// let prepared = try exports.make(opening, ExportOptions(app: "com.example.Garage", appVersion: "2.3"))
 /// // Show OpeningNotice.consent(to: prepared.preview), and go on if the user agrees.
 /// let summary = try exports.write(prepared, to: [vendorKey], at: folder)
 /// ```
@@ -27,24 +27,24 @@ package struct SupportExports: Sendable {
 
   private var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
 
-  /// Prepares a bundle of a live or quarantined store.
+  /// Makes the content of a bundle of a live or quarantined store.
   ///
   /// - Parameter name: a path, or the name of a quarantined store.
-  /// - Throws: `not-in-quarantine` if not found, `is-a-directory`; errors of ``StoreExporter/prepare(_:progress:)``.
-  package func prepare(
+  /// - Throws: `not-in-quarantine` if not found, `is-a-directory`; errors of ``StoreExporter/make(_:progress:)``.
+  package func make(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
     try StoreExporter(try source(name), home: home, place: place, surroundings: surroundings)
-      .prepare(options, progress: progress)
+      .make(options, progress: progress)
   }
 
-  /// Prepares a bundle of the quarantined store of an opening, or of the live store.
-  func prepare(
+  /// Makes that of an opening's quarantined store, or of its live store.
+  func make(
     _ opening: Opening, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
-    try prepare(opening.quarantinedPath ?? opening.store.path, options, progress: progress)
+    try make(opening.quarantinedPath ?? opening.store.path, options, progress: progress)
   }
 
   /// Writes a bundle, and records it in the receipt of a quarantined store.
@@ -63,13 +63,13 @@ package struct SupportExports: Sendable {
     return summary
   }
 
-  /// Prepares and writes a bundle, for callers with consent.
+  /// Makes and writes a bundle, for callers with consent.
   package func export(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(), to recipients: [AgeRecipient] = [],
     armored isArmored: Bool = false, at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportSummary {
     try write(
-      try prepare(name, options, progress: progress), to: recipients, armored: isArmored, at: path, progress: progress)
+      try make(name, options, progress: progress), to: recipients, armored: isArmored, at: path, progress: progress)
   }
 
   private func source(_ name: FilePath) throws -> ExportSource {
@@ -174,7 +174,7 @@ package struct ExportOptions: Sendable {
 ///
 /// ```swift
 /// let exporter = StoreExporter(.store("Stores/App.sqlite"), home: home)
-/// let prepared = try exporter.prepare(ExportOptions(level: .scrubbed))
+/// let prepared = try exporter.make(ExportOptions(level: .scrubbed))
 /// // Show prepared.preview, and ask.
 /// let summary = try prepared.write(to: [recipient], into: folder)
 /// ```
@@ -199,24 +199,24 @@ package struct StoreExporter: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Prepares a bundle in a private folder.
+  /// Makes the content of a bundle in a private folder.
   ///
   /// - Throws: ``SupportBundleError``: `bundle-not-scrubbed` if a value would have left the machine, `bundle-store`
   ///   without data for the level, `bundle-request`, `cancelled`; or an environmental error.
-  package func prepare(
+  package func make(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
     try ExportWork(source, options, home: home, place: place, surroundings: surroundings, progress: progress)
-      .prepare(scrubbingBesideFrom: scrubsBesideFrom)
+      .make(scrubbingBesideFrom: scrubsBesideFrom)
   }
 
   package func preview(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportPreview {
-    try prepare(options, progress: progress).preview
+    try make(options, progress: progress).preview
   }
 
-  /// Prepares and writes the bundle, for callers with consent.
+  /// Makes and writes the bundle, for callers with consent.
   ///
   /// - Parameters:
   ///   - recipients: the keys to encrypt to; not encrypted if empty.
@@ -225,7 +225,7 @@ package struct StoreExporter: Sendable {
     _ options: ExportOptions, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false,
     at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportSummary {
-    try prepare(options, progress: progress).write(
+    try make(options, progress: progress).write(
       to: recipients, armored: isArmored, at: path, progress: progress)
   }
 

@@ -182,7 +182,7 @@ final class ScrubRun {
   /// Overwrites unclaimed bytes, and writes an image.
   ///
   /// - Parameter isSure: whether its structure is certain.
-  func finish(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
+  func writeImage(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
     setDone(image)
     guard let outputs else { return }
     fillGaps(image, &page)

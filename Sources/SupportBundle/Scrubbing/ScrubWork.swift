@@ -61,24 +61,24 @@ struct ScrubWork {
     if let survey, let columns {
       let images = try PageImages(main: main, log: log, journal: journal, survey: survey)
       try note(survey, images, columns, pseudonyms)
-      pseudonyms.finishNotes()
+      pseudonyms.assignPseudonyms()
       if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
       let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
       let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
       try write(run)
       try writeRest(images, outputs, pseudonyms, &run.tally)
       try separatePages(run, images, outputs, pseudonyms)
-      try outputs.finish()
+      try outputs.synchronize()
       fill(&report, run, columns, pseudonyms)
     } else {
-      pseudonyms.finishNotes()
+      pseudonyms.assignPseudonyms()
       let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
       var tally = ScrubTally()
       let parts: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
       for (part, source) in parts {
         if let source { try noise(part, source, 0..<source.count, outputs, pseudonyms, &tally) }
       }
-      try outputs.finish()
+      try outputs.synchronize()
       report.gaps = tally.gaps
       report.gapCount = tally.gapCount
       report.gapBytes = tally.gapBytes
@@ -109,7 +109,7 @@ struct ScrubWork {
     if let survey, let images, let columns {
       try note(survey, images, columns, pseudonyms)
     }
-    pseudonyms.finishNotes()
+    pseudonyms.assignPseudonyms()
     return ValueScanner(watched: pseudonyms.watched)
   }
 
@@ -298,17 +298,19 @@ struct ScrubWork {
     return "original values were found in \(findings.count) places of what was written, the first \(first.words)"
   }
 
-  /// Lists the files, and verifies that the store is unchanged.
-  func finish(_ result: inout StoreScrubber.Result) throws {
+  /// Throws if the store was written to meanwhile.
+  func requireUnchanged() throws {
     let now = try main.currentStatus()
-    let isUnchanged = now.size == main.status.size && now.modified == main.status.modified
+    guard now.size == main.status.size, now.modified == main.status.modified else {
+      throw SupportBundleError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
+    }
+  }
+
+  func listFiles(in report: inout ScrubReport) throws {
     for path in try writtenFiles() {
       let size = try fileSystem.status(of: path)?.size ?? 0
       let name = path.string.dropFirst(target.folder.string.count).drop { $0 == "/" }
-      result.report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
-    }
-    guard isUnchanged else {
-      throw SupportBundleError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
+      report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
     }
   }
 

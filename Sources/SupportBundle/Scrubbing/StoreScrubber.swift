@@ -94,7 +94,8 @@ public struct StoreScrubber: Sendable {
         var result = try work.run(attempt: attempt)
         result.checkDuration = checkDuration
         guard let found = try work.check(&result) else {
-          try work.finish(&result)
+          try work.requireUnchanged()
+          try work.listFiles(in: &result.report)
           return result
         }
         checkDuration = result.checkDuration

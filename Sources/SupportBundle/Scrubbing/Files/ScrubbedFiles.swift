@@ -53,10 +53,10 @@ final class ScrubbedSet {
 
   func open(_ part: StoreFileSet.Part) throws(FileError) -> ReadableFile { try fileSystem.open(files.path(of: part)) }
 
-  func finish() throws(FileError) {
-    try main.finish()
-    try log?.finish()
-    try journal?.finish()
+  func synchronize() throws(FileError) {
+    try main.synchronize()
+    try log?.synchronize()
+    try journal?.synchronize()
   }
 }
 
@@ -79,7 +79,7 @@ final class ScrubbedFile {
     }
   }
 
-  func finish() throws(FileError) { try file.synchronize() }
+  func synchronize() throws(FileError) { try file.synchronize() }
 }
 
 /// Scrubs external values: noise of the same length, and pseudonyms for names, except Core Data's folder.

@@ -39,7 +39,7 @@ extension ScrubRun {
       }
       if !remainsAnywhere(bytes, &page, of: number, from: max(from, 8)) { unknownContent(image, &page, from: from) }
     }
-    try finish(image, &page, present: present, isSure: false)
+    try writeImage(image, &page, present: present, isSure: false)
     output = page
   }
 

@@ -56,7 +56,7 @@ extension ScrubRun {
     if isReplacing { tally.pages.rewritten += 1 }
     var isSure = tree != nil
     if case .main = image { isSure = survey.standing(of: number) == .live }
-    try finish(image, &page, present: present, isSure: isSure)
+    try writeImage(image, &page, present: present, isSure: isSure)
     output = page
   }
 

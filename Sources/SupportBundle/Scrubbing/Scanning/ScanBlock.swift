@@ -23,7 +23,7 @@ struct ScanBlock {
   private var hexadecimalDigits: [UInt64] = []
   private var padding: [UInt64] = []
 
-  private mutating func prepare() {
+  private mutating func allocate() {
     guard plain.isEmpty else { return }
     plain = [UInt32](repeating: 0, count: Self.length)
     words = [UInt64](repeating: 0, count: Self.length)
@@ -38,7 +38,7 @@ struct ScanBlock {
 
   /// Finds the places where a value ending before `end` may begin.
   mutating func sift(_ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues) {
-    prepare()
+    allocate()
     // Places near the end all pass.
     let whole = range.lowerBound..<max(range.lowerBound, min(range.upperBound, end &- 7))
     let counts = Self.first(bytes, whole, values, &plain, &words, &wide)

@@ -120,7 +120,7 @@ final class Pseudonyms {
   }
 
   /// Ends the notes: makes ordered pseudonyms and chooses the date shift.
-  func finishNotes() {
+  func assignPseudonyms() {
     let kept = keptBytes
     keptBytes = []
     watched.exemptAll(in: kept.span, 0..<kept.count)

@@ -160,7 +160,7 @@ extension Outbox {
         do {
           var held = try HeldEntry(id, of: self)
           if held.entry.state == .sending { try held.update { $0.state = .waiting } }
-          _ = try finish(&held)
+          _ = try settle(&held)
         } catch let error as SupportBundleError {
           guard error.kind == .entryBusy else { throw error }
         } catch is LazaretError {
@@ -180,7 +180,7 @@ extension Outbox {
   /// If another process uses the quarantined store, it is retried later.
   ///
   /// - Returns: the quarantined stores with the receipt.
-  func finish(_ held: inout HeldEntry) throws -> [String] {
+  func settle(_ held: inout HeldEntry) throws -> [String] {
     guard held.entry.isOver else { return [] }
     let bundle = bundlePath(of: held.entry.id)
     guard try fileSystem.status(of: bundle, followingLinks: false) != nil else { return [] }

@@ -37,7 +37,7 @@ public struct Sender: Sendable {
     do {
       var held = try HeldEntry(id, of: outbox)
       if let receipt = held.entry.receipt, held.entry.state == .sent {
-        return finish(&held, SendingOutcome(receipt: receipt, wasThere: true, quarantined: []))
+        return settle(&held, SendingOutcome(receipt: receipt, wasThere: true, quarantined: []))
       }
       guard !held.entry.isOver else { throw over(held.entry) }
       let receiver = try receiver(of: held.entry, given: address)
@@ -69,7 +69,7 @@ public struct Sender: Sendable {
         entry.lastError = nil
       }
       let outcome = SendingOutcome(receipt: receipt, wasThere: !run.hasSent, quarantined: [])
-      return finish(&run.held, outcome)
+      return settle(&run.held, outcome)
     } catch {
       let told = SupportBundleError.sending(error, operation: "send the bundle", path: run.bundlePath)
       // Keep the first error; unlocked entries are waiting.
@@ -83,10 +83,10 @@ public struct Sender: Sendable {
   }
 
   /// Records the receipt and removes the bundle; a failure is retried later.
-  private func finish(_ held: inout HeldEntry, _ outcome: SendingOutcome) -> SendingOutcome {
+  private func settle(_ held: inout HeldEntry, _ outcome: SendingOutcome) -> SendingOutcome {
     var outcome = outcome
     do {
-      outcome.quarantined = try outbox.finish(&held)
+      outcome.quarantined = try outbox.settle(&held)
     } catch {
       outcome.problem = SupportBundleError.sending(
         error, operation: "note the receipt", path: outbox.folder(of: held.entry.id))
@@ -120,7 +120,7 @@ public struct Sender: Sendable {
         }
       }
       try held.update { $0.upload = nil }
-      _ = try outbox.finish(&held)
+      _ = try outbox.settle(&held)
       return (held.entry, isReceiverTold)
     } catch {
       throw SupportBundleError.sending(error, operation: "take the bundle back", path: outbox.folder(of: id))
