@@ -56,7 +56,7 @@ extension Inbox {
     }
     let kept: InboxBundle
     do throws(InboxError) {
-      kept = try records.finish(upload.id, as: bundle)
+      kept = try records.makeBundle(bundle, of: upload.id)
     } catch {
       // Ended by another process; the sender starts over.
       if error.kind == .notFound, try records.bundle(upload.id) == nil { try removeUnknown(upload.id) }

@@ -40,7 +40,7 @@ struct StreamedBodyTests {
       if count >= failsAt { throw Refusal(.insufficientStorage, "full") }
     }
 
-    func finish() -> Response {
+    func answer() -> Response {
       log.add("finished \(count)")
       return .text("took \(count), at most \(largest) at a time")
     }

@@ -92,11 +92,11 @@ struct BatchTests {
       let id = "\(UniversalIdentifier.random())".lowercased()
       let upload = InboxUpload(id: id, sender: "me", length: 1, created: time(0), expires: time(100))
       _ = try records.admit(upload, quota: 1 << 40, limits: InboxLimits(openUploads: 1000))
-      var bundle = try records.finish(
-        id,
-        as: InboxBundle(
+      var bundle = try records.makeBundle(
+        InboxBundle(
           id: id, sender: "me", date: time(Int64(number)), sha256: id, bytes: 1, fileName: nil, level: nil,
-          isEncrypted: false))
+          isEncrypted: false),
+        of: id)
       bundle.state = state
       bundle.fingerprint = fingerprint
       try records.save(bundle)

@@ -247,7 +247,7 @@ struct BundleStorageTests {
       try Self.lay(bytes, of: bundle, in: site.home("front"))
       try front.storage.keep(bundle, from: Self.file(bundle, in: site.home("front")))
     }
-    known = try desk.records.finish(known.id, as: known)
+    known = try desk.records.makeBundle(known, of: known.id)
     let making = try Self.making(known)
     _ = try front.storage.keep(try Self.result(of: known, site.folder.appending("w"), "x"), of: making)
     let place = try #require(site.place)

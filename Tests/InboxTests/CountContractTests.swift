@@ -25,11 +25,11 @@ struct CountContractTests {
         id: id, sender: sender, length: Int64(number + 1), created: time(0), expires: time(100))
       #expect(try records.admit(upload, quota: 1 << 40, limits: InboxLimits(openUploads: 1000)) == .begun)
       if number % 5 == 4 { continue }
-      var bundle = try records.finish(
-        id,
-        as: InboxBundle(
+      var bundle = try records.makeBundle(
+        InboxBundle(
           id: id, sender: sender, date: time(Int64(number)), sha256: id, bytes: Int64(number + 1), fileName: nil,
-          level: nil, isEncrypted: false))
+          level: nil, isEncrypted: false),
+        of: id)
       if number % 7 != 0 {
         bundle.state = .quarantined
         bundle.fingerprint = fingerprints[number % 2]

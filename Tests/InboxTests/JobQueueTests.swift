@@ -205,7 +205,7 @@ struct JobQueueTests {
       let bundle = InboxBundle(
         id: name, sender: "me", date: time(Int64(10 + number / 2)), sha256: name, bytes: 4, fileName: nil, level: nil,
         isEncrypted: false)
-      _ = try records.finish(name, as: bundle)
+      _ = try records.makeBundle(bundle, of: name)
     }
     try queue.add(.open, for: "f", at: time(20))
     for _ in 0..<2 { try queue.add(.open, forAll: .received, at: time(21)) }
@@ -224,7 +224,7 @@ struct JobQueueTests {
     _ = try records.admit(upload, quota: 1000, limits: InboxLimits())
     let bundle = InboxBundle(
       id: "a", sender: "me", date: time(0), sha256: "00", bytes: 4, fileName: nil, level: nil, isEncrypted: false)
-    _ = try records.finish("a", as: bundle)
+    _ = try records.makeBundle(bundle, of: "a")
     try queue.add(.open, for: "a", at: time(0))
     return (records, queue)
   }

@@ -29,7 +29,7 @@ struct ListContractTests {
     let bundle = InboxBundle(
       id: id, sender: sender, date: time(seconds), sha256: id, bytes: 10, fileName: fileName, level: nil,
       isEncrypted: false)
-    return try records.finish(id, as: bundle)
+    return try records.makeBundle(bundle, of: id)
   }
 
   /// All pages of a list, one after the other.

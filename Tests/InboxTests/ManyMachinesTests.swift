@@ -64,7 +64,7 @@ struct ManyMachinesTests {
     #expect(try records.admit(upload, quota: 1000, limits: InboxLimits()) == .begun)
     let bundle = InboxBundle(
       id: id, sender: "me", date: date, sha256: id, bytes: 1, fileName: nil, level: nil, isEncrypted: false)
-    #expect(try records.finish(id, as: bundle).id == id)
+    #expect(try records.makeBundle(bundle, of: id).id == id)
   }
 
   @Test func ofTwoDatabasesOneGetsAStorageAlsoBeforeTheFirstBundle() throws {

@@ -23,11 +23,11 @@ struct RecordsContractTests {
       id: id, sender: sender, length: bytes, created: time(seconds), expires: time(seconds + 100))
     upload.sha256 = sum
     #expect(try records.admit(upload, quota: 1 << 40, limits: InboxLimits()) == .begun)
-    return try records.finish(
-      id,
-      as: InboxBundle(
+    return try records.makeBundle(
+      InboxBundle(
         id: id, sender: sender, date: time(seconds), sha256: sum ?? id, bytes: bytes, fileName: fileName, level: nil,
-        isEncrypted: false))
+        isEncrypted: false),
+      of: id)
   }
 
   private func add(_ sender: String, _ records: any InboxRecords, quota: Int64 = 1 << 40) throws {
@@ -85,9 +85,9 @@ struct RecordsContractTests {
     #expect(try records.upload(first)?.offset == 100 && records.upload(first)?.expires == time(500).secondsSince1970)
     let bundle = InboxBundle(
       id: first, sender: "me", date: time(1), sha256: "aa", bytes: 400, fileName: nil, level: nil, isEncrypted: false)
-    #expect(try records.finish(first, as: bundle).id == first)
+    #expect(try records.makeBundle(bundle, of: first).id == first)
     // Done again, as after a kill.
-    #expect(try records.finish(first, as: bundle).id == first)
+    #expect(try records.makeBundle(bundle, of: first).id == first)
     #expect(try used() == ["me": 400])
     #expect(try records.bundleIDs() == [first: false])
     #expect(try records.place(600, of: first, totalBytes: 1500))
@@ -117,7 +117,7 @@ struct RecordsContractTests {
     let bundle = try receive(records, from: "me", sum: "aa")
     #expect(try !records.drop(bundle.id) && !records.drop("none"))
     #expect(try records.upload(bundle.id)?.state == .finished && records.bundle(bundle.id) == bundle)
-    #expect(try records.finish(bundle.id, as: bundle) == bundle)
+    #expect(try records.makeBundle(bundle, of: bundle.id) == bundle)
     let name = id()
     let upload = InboxUpload(id: name, sender: "me", length: 10, created: time(0), expires: time(100))
     #expect(try records.admit(upload, quota: 1 << 40, limits: InboxLimits()) == .begun)
@@ -125,12 +125,12 @@ struct RecordsContractTests {
     #expect(try !records.drop(name))
     let late = InboxBundle(
       id: name, sender: "me", date: time(1), sha256: "bb", bytes: 10, fileName: nil, level: nil, isEncrypted: false)
-    let error = #expect(throws: InboxError.self) { try records.finish(name, as: late) }
+    let error = #expect(throws: InboxError.self) { try records.makeBundle(late, of: name) }
     #expect(error?.kind == .notFound)
     #expect(try records.bundle(name) == nil && records.upload(name)?.state == .dropped)
     // Nor is one whose bundle was discarded a bundle again.
     try records.remove(bundle.id)
-    #expect(throws: InboxError.self) { try records.finish(bundle.id, as: bundle) }
+    #expect(throws: InboxError.self) { try records.makeBundle(bundle, of: bundle.id) }
     #expect(try records.bundleCount() == 0)
   }
 
@@ -346,12 +346,12 @@ struct RecordsContractTests {
     // The same for what is placed.
     let bundles = try (0..<4).flatMap { sender in
       try records.openUploads().filter { $0.sender == "sender \(sender)" }.prefix(2).map { upload in
-        try records.finish(
-          upload.id,
-          as: InboxBundle(
+        try records.makeBundle(
+          InboxBundle(
             id: upload.id, sender: upload.sender, date: time(0), sha256: upload.id, bytes: 10, fileName: nil,
             level: nil,
-            isEncrypted: false)
+            isEncrypted: false),
+          of: upload.id
         ).id
       }
     }
@@ -372,7 +372,7 @@ struct RecordsContractTests {
       _ = try records.admit(upload, quota: 1000, limits: InboxLimits())
       let bundle = InboxBundle(
         id: id, sender: "me", date: date, sha256: "aa", bytes: 10, fileName: nil, level: nil, isEncrypted: false)
-      let one = try records.finish(id, as: bundle).id
+      let one = try records.makeBundle(bundle, of: id).id
       kept.withLock { _ = $0.insert(one) }
     }
     let records = try kind.open(folder).records

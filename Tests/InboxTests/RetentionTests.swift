@@ -39,10 +39,10 @@ struct RetentionTests {
       let upload = InboxUpload(id: id, sender: "me", length: bytes, created: date, expires: date)
       #expect(
         try inbox.records.admit(upload, quota: 1 << 40, limits: InboxLimits(openUploads: 1000)) == .begun)
-      var bundle = try inbox.records.finish(
-        id,
-        as: InboxBundle(
-          id: id, sender: "me", date: date, sha256: id, bytes: bytes, fileName: nil, level: nil, isEncrypted: false))
+      var bundle = try inbox.records.makeBundle(
+        InboxBundle(
+          id: id, sender: "me", date: date, sha256: id, bytes: bytes, fileName: nil, level: nil, isEncrypted: false),
+        of: id)
       bundle.state = state
       bundle.fingerprint = table.map { DamageFingerprint(InboxDesk.facts(tables: [$0])) }
       try inbox.records.save(bundle)
@@ -271,11 +271,11 @@ struct RetentionTests {
     _ = try bench.inbox.records.admit(upload(announced.sha256), quota: 1 << 40, limits: InboxLimits())
     let again = upload(nil)
     _ = try bench.inbox.records.admit(again, quota: 1 << 40, limits: InboxLimits())
-    let kept = try bench.inbox.records.finish(
-      again.id,
-      as: InboxBundle(
+    let kept = try bench.inbox.records.makeBundle(
+      InboxBundle(
         id: again.id, sender: "me", date: now, sha256: sent.sha256, bytes: 10, fileName: nil, level: nil,
-        isEncrypted: false))
+        isEncrypted: false),
+      of: again.id)
     #expect(kept.id == sent.id)
     #expect(try bench.inbox.prune(InboxRetention(days: 1)).removed.map(\.bundle) == [old.id])
     #expect(try bench.kept() == [announced.id, sent.id])

@@ -125,7 +125,7 @@ func httpAnswer(
     }
   }
   unsafe context.expect(key(connection), within: nil)
-  return unsafe queue(exchange.finish(context.handler), to: exchange, on: connection, context)
+  return unsafe queue(exchange.answer(by: context.handler), to: exchange, on: connection, context)
 }
 
 private func queue(

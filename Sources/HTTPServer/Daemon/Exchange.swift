@@ -125,7 +125,7 @@ final class Exchange {
     return .progressed
   }
 
-  func finish(_ handler: (Request) -> Response) -> Response {
+  func answer(by handler: (Request) -> Response) -> Response {
     guard let request else { return Refusal(.badRequest, "the request has no header").response }
     if var current = stream {
       defer { stream = current }
@@ -136,7 +136,7 @@ final class Exchange {
         return current.failure ?? Refusal(.badRequest, "the body has another length than it should").response
       }
       current.isOver = true
-      return current.consumer.finish()
+      return current.consumer.answer()
     }
     guard excess == 0 else { return Refusal(.contentTooLarge, "the body is too large").response }
     if let length, length != request.body.count {

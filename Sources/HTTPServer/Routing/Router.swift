@@ -86,7 +86,7 @@ package struct Router: Sendable {
           consumer.abandon()
           throw error
         }
-        return consumer.finish()
+        return consumer.answer()
       }
     }
     entry.intake = { request, length, texts in
@@ -189,9 +189,9 @@ package protocol BodyConsumer: AnyObject {
   func take(_ bytes: [UInt8]) throws
 
   /// Returns the answer after the last byte.
-  func finish() -> Response
+  func answer() -> Response
 
-  /// Called instead of ``finish()`` if the connection broke, or the client was too slow or sent too much.
+  /// Called instead of ``answer()`` if the connection broke, or the client was too slow or sent too much.
   func abandon()
 }
 

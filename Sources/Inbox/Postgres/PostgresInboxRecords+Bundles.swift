@@ -295,7 +295,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
+  package func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle", isRepeatable: true) { connection in
       let over = InboxError.noBundle("note the bundle")
       guard var upload = try Self.locked(id, connection) else { throw over }

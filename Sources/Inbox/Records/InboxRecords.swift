@@ -51,11 +51,11 @@ package protocol InboxRecords: Sendable {
   /// A page of open uploads by identifier.
   func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload]
 
-  /// Turns an upload into a bundle.
+  /// Makes an upload a bundle.
   ///
   /// - Returns: the earlier bundle if the sender sent the file before or the call is repeated.
   /// - Throws: `not-in-inbox` if the upload was dropped or its bundle removed; `inbox-records`.
-  func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle
+  func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle
 
   /// Forgets old ended uploads, and a sender's oldest beyond a limit.
   func pruneUploads(at date: Timestamp) throws(InboxError)

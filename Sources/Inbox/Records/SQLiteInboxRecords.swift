@@ -261,7 +261,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
+  package func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle") { database in
       let over = InboxError.noBundle("note the bundle")
       guard var upload = try Self.upload(id, database) else { throw over }

@@ -11,7 +11,7 @@ final class PartConsumer: BodyConsumer {
   private let inbox: Inbox
   private let upload: InboxUpload
   private let checksum: PartChecksum?
-  private let answer: (InboxUpload) -> Response
+  private let respond: (InboxUpload) -> Response
   private let release: () -> Void
 
   private var file: WritableFile?
@@ -33,7 +33,7 @@ final class PartConsumer: BodyConsumer {
     self.inbox = inbox
     self.upload = upload
     self.checksum = checksum
-    self.answer = answer
+    respond = answer
     self.release = release
     position = upload.offset
     noted = upload.offset
@@ -68,7 +68,7 @@ final class PartConsumer: BodyConsumer {
     noted = position
   }
 
-  func finish() -> Response {
+  func answer() -> Response {
     do {
       defer { end() }
       if let checksum, let sum, !checksum.matches(sum) {
@@ -84,7 +84,7 @@ final class PartConsumer: BodyConsumer {
         file = nil
         try inbox.complete(current).check()
       }
-      return TusServer.stamped(answer(current))
+      return TusServer.stamped(respond(current))
     } catch {
       return TusServer.stamped(TusRefusal(error).response)
     }

@@ -390,7 +390,7 @@ final class AnswerConsumer: BodyConsumer {
 
   func take(_ bytes: [UInt8]) throws {}
 
-  func finish() -> Response { response }
+  func answer() -> Response { response }
 
   func abandon() {}
 }

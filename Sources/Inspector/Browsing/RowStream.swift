@@ -76,7 +76,7 @@ package final class RowStream: Sendable {
     return isWanted
   }
 
-  fileprivate func finish(_ error: PersistentStoreError?) {
+  fileprivate func end(with error: PersistentStoreError?) {
     state.withLock { state in
       state.error = error
       state.isFinished = true
@@ -135,7 +135,7 @@ extension BrowsedStore {
         failure = Self.error(error, path)
       }
       streams.withLock { $0 -= 1 }
-      stream.finish(failure)
+      stream.end(with: failure)
     }
   }
 

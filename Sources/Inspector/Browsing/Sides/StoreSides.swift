@@ -127,7 +127,7 @@ package final class StoreSides: Sendable {
       preparation.tell("reading", 0, 0)
       let result = Result { try make(side, name, preparation) }
       places.signal()
-      preparation.finish(result, at: surroundings.now())
+      preparation.end(with: result, at: surroundings.now())
     }
   }
 
@@ -390,7 +390,7 @@ final class SidePreparation: Sendable {
     }
   }
 
-  func finish(_ result: Result<OpenedSide, any Error>, at time: Timestamp) {
+  func end(with result: Result<OpenedSide, any Error>, at time: Timestamp) {
     state.withLock { state in
       state.result = result
       state.ended = time
