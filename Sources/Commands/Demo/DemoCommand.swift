@@ -205,7 +205,7 @@ struct DemoStage {
 
   func play(_ scene: DemoScene) throws -> Ending {
     let path = stores.appending(scene.fileName)
-    let appModel = try prepare(scene, at: path)
+    let appModel = try makeStore(for: scene, at: path)
     var policy = OpeningPolicy()
     if scene == .unrepaired { policy.whenRepairable = .refuse }
     do {
@@ -221,7 +221,7 @@ struct DemoStage {
   }
 
   /// Returns the opening app's model.
-  private func prepare(_ scene: DemoScene, at path: FilePath) throws -> AppModel {
+  private func makeStore(for scene: DemoScene, at path: FilePath) throws -> AppModel {
     let current = bundle.current
     switch scene {
     case .firstStart: break
