@@ -194,6 +194,12 @@ extension BackupError {
   static func cancelled(_ operation: String) -> BackupError {
     BackupError(.cancelled, operation: operation, detail: "it was cancelled")
   }
+
+  static func memory() -> BackupError {
+    BackupError(
+      .packing, operation: "pack the backup", detail: "there is not enough memory",
+      hint: "Free some memory and run the same command again; nothing was lost.")
+  }
 }
 
 extension BackupError {

@@ -1,0 +1,136 @@
+import Platform
+import SQLiteFormat
+
+/// Consecutive pages.
+struct PageRun: Sendable, Hashable {
+  var first: UInt32
+  var count: UInt32
+}
+
+/// The pages changed since the parent, and the database's digest.
+struct ContentComparison {
+  /// Pages that differ or are new.
+  var runs: [PageRun]
+
+  /// Its block digests are empty, as the chain's files have their own.
+  var content: BackupManifest.Content
+
+  /// Whether less than half of the pages differ, in a limited number of runs.
+  var isWorthDelta: Bool {
+    let changed = runs.reduce(UInt64(0)) { $0 + UInt64($1.count) }
+    return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 50_000
+  }
+}
+
+extension BlockPacker {
+  private struct Compared: Sendable {
+    var content: [UInt8]
+    var hashes: [UInt8]
+    var changed: [PageRun]
+  }
+
+  /// Compares a database with the parent's page hashes; returns nil if those are invalid.
+  ///
+  /// - Parameter hashes: the destination of its own page hashes.
+  func compare(
+    _ content: DatabaseContent, with parent: StoredBackup, _ hashes: HashedPages
+  ) throws -> ContentComparison? {
+    guard let known = try KeptPageHashes(parent, in: job.place) else { return nil }
+    let (snapshot, pageSize) = (snapshot, content.pageSize)
+    let length = BackupManifest.blockLength
+    let pagesPerBlock = length / pageSize
+    let total = content.count
+    let count = Int((total + Int64(length) - 1) / Int64(length))
+    var result = ContentComparison(
+      runs: [],
+      content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
+    var whole = RunningDigest()
+    let buffers = BlockBuffers()
+    try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
+      () throws -> ((Int) throws -> Compared) in
+      { (index) throws -> Compared in
+        let bytes = try snapshot.block(index, of: content, in: buffers)
+        let own = PageHash.hashes(of: bytes, pageSize: pageSize)
+        let theirs = try known.hashes(ofPages: index * pagesPerBlock, count: bytes.count / pageSize)
+        return Compared(
+          content: bytes, hashes: own,
+          changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))
+      }
+    } deliver: { index, block in
+      try check?.stopUselessWork()
+      whole.add(block.content)
+      buffers.reuse(after: block.content)
+      try hashes.append(block.hashes)
+      for run in block.changed {
+        if let last = result.runs.last, last.first + last.count == run.first {
+          result.runs[result.runs.count - 1].count += run.count
+        } else {
+          result.runs.append(run)
+        }
+      }
+      try job.advance(.comparing, min(total, Int64(index + 1) * Int64(length)), total)
+    }
+    result.content.sha256 = whole.hexadecimal
+    return result
+  }
+
+  private static func runs(_ own: [UInt8], _ theirs: [UInt8], firstPage: UInt32) -> [PageRun] {
+    var runs: [PageRun] = []
+    let size = PageHash.length
+    for index in 0..<(own.count / size) {
+      let range = (index * size)..<((index + 1) * size)
+      if range.upperBound <= theirs.count, own[range] == theirs[range] { continue }
+      let page = firstPage + UInt32(index)
+      if let last = runs.last, last.first + last.count == page {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append(PageRun(first: page, count: 1))
+      }
+    }
+    return runs
+  }
+}
+
+/// The pages of a delta, concatenated.
+struct ChangedPages: ByteSource {
+  private let content: DatabaseContent
+  private let runs: [PageRun]
+  /// The position of each run in the delta, in pages.
+  private let starts: [Int64]
+  let count: Int64
+
+  init(content: DatabaseContent, runs: [PageRun]) {
+    self.content = content
+    self.runs = runs
+    var starts: [Int64] = []
+    var pages: Int64 = 0
+    for run in runs {
+      starts.append(pages)
+      pages += Int64(run.count)
+    }
+    self.starts = starts
+    count = pages * Int64(content.pageSize)
+  }
+
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count, length > 0 else { return 0 }
+    let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
+    let size = Int64(content.pageSize)
+    var index = place(of: offset / size)
+    var done = 0
+    while done < wanted, index < runs.count {
+      let position = offset + Int64(done) - starts[index] * size
+      let length = min(Int64(runs[index].count) * size - position, Int64(wanted - done))
+      let bytes = try content.bytes(at: Int64(runs[index].first - 1) * size + position, length: Int(length))
+      guard bytes.count == Int(length) else { return done }
+      buffer.replaceSubrange(done..<(done + bytes.count), with: bytes)
+      done += bytes.count
+      index += 1
+    }
+    return done
+  }
+
+  private func place(of page: Int64) -> Int {
+    max(0, starts.partitioningIndex { $0 > page } - 1)
+  }
+}
