@@ -80,13 +80,14 @@ extension Migrator {
 
   /// The free space needed by the previous and current step's files.
   ///
-  /// A store without a WAL is read in place. A rebuild sorts its indexes in extra files.
+  /// A store without a WAL is read in place.
   private static func neededSpace(
     _ steps: [MigrationPlan.Step], _ bytes: Int64, isRepaired: Bool, isCopied: Bool
   ) -> Int64 {
     guard !steps.isEmpty || isRepaired else { return 0 }
     let before = isCopied || steps.count > 1 ? bytes : 0
-    return before + bytes + (steps.contains { $0.way == .rebuild } ? bytes / 4 : 0)
+    let way = steps.contains { $0.way == .rebuild } ? MigrationWay.rebuild : .inPlace
+    return before + way.neededSpace(forStoreOf: bytes)
   }
 
   private func plan(of database: Database, _ options: Options) throws -> MigrationPlan {

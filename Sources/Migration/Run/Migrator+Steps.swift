@@ -262,21 +262,26 @@ extension Migrator {
   // MARK: Space
 
   /// Stops before a step without disk space.
-  ///
-  /// A copy is as large as its source. A rebuild may be too; its sort files were measured below a quarter of the store.
   func requireSpace(for run: StepRun, _ way: MigrationWay) throws {
     let (source, folder) = (run.source.path, run.folder.path)
     let whole = wholeSpace(run)
     let size = try fileSystem.status(of: source)?.occupiedSize ?? 0
-    try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
+    try requireSpace(way.neededSpace(forStoreOf: size), of: whole, at: folder)
   }
 
   /// The peak: a step's file, sort files, and a second file if steps follow the first.
   private func wholeSpace(_ run: StepRun) -> Int64 {
     let size = (try? fileSystem.status(of: run.source.path)?.occupiedSize) ?? 0
     let isFirstOfSeveral = run.source.original != nil && run.journal.steps.count - run.journal.finished > 1
-    return size + size / 4 + (isFirstOfSeveral ? size : 0)
+    return MigrationWay.rebuild.neededSpace(forStoreOf: size) + (isFirstOfSeveral ? size : 0)
   }
+}
+
+extension MigrationWay {
+  /// Returns the free space that a step needs.
+  ///
+  /// A copy is as large as its source. A rebuild may be too; its sort files were measured below a quarter of the store.
+  func neededSpace(forStoreOf bytes: Int64) -> Int64 { self == .inPlace ? bytes : bytes + bytes / 4 }
 }
 
 /// The attributes filled by the migration; dropping them is no loss.
