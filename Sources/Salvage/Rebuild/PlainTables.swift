@@ -334,8 +334,9 @@ struct PlainTables {
     var keys: [Int64] = []
     if let rowid = source.rowid, !columns.isEmpty {
       condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE m.\(rowid) = r.\(rowid))"
+      let limit = StoreAssembly.exampleKeys
       keys = try Int64.fetchAll(
-        database, sql: "SELECT r.\(rowid) FROM \(source.sql) AS r WHERE \(condition) ORDER BY 1 LIMIT 10")
+        database, sql: "SELECT r.\(rowid) FROM \(source.sql) AS r WHERE \(condition) ORDER BY 1 LIMIT \(limit)")
     } else if !columns.isEmpty {
       let same = columns.map { name in
         "m.\(SQLText.quotedIdentifier(name)) IS r.\(SQLText.quotedIdentifier(source.column(name) ?? name))"

@@ -69,7 +69,7 @@ extension StoreAssembly {
       "(SELECT q.Z_ENT FROM main.\(SQLText.identifier(target.tableName)) AS q WHERE q.Z_PK = o.\(column.sqlName))"
     let isWrong = "o.\(column.sqlName) IS NOT NULL AND o.\(entity) IS NOT \(right)"
     let keys = try Int64.fetchAll(
-      database, sql: "SELECT o.Z_PK FROM \(name) AS o WHERE \(isWrong) ORDER BY o.Z_PK LIMIT 10")
+      database, sql: "SELECT o.Z_PK FROM \(name) AS o WHERE \(isWrong) ORDER BY o.Z_PK LIMIT \(Self.exampleKeys)")
     guard !keys.isEmpty else { return }
     try database.execute(sql: "UPDATE \(name) AS o SET \(entity) = \(right) WHERE \(isWrong)")
     Self.note(&account.corrected, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)

@@ -11,6 +11,9 @@ internal import Platform
 struct StoreAssembly {
   typealias Repair = SalvageReport.Rebuild.Repair
 
+  /// The most primary keys listed in a ``Repair``.
+  static let exampleKeys = 10
+
   let database: Database
   let layout: StoreLayout
   let found: RawSalvage
@@ -201,7 +204,8 @@ struct StoreAssembly {
       let count = try Int64.fetchOne(database, sql: "SELECT count(\(name)) FROM \(source.sql)") ?? 0
       let keys = try source.rowid.map { rowid in
         try Int64.fetchAll(
-          database, sql: "SELECT \(rowid) FROM \(source.sql) WHERE \(name) IS NOT NULL ORDER BY 1 LIMIT 10")
+          database,
+          sql: "SELECT \(rowid) FROM \(source.sql) WHERE \(name) IS NOT NULL ORDER BY 1 LIMIT \(Self.exampleKeys)")
       }
       Self.note(&account.valuesSetAside, entity, column, count: count, keys: keys ?? [])
     }
@@ -308,9 +312,10 @@ struct StoreAssembly {
     Self.note(&account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
   }
 
-  /// Returns the first ten matching primary keys.
+  /// Returns the first matching primary keys.
   func keys(of name: String, where condition: String) throws -> [Int64] {
-    try Int64.fetchAll(database, sql: "SELECT Z_PK FROM main.\(name) WHERE \(condition) ORDER BY Z_PK LIMIT 10")
+    try Int64.fetchAll(
+      database, sql: "SELECT Z_PK FROM main.\(name) WHERE \(condition) ORDER BY Z_PK LIMIT \(Self.exampleKeys)")
   }
 
   static func note(
