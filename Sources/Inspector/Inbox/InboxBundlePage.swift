@@ -204,6 +204,57 @@ struct InboxBundlePage: InspectorPage {
   }
 }
 
+struct InboxSummary: Sendable, Encodable {
+  let bundle: InboxBundle
+  let jobs: [InboxJob]
+
+  init(_ entry: InboxEntry) {
+    bundle = entry.bundle
+    jobs = entry.jobs
+  }
+
+  func item(_ frame: PageFrame) -> HTML {
+    let state = InboxWords.state(bundle)
+    let version: HTML =
+      bundle.facts?.versions.app.map { "<span>Version \(printable($0))</span>" } ?? .empty
+    let level: HTML = bundle.level.map { "<span>level \(printable($0))</span>" } ?? .empty
+    let running = jobs.first { $0.state == .running || $0.state == .waiting }
+    let work: HTML =
+      running.map { job in
+        let told = InboxWords.state(job)
+        let reason: HTML = job.isHindered ? job.code.map { " <code>\(printable($0))</code>" } ?? .empty : .empty
+        return "<p>\(HTML.tag("\(InboxWords.job(job.kind)): \(told.words)", told.tone))\(reason)</p>"
+      } ?? .empty
+    let failed: HTML =
+      jobs.contains { $0.state == .failed && $0.kind == .salvage }
+      ? "<p>\(HTML.tag("salvage failed", .bad))</p>" : .empty
+    return """
+      <li><div><h3><a href="\(RequestTarget.bundle(bundle.id))">\(InboxWords.title(bundle))</a></h3>\
+      <p class="why">\(InboxWords.about(bundle))</p>\
+      <p class="meta"><span>\(Words.time(bundle.date, now: frame.now))</span><span>from \(printable(bundle.sender))</span>\
+      <span>\(Words.size(bundle.bytes))</span>\(level)\(version)</p></div>\
+      <div>\(InboxWords.bar(bundle.facts?.pageStates ?? [:]))<p>\(HTML.tag(state.words, state.tone))</p>\(work)\(failed)</div></li>
+      """
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": bundle.id, "sender": bundle.sender, "date": bundle.date, "sha256": bundle.sha256, "bytes": bundle.bytes,
+      "fileName": bundle.fileName, "encrypted": bundle.isEncrypted, "state": bundle.state, "failure": bundle.failure,
+      "level": bundle.level, "app": bundle.app, "store": bundle.store, "appVersion": bundle.facts?.versions.app,
+      "group": bundle.fingerprint?.group, "exact": bundle.fingerprint?.exact, "jobs": jobs.map(Self.payload),
+      "location": RequestTarget.bundle(bundle.id),
+    ])
+  }
+
+  static func payload(_ job: InboxJob) -> JSON.Object {
+    [
+      "kind": job.kind.rawValue, "state": job.state.rawValue, "attempts": job.attempts, "date": job.date,
+      "code": job.code, "words": job.words, "hindered": job.isHindered,
+    ]
+  }
+}
+
 struct InboxPageMap: Sendable {
   let runs: [BundleAccount.Run]
 

@@ -129,3 +129,30 @@ struct InboxGroupPage: InspectorPage {
     }
   }
 }
+
+struct InboxGroupSummary: Sendable, Encodable {
+  let group: InboxGroup
+
+  func item(_ frame: PageFrame) -> HTML {
+    let app: HTML = group.fingerprint.app.map { "<span>\(printable($0))</span>" } ?? .empty
+    let words = InboxWords.states(group.fingerprint)
+    let states: HTML = words.isEmpty ? .empty : "<p class=\"why\">\(words)</p>"
+    return """
+      <li><div><h3><a href="\(RequestTarget.damage(group.id))">\(InboxWords.about(group.fingerprint))</a></h3>\(states)\
+      <p class="meta">\(app)<span>\(printable(group.words))</span><span>last \(Words.time(group.last, now: frame.now))</span></p></div>\
+      <div><p class="share-number"><b>\(Words.number(group.count))</b><span class="soft">\(group.count == 1 ? "store" : "stores")</span></p></div></li>
+      """
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": group.id, "words": group.words, "count": group.count, "first": group.first, "last": group.last,
+      "bundles": group.bundlesKept,
+      "versions": group.versions.map { version -> JSON.Object in
+        ["version": version.version, "count": version.count]
+      },
+      "furtherVersions": group.furtherCount, "fingerprint": group.fingerprint,
+      "location": RequestTarget.damage(group.id),
+    ])
+  }
+}
