@@ -104,7 +104,7 @@ final class BlockBuffers: Sendable {
     return [UInt8](repeating: 0, count: count)
   }
 
-  /// Frees the block delivered before this one, which is still in use.
+  /// Frees the block delivered before this one.
   func reuse(after block: [UInt8]) {
     state.withLock { state in
       if !state.last.isEmpty, state.free.count < Self.most { state.free.append(state.last) }

@@ -116,7 +116,7 @@ struct TarArchive: ByteSource {
     return content
   }
 
-  /// Adds the end: two blocks of zeros.
+  /// Adds two blocks of zeros.
   mutating func addEnd() { count += 1024 }
 
   private static func padded(_ size: Int64) -> Int64 { (size + 511) / 512 * 512 }

@@ -139,7 +139,7 @@ public struct Migrator: Sendable {
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
   }
 
-  /// Begins the work; removes the working folder on failure.
+  /// Removes the working folder on failure.
   func beginWork(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws -> Work {
@@ -208,7 +208,6 @@ public struct Migrator: Sendable {
 
   // MARK: The copy
 
-  /// Resumes a migration or plans a new one.
   private func resumeOrPlan(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws -> Work {

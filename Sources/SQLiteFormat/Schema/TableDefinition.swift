@@ -271,7 +271,7 @@ extension TableDefinition {
     return true
   }
 
-  /// Resolves the key; for historical reasons a column's PRIMARY KEY DESC is no rowid alias.
+  /// For historical reasons a column's PRIMARY KEY DESC is no rowid alias.
   private mutating func resolvePrimaryKey(mayBeAlias: Bool) {
     if isWithoutRowid, primaryKey.isEmpty { hasUnclearKey = true }
     for name in primaryKey {

@@ -1,6 +1,6 @@
 internal import ManagedObjectModel
 
-/// The known types of Swift and of Apple's frameworks.
+/// Types of Swift and of Apple's frameworks.
 enum PrimitiveTypes {
   /// The types, and whether SwiftData's handling is known.
   static let all: [String: (type: AttributeType, isCertain: Bool)] = [
@@ -8,10 +8,9 @@ enum PrimitiveTypes {
     "Int16": (.integer16, true), "Int8": (.integer16, false), "UInt": (.integer64, false),
     "UInt64": (.integer64, false), "UInt32": (.integer64, false), "UInt16": (.integer32, false),
     "UInt8": (.integer16, false), "Double": (.double, true), "TimeInterval": (.double, true),
-    "CGFloat": (.double, false),
-    "Float": (.float, true), "Decimal": (.decimal, true), "NSDecimalNumber": (.decimal, false),
-    "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true), "URL": (.uri, true),
-    "Data": (.binary, true),
+    "CGFloat": (.double, false), "Float": (.float, true), "Decimal": (.decimal, true),
+    "NSDecimalNumber": (.decimal, false), "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true),
+    "URL": (.uri, true), "Data": (.binary, true),
     // Aliases in Apple's frameworks.
     "CLLocationDegrees": (.double, true), "CLLocationDistance": (.double, true), "CLLocationSpeed": (.double, true),
     "CLLocationAccuracy": (.double, true), "CLLocationDirection": (.double, true), "CMTimeValue": (.integer64, true),
