@@ -295,6 +295,6 @@ extension SQLiteFormat.Database {
   fileprivate func compareIndexes(_ schema: Schema, progress: () -> Bool = { true }) throws -> IndexReport {
     let check = try IndexCheck(self, schema)
     _ = try checkIntegrity(countingBy: [:], visitor: check) { _, _ in true }
-    return try check.finish(progress: progress)
+    return try check.compare(progress: progress)
   }
 }

@@ -23,7 +23,7 @@ extension Examiner {
     // Another visitor compares the indexes itself.
     guard let indexes else { return }
     let total = Int(database.highestPage)
-    var compared = try indexes.finish { options.progress(total, total) }
+    var compared = try indexes.compare { options.progress(total, total) }
     if !examination.isSchemaRefused {
       try compared.askSQLite(about: schema, of: DatabaseContent(database)) { !options.progress(total, total) }
       examination.noteUncompared(compared.uncompared, of: schema)

@@ -21,7 +21,7 @@ package final class IndexCheck: PageVisitor {
   /// Reads the indexes, two at once, after the check.
   ///
   /// - Parameter progress: called on this thread; returning false throws ``FileError/Kind/cancelled``.
-  package func finish(progress: () -> Bool) throws(FileError) -> IndexReport {
+  package func compare(progress: () -> Bool) throws(FileError) -> IndexReport {
     // The other thread may take all the work.
     if !progress() { throw FileError.cancelled("compare the indexes") }
     let (begun, scans) = rows.withLock { $0.comparisons() }

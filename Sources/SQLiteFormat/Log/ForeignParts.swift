@@ -209,7 +209,7 @@ extension Database {
     guard try checkIntegrity(countingBy: [:], visitor: indexes, progress: { _, _ in true }).isSound else {
       return false
     }
-    return try indexes.finish { true }.isSound
+    return try indexes.compare { true }.isSound
   }
 }
 
