@@ -91,6 +91,27 @@ struct InterruptedMigratingTests {
     }
   }
 
+  @Test(arguments: [1, 3]) func anInterruptedSwapIsFinishedThroughLinks(links: Int) throws {
+    let (steps, _, _) = try Self.rehearsal(leavingLog: true)
+    for step in 1...steps {
+      let scene = try MigratingScene()
+      try scene.leaveLog()
+      let before = try scene.parts(scene.store)
+      let trouble = Trouble(.death, atStep: step)
+      _ = try? scene.coordinator(OpeningPolicy(), trouble.fileSystem).open(scene.store)
+      guard try scene.system.status(of: scene.store) == nil else { continue }
+      var link = scene.store
+      for number in 0..<links {
+        let next = scene.folder.appending("link\(number)")
+        _ = try ChildProcess.run("ln", ["-s", link.string, next.string])
+        link = next
+      }
+      try scene.coordinator().open(link).store.close()
+      return try scene.expectMigrated(before, "step \(step)")
+    }
+    Issue.record("no step of \(steps) leaves the place empty")
+  }
+
   /// Another process ends in the middle of its swap just when this one has seen an empty place and is about to fill it.
   ///
   /// The place is empty for a moment only where a log has to go before another main file has the name.

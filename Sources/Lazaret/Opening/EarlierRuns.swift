@@ -31,7 +31,7 @@ package struct EarlierRuns {
 
   /// Finishes quarantine moves, and removes staged files.
   private func finishMoves() throws -> [OpeningEvent] {
-    let place = try PlaceSearch(path: path, surroundings: surroundings).target()
+    let place = try StoreFileSet.locateTarget(path, in: fileSystem)
     let folder = PlaceQuarantine(place: place, surroundings: surroundings).folder
     let hasLeftover = try StagedStore.hasLeftover(for: place, in: fileSystem)
     guard try hasLeftover || folder.hasInterrupted() else { return [] }
@@ -54,7 +54,7 @@ package struct EarlierRuns {
 
   /// Installs a restored store at an empty place, or removes the leftover.
   private func finishRestore() throws -> [OpeningEvent] {
-    let place = try PlaceSearch(path: path, surroundings: surroundings).place()
+    let place = try StoreFileSet.locateTarget(path, in: fileSystem)
     let backups = Backups(home: home ?? place.folder, surroundings: surroundings)
     guard let id = try backups.finishInterrupted(place) else { return [] }
     logger.notice("finished an interrupted restore", metadata: ["backup": "\(id)"])
@@ -103,31 +103,9 @@ struct PlaceSearch {
       return try StoreFileSet.locate(path, in: fileSystem)
     } catch {
       guard error.kind == .danglingLink else { throw error }
-      let target = try endOfLink()
+      let target = try StoreFileSet.locateTarget(path, in: fileSystem)
       guard try PlaceQuarantine(place: target, surroundings: surroundings).newest() != nil else { throw error }
       return target
     }
-  }
-
-  /// Returns the place at the path or its link's target, which may be missing.
-  func target() throws(FileError) -> StoreFileSet {
-    do throws(FileError) {
-      return try StoreFileSet.locate(path, in: fileSystem)
-    } catch {
-      guard error.kind == .danglingLink else { throw error }
-      return try endOfLink()
-    }
-  }
-
-  private func endOfLink() throws(FileError) -> StoreFileSet {
-    var target = path
-    // As many as the Linux kernel follows.
-    for _ in 0..<40 {
-      target = target.folder.pushing(try fileSystem.linkTarget(target))
-      guard let name = target.lastComponent, try fileSystem.status(of: target.folder) != nil else { break }
-      if try fileSystem.status(of: target, followingLinks: false)?.kind == .symbolicLink { continue }
-      return StoreFileSet(main: try fileSystem.realPath(target.folder).appending(name))
-    }
-    throw FileError(.danglingLink, operation: "find the store", path: path)
   }
 }

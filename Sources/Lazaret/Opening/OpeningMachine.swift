@@ -138,7 +138,7 @@ struct OpeningMachine {
     }
     guard told != nil else { return false }
     do throws(FileError) {
-      let folder = try PlaceSearch(path: path, surroundings: surroundings).target().folder
+      let folder = try StoreFileSet.locateTarget(path, in: fileSystem).folder
       let lock = try FolderLock(folder, in: fileSystem)
       lock.release()
       return true

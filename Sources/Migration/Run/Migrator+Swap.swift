@@ -87,21 +87,11 @@ extension Migrator {
   /// The set of a path, existing or not; nil without its folder.
   private func place(_ path: FilePath) throws(FileError) -> StoreFileSet? {
     do throws(FileError) {
-      return try StoreFileSet.locate(path, in: fileSystem)
+      return try StoreFileSet.locateTarget(path, in: fileSystem)
     } catch {
-      switch error.kind {
-      case .danglingLink: return StoreFileSet(main: try linkedPlace(path))
-      case .notFound: return nil
-      default: throw error
-      }
+      guard [.danglingLink, .notFound].contains(error.kind) else { throw error }
+      return nil
     }
-  }
-
-  /// A dangling link's target.
-  private func linkedPlace(_ path: FilePath) throws(FileError) -> FilePath {
-    let target = path.folder.pushing(try fileSystem.linkTarget(path))
-    guard let name = target.lastComponent else { return target }
-    return try fileSystem.realPath(target.folder).appending(name)
   }
 
   /// Replaces the original by the last step's file.

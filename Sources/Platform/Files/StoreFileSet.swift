@@ -200,6 +200,26 @@ extension StoreFileSet {
     }
   }
 
+  /// Locates the set of a path; the main file at the end of symbolic links may be missing.
+  ///
+  /// - Throws: `dangling-link` without the folder at the end of the links, else as `locate`.
+  package static func locateTarget(_ path: FilePath, in fileSystem: FileSystem) throws(FileError) -> StoreFileSet {
+    do throws(FileError) {
+      return try locate(path, in: fileSystem)
+    } catch {
+      guard error.kind == .danglingLink else { throw error }
+    }
+    var target = path
+    // As many as the Linux kernel follows.
+    for _ in 0..<40 {
+      target = target.folder.pushing(try fileSystem.linkTarget(target))
+      guard let name = target.lastComponent, try fileSystem.status(of: target.folder) != nil else { break }
+      if try fileSystem.status(of: target, followingLinks: false)?.kind == .symbolicLink { continue }
+      return StoreFileSet(main: try fileSystem.realPath(target.folder).appending(name))
+    }
+    throw FileError(.danglingLink, operation: "find the store", path: path)
+  }
+
   /// Returns the existing store to which SQLite would assign a log, index or journal of that name.
   package static func store(withPart path: FilePath, in fileSystem: FileSystem) throws(FileError) -> FilePath? {
     guard let name = path.lastComponent?.platformBytes else { return nil }
