@@ -38,9 +38,9 @@ extension CustomRun {
       for column in table.columns {
         switch column.role {
         case .toOne(let key):
-          guard case .toOne(let name, let entityColumn, let orderColumn) = layout.destination.storage(of: key) else {
-            continue
-          }
+          guard case .toOne(let name, let entityColumn, let orderColumn) = layout.destination.storage(of: key),
+            !isCopied(key)
+          else { continue }
           var pairs = pairs(of: key, owners)
           if let relationship = layout.relationship(key),
             let inverse = layout.destinationSide.inverse(of: relationship)?.key, inverse != key
@@ -50,16 +50,72 @@ extension CustomRun {
           try fill(table.name, name, entityColumn, orderColumn, pairs)
           try countDropped(pairs, of: key)
         case .owner(let key):
-          guard case .toManyByColumn(_, let name, let orderColumn) = layout.destination.storage(of: key) else {
-            continue
-          }
+          guard case .toManyByColumn(_, let name, let orderColumn) = layout.destination.storage(of: key), !isCopied(key)
+          else { continue }
           try fill(table.name, name, nil, orderColumn, pairs(of: key, owners).map(\.reversed))
         case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
           continue
         }
       }
     }
-    for table in layout.destination.joinTables { try fill(table, owners) }
+    for table in layout.destination.joinTables {
+      guard isCopied(table.relationship), isCopied(table.inverse) else {
+        try fill(table, owners)
+        continue
+      }
+      for statement in layout.statements(filling: table, schema: contents.schema) {
+        try database.execute(sql: statement)
+      }
+    }
+  }
+
+  // MARK: Copying
+
+  /// Whether a relationship's pairs are the source's, as in an inferred step.
+  ///
+  /// They are if both sides are copied, and every entity at both ends is made of whole source entities, without
+  /// policies, filters and other keys, that make no other records.
+  func isCopied(_ key: PropertyKey) -> Bool {
+    if let known = copiedRelationships[key] { return known }
+    let isCopied = findsCopied(key)
+    copiedRelationships[key] = isCopied
+    return isCopied
+  }
+
+  private func findsCopied(_ key: PropertyKey) -> Bool {
+    guard policies == nil, let relationship = layout.relationship(key) else { return false }
+    let sides = [key, layout.destinationSide.inverse(of: relationship)?.key].compactMap { $0 }
+    let ends = sides.map(\.entityName) + [relationship.destinationEntityName]
+    return step.routes.allSatisfy { route in
+      func makes(_ name: String) -> Bool {
+        guard let number = route.destination?.number else { return false }
+        return layout.destination.entity(named: name)?.numbers.contains(number) ?? false
+      }
+      guard ends.contains(where: makes) else { return true }
+      guard let source = route.source, route.filter == nil, offset(of: route) == 0, step.routeCounts[source.name] == 1
+      else { return false }
+      return sides.filter { makes($0.entityName) }.allSatisfy { side in
+        guard case .relationship = route.mapping.propertyMapping(of: PropertyPath(side.name))?.value else {
+          return false
+        }
+        return true
+      }
+    }
+  }
+
+  /// The columns of copied relationships, with their values as SQL over the source row.
+  func copiedColumns(
+    _ mapping: EntityMapping, _ source: EntityLayout, _ destination: EntityLayout
+  ) -> [(column: ColumnLayout, sql: String)] {
+    let route = StepLayout.Route(mapping: mapping, source: source, destination: destination)
+    let columns = layout.destination.table(named: destination.tableName)?.columns ?? []
+    return columns.filter { column in
+      switch column.role {
+      case .toOne(let key), .toOneEntity(let key), .toOneOrder(let key), .owner(let key), .ownerOrder(let key):
+        isCopied(key)
+      case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf: false
+      }
+    }.map { ($0, layout.expression($0, route)) }
   }
 
   // MARK: Writing

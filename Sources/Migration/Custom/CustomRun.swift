@@ -21,6 +21,9 @@ final class CustomRun {
 
   var droppedPairs: [PropertyKey: Int] = [:]
 
+  /// The answers of `isCopied`, once asked for.
+  var copiedRelationships: [PropertyKey: Bool] = [:]
+
   var layout: StepLayout { step.layout }
 
   /// Prepares a run; the source is attached as `old`.
@@ -117,9 +120,10 @@ final class CustomRun {
   private func insertRecords(_ route: CustomRoute) throws {
     guard let source = route.source, let destination = route.destination else { return }
     let offset = offset(of: route)
-    let names = ["Z_PK", "Z_ENT", "Z_OPT"] + route.columns.map(\.column.sqlName)
+    let columns = route.columns + copiedColumns(route.mapping, source, destination)
+    let names = ["Z_PK", "Z_ENT", "Z_OPT"] + columns.map(\.column.sqlName)
     let values =
-      [offset == 0 ? "o.Z_PK" : "o.Z_PK + \(offset)", String(destination.number), "o.Z_OPT"] + route.columns.map(\.sql)
+      [offset == 0 ? "o.Z_PK" : "o.Z_PK + \(offset)", String(destination.number), "o.Z_OPT"] + columns.map(\.sql)
     do {
       try database.execute(
         sql: "INSERT INTO main.\(SQLText.identifier(destination.tableName)) (\(names.joined(separator: ", "))) "

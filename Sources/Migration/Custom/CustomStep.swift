@@ -8,6 +8,9 @@ struct CustomStep {
 
   private(set) var routes: [CustomRoute]
 
+  /// The number of routes that read each source entity, by its name.
+  let routeCounts: [String: Int]
+
   /// The key ranges; each destination hierarchy's first keeps the old keys.
   let ranges: [KeyRange]
 
@@ -25,6 +28,9 @@ struct CustomStep {
       routes.append(route)
     }
     ranges = Self.assignRanges(&routes, layout)
+    routeCounts = routes.reduce(into: [:]) { counts, route in
+      if let source = route.source { counts[source.name, default: 0] += 1 }
+    }
     self.routes = routes
   }
 

@@ -179,21 +179,45 @@ struct CustomRunCheck {
 
   private var layout: StepLayout { work.layout }
 
+  /// A condition on the records `o` that none may meet, and the error for those that do.
+  private struct Rule {
+    let isBroken: String
+
+    /// Makes the error from the number of records, and the clauses that select them.
+    let error: (Int, String) throws -> MigrationError
+  }
+
   private func check(_ route: CustomRoute, _ entity: EntityLayout) throws {
-    let known = layout.destinationSide.properties[entity.name] ?? []
-    for property in known {
+    var rules: [Rule] = []
+    for property in layout.destinationSide.properties[entity.name] ?? [] {
       let mapping = route.mapping.propertyMapping(of: property.path)
       if let attribute = property.attribute, let column = column(property, entity) {
         if attribute.isDerived { continue }
         let isMade =
           if case .expression = mapping?.value { true } else { route.makePolicy != nil }
-        if isMade { try checkType(column, attribute.type, property, entity, route) }
+        if isMade, let rule = type(column, attribute.type, property, entity, route) { rules.append(rule) }
         if !property.isOptional, isStricter(property, mapping, route) {
-          try refuse("o.\(column.sqlName) IS NULL", ("has no value in", "have no value in"), property, entity, .missing)
+          rules.append(
+            rule("o.\(column.sqlName) IS NULL", ("has no value in", "have no value in"), property, entity, .missing))
         }
       } else if let relationship = property.relationship, isStricter(property, mapping, route) {
-        try checkCount(relationship, property, entity)
+        rules += count(relationship, property, entity)
       }
+    }
+    // As many columns as SQLite allows in a result are not needed at once.
+    for start in stride(from: 0, to: rules.count, by: 100) {
+      try check(rules[start..<min(start + 100, rules.count)], entity)
+    }
+  }
+
+  /// Reads the records once for all rules; the first broken one is reported.
+  private func check(_ rules: ArraySlice<Rule>, _ entity: EntityLayout) throws {
+    let place = "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)"
+    let counts = rules.map { "count(*) FILTER (WHERE \($0.isBroken))" }.joined(separator: ", ")
+    guard let row = try Row.fetchOne(work.database, sql: "SELECT \(counts) \(place)") else { return }
+    for (index, rule) in rules.enumerated() {
+      let rows: Int = row[index]
+      if rows > 0 { throw try rule.error(rows, "\(place) AND (\(rule.isBroken))") }
     }
   }
 
@@ -231,10 +255,10 @@ struct CustomRunCheck {
 
   // MARK: Types
 
-  private func checkType(
+  private func type(
     _ column: ColumnLayout, _ type: AttributeType, _ property: StoredProperty, _ entity: EntityLayout,
     _ route: CustomRoute
-  ) throws {
+  ) -> Rule? {
     let name = "o.\(column.sqlName)"
     let isFit: String
     switch type {
@@ -248,24 +272,21 @@ struct CustomRunCheck {
     case .uuid: isFit = "typeof(\(name)) = 'blob' AND length(\(name)) = 16"
     case .binary, .transformable:
       isFit = "typeof(\(name)) = 'blob'" + (property.isMarked ? " AND substr(\(name), 1, 1) IN (x'01', x'02')" : "")
-    case .undefined, .objectID, .composite: return
+    case .undefined, .objectID, .composite: return nil
     }
-    let condition = "\(name) IS NOT NULL AND NOT (\(isFit))"
-    let place =
-      "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
-    let rows = try Int.fetchOne(work.database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return }
-    let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) \(place) ORDER BY 1")
-    let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    let words =
-      (type == .string || type == .uri) && found == ["text"]
-      ? "bytes that are no text in UTF-8" : "SQLite's \(found.joined(separator: ", "))"
-    throw MigrationError(
-      .dataViolation,
-      detail: "\(CustomStepCheck.place(route.mapping, property.path.description)): the values of \(rows) "
-        + "record\(rows == 1 ? "" : "s") do not fit the type \(type.sourceName) "
-        + "(\(words)); primary keys: \(keys.sqlList)",
-      hint: Self.hint(type), entityName: entity.name, propertyName: property.path.description)
+    return Rule(isBroken: "\(name) IS NOT NULL AND NOT (\(isFit))") { rows, place in
+      let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) \(place) ORDER BY 1")
+      let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+      let words =
+        (type == .string || type == .uri) && found == ["text"]
+        ? "bytes that are no text in UTF-8" : "SQLite's \(found.joined(separator: ", "))"
+      return MigrationError(
+        .dataViolation,
+        detail: "\(CustomStepCheck.place(route.mapping, property.path.description)): the values of \(rows) "
+          + "record\(rows == 1 ? "" : "s") do not fit the type \(type.sourceName) "
+          + "(\(words)); primary keys: \(keys.sqlList)",
+        hint: Self.hint(type), entityName: entity.name, propertyName: property.path.description)
+    }
   }
 
   private static func hint(_ type: AttributeType) -> String {
@@ -283,37 +304,33 @@ struct CustomRunCheck {
 
   // MARK: Mandatory values
 
-  private func checkCount(_ relationship: Relationship, _ property: StoredProperty, _ entity: EntityLayout) throws {
+  private func count(_ relationship: Relationship, _ property: StoredProperty, _ entity: EntityLayout) -> [Rule] {
     let count: String
     switch layout.destination.storage(of: property.path.name, in: entity.name) {
     case .toOne(let column, _, _):
-      guard !property.isOptional else { return }
-      return try refuse(
-        "o.\(SQLText.identifier(column)) IS NULL", Self.leadNowhere, property, entity, .missing)
+      guard !property.isOptional else { return [] }
+      return [rule("o.\(SQLText.identifier(column)) IS NULL", Self.leadNowhere, property, entity, .missing)]
     case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
       count =
         "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-    case .attribute, nil: return
+    case .attribute, nil: return []
     }
-    if relationship.needsDestination { try refuse("\(count) = 0", Self.leadNowhere, property, entity, .missing) }
-    if relationship.minimumCount > 1 {
-      try refuse(
-        "\(count) BETWEEN 1 AND \(relationship.minimumCount - 1)",
-        (
-          "leads to fewer than \(relationship.minimumCount) records through",
-          "lead to fewer than \(relationship.minimumCount) records through"
-        ),
-        property, entity, .number)
+    func words(_ limit: String) -> (one: String, many: String) {
+      ("leads to \(limit) records through", "lead to \(limit) records through")
     }
-    if relationship.maximumCount > 1 {
-      try refuse(
-        "\(count) > \(relationship.maximumCount)",
-        (
-          "leads to more than \(relationship.maximumCount) records through",
-          "lead to more than \(relationship.maximumCount) records through"
-        ),
-        property, entity, .number)
+    let (least, most) = (relationship.minimumCount, relationship.maximumCount)
+    var rules: [Rule] = []
+    if relationship.needsDestination {
+      rules.append(rule("\(count) = 0", Self.leadNowhere, property, entity, .missing))
     }
+    if least > 1 {
+      rules.append(
+        rule("\(count) BETWEEN 1 AND \(least - 1)", words("fewer than \(least)"), property, entity, .number))
+    }
+    if most > 1 {
+      rules.append(rule("\(count) > \(most)", words("more than \(most)"), property, entity, .number))
+    }
+    return rules
   }
 
   private enum Reason {
@@ -322,24 +339,23 @@ struct CustomRunCheck {
 
   private static let leadNowhere = (one: "refers to no record by", many: "refer to no record by")
 
-  private func refuse(
-    _ condition: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout,
+  private func rule(
+    _ isBroken: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout,
     _ reason: Reason
-  ) throws {
-    let place =
-      "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
-    let rows = try Int.fetchOne(work.database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return }
-    let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    throw MigrationError(
-      .dataViolation,
-      detail:
-        "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(rows == 1 ? words.one : words.many) "
-        + "\(printable(entity.name)).\(printable(property.path.description)), which is mandatory; "
-        + "primary keys: \(keys.sqlList)",
-      hint:
-        "Let the mapping give a value to every record, or leave the records out by its filter; the store is as it was.",
-      entityName: entity.name, propertyName: property.path.description,
-      reason: reason == .missing ? "Validation error missing attribute values on mandatory destination attribute" : nil)
+  ) -> Rule {
+    Rule(isBroken: isBroken) { rows, place in
+      let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+      return MigrationError(
+        .dataViolation,
+        detail:
+          "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(rows == 1 ? words.one : words.many) "
+          + "\(printable(entity.name)).\(printable(property.path.description)), which is mandatory; "
+          + "primary keys: \(keys.sqlList)",
+        hint:
+          "Let the mapping give a value to every record, or leave the records out by its filter; the store is as it was.",
+        entityName: entity.name, propertyName: property.path.description,
+        reason: reason == .missing
+          ? "Validation error missing attribute values on mandatory destination attribute" : nil)
+    }
   }
 }
