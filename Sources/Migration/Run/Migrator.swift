@@ -476,15 +476,16 @@ extension Migrator {
   /// The model facts outside version hashes that affect values: renaming identifiers, defaults.
   private static func unhashed(_ model: ManagedObjectModel) -> String {
     var parts: [String] = []
-    for entity in model.entities.values.ordered(by: { precedesByCodeUnit($0.name, $1.name) }) {
+    for entity in model.entities.values {
       if let identifier = entity.explicitRenamingIdentifier { parts.append("\(entity.name)=\(identifier)") }
-      for property in entity.properties.values.ordered(by: { precedesByCodeUnit($0.name, $1.name) }) {
+      for property in entity.properties.values {
         let identifier = property.traits.explicitRenamingIdentifier
         let value = property.attribute?.defaultValue?.plainText
         guard identifier != nil || value != nil else { continue }
         parts.append("\(entity.name).\(property.name)=\(identifier ?? "") \(value ?? "")")
       }
     }
+    parts.sort(by: precedesByCodeUnit)
     return FileDigest(of: Array(parts.joined(separator: "\n").utf8)).hexadecimal
   }
 
