@@ -85,8 +85,9 @@ struct CaseCheck {
       let before = try PersistentStore(opening: source, model: model, options: .init(isReadOnly: true))
       try losses[number].count(in: before)
       try before.close()
-      // Only this step, regardless of other paths.
-      try migrate(source, to: step.destinationName, target, isDirect: true)
+      // Only this step, regardless of other paths; a migration looks at all versions of its bundle.
+      let bundle = step.sourceName.flatMap { verifier.bundle.step(from: $0, to: step.destinationName) }
+      try migrate(source, in: bundle ?? verifier.bundle, to: step.destinationName, target, isDirect: true)
       try compare(step.mapping, source, target, &report)
       source = target
       model = step.mapping.destination
@@ -94,12 +95,12 @@ struct CaseCheck {
     guard piece.isWay else { return }
     // The whole path at once must give the same records.
     let target = place("whole")
-    try migrate(store, to: verifier.bundle.current.name, target, isDirect: false)
+    try migrate(store, in: verifier.bundle, to: verifier.bundle.current.name, target, isDirect: false)
     try compareWhole(source, target, model, &report)
   }
 
   private func migrate(
-    _ store: FilePath, to version: String, _ target: FilePath, isDirect: Bool
+    _ store: FilePath, in bundle: ModelBundle, to version: String, _ target: FilePath, isDirect: Bool
   ) throws {
     var options = Migrator.Options()
     options.version = version
@@ -107,7 +108,7 @@ struct CaseCheck {
     options.output = target
     options.mappings = self.options.mappings
     options.isCancelled = isCancelled
-    _ = try Migrator(verifier.bundle, surroundings: surroundings).migrate(store, options: options)
+    _ = try Migrator(bundle, surroundings: surroundings).migrate(store, options: options)
   }
 
   private func compare(
