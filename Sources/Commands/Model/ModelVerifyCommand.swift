@@ -92,6 +92,10 @@ struct ModelVerifyCommand: ParsableCommand {
         line.show("Migrating generated stores", Int64(number), of: Int64(count), .things("stores"))
         return !Interruption.isRequested
       }
+      options.ended = { step, outcome, number, count in
+        guard !TextStyle.current.isQuiet else { return }
+        Terminal.standardError.writeContent("\(number)/\(count)  \(printable(step)): \(outcome.words)\n")
+      }
       let found = try MigrationVerifier(bundle, options: options).run()
       line.clear()
       if let junit {
@@ -124,6 +128,17 @@ struct ModelVerifyCommand: ParsableCommand {
     if allowLosses { allowed.insert(.lossy) }
     if allowConditions { allowed.insert(.conditional) }
     return allowed
+  }
+}
+
+extension VerificationReport.Outcome {
+  fileprivate var words: String {
+    switch self {
+    case .fine: "migrates"
+    case .lossy: "migrates with losses"
+    case .conditional: "fails with certain records"
+    case .failed: "fails"
+    }
   }
 }
 

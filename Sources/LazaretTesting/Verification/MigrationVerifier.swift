@@ -44,6 +44,11 @@ public struct MigrationVerifier: Sendable {
       _, _, _, _ in true
     }
 
+    /// Called serially as each step or way ends, with its name, its worst outcome, and how many of all have ended.
+    public var ended:
+      @Sendable (_ step: String, _ outcome: VerificationReport.Outcome, _ number: Int, _ count: Int) ->
+        Void = { _, _, _, _ in }
+
     /// Whether to cancel; polled also during migrations.
     public var isCancelled: @Sendable () -> Bool = { false }
 

@@ -119,6 +119,7 @@ struct VerificationWork {
     let profiles = options.profiles
     let count = runs.count * profiles.count
     let begun = Mutex(0)
+    let open = Mutex((cases: [Int: [VerificationReport.Outcome]](), ended: 0))
     let stores = try ConcurrentWork(count) { [verifier, options, bundle] number in
       let (run, profile) = (runs[number / profiles.count], profiles[number % profiles.count])
       let goesOn = begun.withLock { begun in
@@ -126,9 +127,21 @@ struct VerificationWork {
         return options.progress(run.version.name, profile, begun, count)
       }
       guard goesOn, !options.isCancelled() else { throw Self.cancelled(at: run.version.name, bundle) }
-      return try workplace.withFolder(number) { folder in
+      let result = try workplace.withFolder(number) { folder in
         try CaseCheck(verifier, run, profile, in: folder, isCancelled: options.isCancelled).run()
       }
+      open.withLock { open in
+        let isLossy = result.losses.contains { !$0.losses.isEmpty }
+        let outcomes = open.cases.removeValue(forKey: number / profiles.count) ?? []
+        let all = outcomes + [max(result.found.outcome, isLossy ? .lossy : .fine)]
+        guard all.count == profiles.count else {
+          open.cases[number / profiles.count] = all
+          return
+        }
+        open.ended += 1
+        options.ended(run.name, all.max() ?? .fine, open.ended, runs.count)
+      }
+      return result
     }.run(threads: options.threads)
     return runs.indices.map { place in
       let own = stores[(place * profiles.count)..<((place + 1) * profiles.count)]
@@ -293,6 +306,12 @@ struct VerifiedRun: Sendable {
 
   /// One step, or all of a path with dependent steps.
   let steps: [MigrationStep]
+
+  /// The name for readers: of the step, or of all that a version takes.
+  var name: String {
+    guard steps.count > 1, let last = steps.last else { return steps.first?.name ?? "" }
+    return "\(version.name) → \(last.destinationName)"
+  }
 
   var label: String {
     switch key {
