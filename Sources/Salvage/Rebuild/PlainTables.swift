@@ -71,26 +71,30 @@ struct PlainTables {
     let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
     let others = indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
     var reason: String?
-    if try !isMade(name), let statement { reason = try makeTable(statement) }
-    if reason == nil, try isMade(name) {
+    var columns = try columns(of: name)
+    if columns.isEmpty, let statement {
+      reason = try makeTable(statement)
+      columns = try self.columns(of: name)
+    }
+    if reason == nil, !columns.isEmpty {
       try makeIndexes(unique)
       guard let source else {
         try makeIndexes(others)
         return []
       }
-      try keepUnknownColumns(of: source, in: name, &aside)
+      try keepUnknownColumns(of: source, in: name, columns, &aside)
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
       let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
       let evaluated = ([isCarried ? nil : statement].compactMap(\.self) + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
-        try copy(source, into: name)
+        try copy(source, into: name, columns)
       }
       if reason == nil {
         reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
       }
       if reason == nil {
-        try keepConverted(of: source, in: name, by: statement, &aside)
+        try keepConverted(of: source, in: columns, by: statement, &aside)
         try makeIndexes(others)
         return repairs
       }
@@ -120,13 +124,11 @@ struct PlainTables {
   }
 
   private mutating func keepUnknownColumns(
-    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+    of source: RawTables.Table, in name: String, _ columns: [Column], _ aside: inout SetAsideRows
   ) throws {
-    let own = try Set(
-      String.fetchAll(
-        database, sql: "SELECT lower(name) FROM pragma_table_xinfo(?, 'main')", arguments: [name]))
+    let own = Set(columns.map { $0.name.lowercased() })
     let unknown = source.columns.map(\.name).filter { !own.contains($0.lowercased()) }
-    guard !unknown.isEmpty, !own.isEmpty, try aside.keepColumns(unknown, of: source) else { return }
+    guard !unknown.isEmpty, try aside.keepColumns(unknown, of: source) else { return }
     remarks.append(
       "\(printable(name)) has columns that its declaration does not know (\(unknown.prefix(6).map { printable($0) }.joined(separator: ", "))); their values were set aside"
     )
@@ -194,11 +196,23 @@ struct PlainTables {
     return sql?.uppercased().contains("AUTOINCREMENT") == true
   }
 
-  /// Asks for columns, since the list of tables may be long.
-  private func isMade(_ name: String) throws -> Bool {
-    try Bool.fetchOne(
-      database, sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main'))", arguments: [name]) == true
+  private struct Column {
+    let name: String
+    let type: String
+
+    /// False for hidden and generated columns.
+    let isStored: Bool
   }
+
+  /// The columns of a table or view of the new store; none if it is not made.
+  private func columns(of name: String) throws -> [Column] {
+    try Row.fetchAll(
+      database, sql: "SELECT name, type, hidden = 0 FROM pragma_table_xinfo(?, 'main')", arguments: [name]
+    ).map { Column(name: $0[0], type: $0[1], isStored: $0[2]) }
+  }
+
+  /// Asks for columns, since the list of tables may be long.
+  private func isMade(_ name: String) throws -> Bool { try !columns(of: name).isEmpty }
 
   private func count(_ table: RawTables.Table) throws -> Int64 {
     try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(table.sql)") ?? 0
@@ -266,7 +280,8 @@ struct PlainTables {
       remarks.append("the table \(printable(source.name)) could not be made (\(reason)); its rows were set aside")
       return try setAside(source, count: count(source), &aside, where: "1")
     }
-    if let reason = try declarations.attempt(rows: nil, { try copy(source, into: source.name) }) {
+    let columns = try columns(of: source.name)
+    if let reason = try declarations.attempt(rows: nil, { try copy(source, into: source.name, columns) }) {
       remarks.append("rows of \(printable(source.name)) could not be written (\(reason)); they were set aside")
     }
     return try keepRefused(of: source, in: source.name, &aside)
@@ -282,29 +297,24 @@ struct PlainTables {
     ]
   }
 
-  /// The stored columns that both have.
-  private func columns(of name: String, in source: RawTables.Table) throws -> [String] {
-    let own = try String.fetchAll(
-      database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name])
-    return own.filter { source.column($0) != nil }
-  }
-
   private mutating func keepConverted(
-    of source: RawTables.Table, in name: String, by statement: Statement?, _ aside: inout SetAsideRows
+    of source: RawTables.Table, in columns: [Column], by statement: Statement?, _ aside: inout SetAsideRows
   ) throws {
     // A STRICT table has no values to convert. SQLite rebuilds its list of tables at each query, so it is not asked.
     if let statement, TableDefinition(sql: statement.sql)?.isStrict == true { return }
-    let types = try Row.fetchAll(
-      database, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name]
-    ).compactMap { row -> (source: String, type: String)? in
-      let (name, type): (String, String) = (row[0], row[1])
-      return source.column(name).map { ($0, type) }
+    let types = columns.filter(\.isStored).compactMap { column in
+      source.column(column.name).map { (source: $0, type: column.type) }
     }
     if let words = try ConvertedValues(of: source, into: types).keep(in: &aside, database) { conversions.append(words) }
   }
 
-  private func copy(_ source: RawTables.Table, into name: String) throws {
-    let columns = try columns(of: name, in: source)
+  /// The names of the stored columns that both have.
+  private func shared(_ columns: [Column], with source: RawTables.Table) -> [String] {
+    columns.filter { $0.isStored && source.column($0.name) != nil }.map(\.name)
+  }
+
+  private func copy(_ source: RawTables.Table, into name: String, _ columns: [Column]) throws {
+    let columns = shared(columns, with: source)
     guard !columns.isEmpty else { return }
     var list = columns.map(SQLText.quotedIdentifier)
     var values = columns.map { "r.\(SQLText.quotedIdentifier(source.column($0) ?? $0))" }
@@ -328,7 +338,7 @@ struct PlainTables {
     let before = try count(source) + (store?.tables[name.lowercased()]?.count ?? 0)
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
     guard after < before else { return [] }
-    let columns = try columns(of: name, in: source)
+    let columns = try shared(columns(of: name), with: source)
     // Without shared columns, SQLite parsed the declaration differently.
     var condition = "1"
     var keys: [Int64] = []
