@@ -178,8 +178,10 @@ extension CauseSearch {
         groups.other.append(page)
       }
     }
-    for page in reader.moved.keys where !groups.zeroed.contains(page) { groups.misplaced.append(page) }
-    let moved = Set(groups.misplaced)
+    let moved = Set(reader.moved.keys)
+    groups.misplaced = reader.moved.filter { page, other in
+      !groups.zeroed.contains(page) && !reader.mayBeAnother(page) && !reader.mayBeAnother(other)
+    }.map(\.key)
     let twins = try twins(of: whole.filter { !moved.contains($0) })
     for page in whole where !moved.contains(page) && !reader.mayBeAnother(page) {
       if twins.contains(page) {
