@@ -94,7 +94,7 @@ struct ModelVerifyCommand: ParsableCommand {
       }
       options.ended = { step, outcome, number, count in
         guard !TextStyle.current.isQuiet else { return }
-        Terminal.standardError.writeContent("\(number)/\(count)  \(printable(step)): \(outcome.words)\n")
+        Terminal.standardError.writeContent("\(number)/\(count)  \(printable(step)): \(outcome.rawValue)\n")
       }
       let found = try MigrationVerifier(bundle, options: options).run()
       line.clear()
@@ -128,17 +128,6 @@ struct ModelVerifyCommand: ParsableCommand {
     if allowLosses { allowed.insert(.lossy) }
     if allowConditions { allowed.insert(.conditional) }
     return allowed
-  }
-}
-
-extension VerificationReport.Outcome {
-  fileprivate var words: String {
-    switch self {
-    case .fine: "migrates"
-    case .lossy: "migrates with losses"
-    case .conditional: "fails with certain records"
-    case .failed: "fails"
-    }
   }
 }
 

@@ -2,7 +2,6 @@ import ArgumentParser
 import Backup
 import Lazaret
 import Platform
-import Salvage
 import SupportBundle
 import SystemPackage
 

@@ -1,6 +1,5 @@
 import Backup
 import Lazaret
-import LazaretTesting
 import ManagedObjectModel
 import Migration
 import PersistentStore

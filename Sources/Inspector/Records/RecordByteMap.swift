@@ -1,5 +1,4 @@
 import HTTPServer
-import Lazaret
 import ManagedObjectModel
 import Platform
 import SQLiteFormat

@@ -1,6 +1,5 @@
 import HTTPServer
 import ManagedObjectModel
-import PersistentStore
 import Platform
 import SQLiteFormat
 

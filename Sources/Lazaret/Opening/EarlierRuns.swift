@@ -1,4 +1,3 @@
-import Backup
 import Logging
 import Migration
 import Platform

@@ -86,7 +86,8 @@ struct CaseCheck {
       try losses[number].count(in: before)
       try before.close()
       // Only this step, regardless of other paths; a migration looks at all versions of its bundle.
-      let bundle = step.sourceName.flatMap { verifier.bundle.step(from: $0, to: step.destinationName) }
+      let versions = [step.sourceName, step.destinationName].compactMap { $0.flatMap(verifier.bundle.version(named:)) }
+      let bundle = versions.count == 2 ? ModelBundle(name: verifier.bundle.name, versions: versions) : nil
       try migrate(source, in: bundle ?? verifier.bundle, to: step.destinationName, target, isDirect: true)
       try compare(step.mapping, source, target, &report)
       source = target

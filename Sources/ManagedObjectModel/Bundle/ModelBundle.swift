@@ -71,12 +71,6 @@ public struct ModelBundle: Sendable {
     versions.first { $0.name == name } ?? unorderedVersions.first { $0.name == name }
   }
 
-  /// Returns a bundle of two versions alone, the second one current; nil where one is unknown.
-  package func step(from source: String, to destination: String) -> ModelBundle? {
-    let chosen = [source, destination].compactMap { version(named: $0)?.named(current: destination) }
-    return chosen.count == 2 ? ModelBundle(name: name, path: path, versions: chosen) : nil
-  }
-
   package func choosing(_ name: String) -> ModelBundle? {
     guard let chosen = version(named: name) else { return nil }
     var bundle = self

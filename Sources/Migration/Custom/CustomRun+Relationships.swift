@@ -87,19 +87,15 @@ extension CustomRun {
     let sides = [key, layout.destinationSide.inverse(of: relationship)?.key].compactMap { $0 }
     let ends = sides.map(\.entityName) + [relationship.destinationEntityName]
     return step.routes.allSatisfy { route in
+      guard let destination = route.destination else { return true }
       func makes(_ name: String) -> Bool {
-        guard let number = route.destination?.number else { return false }
-        return layout.destination.entity(named: name)?.numbers.contains(number) ?? false
+        layout.destination.entity(named: name)?.numbers.contains(destination.number) ?? false
       }
       guard ends.contains(where: makes) else { return true }
       guard let source = route.source, route.filter == nil, offset(of: route) == 0, step.routeCounts[source.name] == 1
       else { return false }
-      return sides.filter { makes($0.entityName) }.allSatisfy { side in
-        guard case .relationship = route.mapping.propertyMapping(of: PropertyPath(side.name))?.value else {
-          return false
-        }
-        return true
-      }
+      let whole = StepLayout.Route(mapping: route.mapping, source: source, destination: destination)
+      return sides.allSatisfy { !makes($0.entityName) || layout.origin(of: $0, in: whole) != nil }
     }
   }
 

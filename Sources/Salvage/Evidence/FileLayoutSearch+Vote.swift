@@ -1,4 +1,3 @@
-import Platform
 internal import SQLiteFormat
 
 extension FileLayoutSearch {

@@ -1,4 +1,3 @@
-import Platform
 internal import SQLiteFormat
 
 /// Compares pages readable in both the database file and its log or journal, to see whether they belong together.

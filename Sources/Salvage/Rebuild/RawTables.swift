@@ -1,6 +1,5 @@
 internal import GRDB
 internal import PersistentStore
-import Platform
 
 /// The tables of a raw salvage, attached as `raw`; names are case-insensitive.
 struct RawTables {

@@ -1,6 +1,5 @@
 internal import PersistentStore
 internal import Platform
-import SQLiteFormat
 
 /// Makes the accounts of all entities, by number where they share a table.
 struct EntityAccounts {

@@ -1,5 +1,4 @@
 internal import PersistentStore
-import Platform
 import SQLiteFormat
 
 /// Estimates the number of rows on lost pages.

@@ -1,5 +1,3 @@
-internal import ManagedObjectModel
-
 struct AttributeOptions {
   private(set) var isUnique = false
   private(set) var isExternal = false

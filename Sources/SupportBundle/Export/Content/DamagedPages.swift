@@ -1,5 +1,4 @@
 internal import Lazaret
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
