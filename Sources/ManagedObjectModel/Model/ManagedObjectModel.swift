@@ -111,7 +111,7 @@ extension ManagedObjectModel {
   /// A store with any counts as newer and is left alone.
   package func surplus(over others: [ManagedObjectModel]) -> [String] {
     var result: [String] = []
-    for (name, entity) in entities.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (name, entity) in entities.inCodeUnitOrder() {
       let counterparts = others.flatMap { other in
         other.entities.values.filter { Self.isSame(entity.names, $0.names) }.map { other.properties(of: $0.name) }
       }

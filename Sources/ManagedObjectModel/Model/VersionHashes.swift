@@ -43,7 +43,7 @@ extension ManagedObjectModel {
     for ancestor in lineage(of: entity.name).reversed() {
       for name in ancestor.properties.keys { all[name] = digests[ancestor.name]?[name] }
     }
-    for (_, digest) in all.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) { message += digest }
+    for (_, digest) in all.inCodeUnitOrder() { message += digest }
     message += Array((entity.versionHashModifier ?? "").utf8)
     let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
     for constraint in constraints.inCodeUnitOrder() { message += Array(constraint.utf8) }
@@ -134,7 +134,7 @@ extension ManagedObjectModel {
   /// Returns the digest of known version hashes.
   public static func versionHashesDigest(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
-    for (name, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (name, hash) in hashes.inCodeUnitOrder() {
       message += Array(name.utf8) + hash.bytes
     }
     return Base64.encode(Array(SHA512.hash(data: message)))
@@ -143,7 +143,7 @@ extension ManagedObjectModel {
   /// Returns the checksum of known version hashes.
   public static func versionChecksum(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
-    for (_, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) { message += hash.bytes }
+    for (_, hash) in hashes.inCodeUnitOrder() { message += hash.bytes }
     return VersionHash(of: message).base64
   }
 }
@@ -185,4 +185,11 @@ package func precedesByCodeUnit(_ first: String, _ second: String) -> Bool {
 extension Sequence<String> {
   /// Sorts in code compiled once.
   package func inCodeUnitOrder() -> [String] { sorted(by: precedesByCodeUnit) }
+}
+
+extension Dictionary where Key == String {
+  /// Returns the pairs in the order of their keys, of which large values take no part in the sorting.
+  package func inCodeUnitOrder() -> [(key: String, value: Value)] {
+    keys.inCodeUnitOrder().compactMap { key in self[key].map { (key, $0) } }
+  }
 }

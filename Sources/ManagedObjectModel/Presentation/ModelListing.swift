@@ -83,7 +83,7 @@ public struct ModelListing: Sendable {
     let short = String((hash?.hex ?? "").prefix(12))
     let gap = width - title.count - short.count
     add(gap >= 2 ? title + String(repeating: " ", count: gap) + short : title + "  " + short)
-    let properties = entity.properties.values.ordered { precedesByCodeUnit($0.name, $1.name) }
+    let properties = entity.properties.inCodeUnitOrder().map(\.value)
     let column = min(32, (properties.map { printable($0.name).count }.max() ?? 0) + 2)
     for attribute in properties.compactMap(\.attribute) { add(attribute, indent + "  ", column) }
     for relationship in properties.compactMap(\.relationship) {

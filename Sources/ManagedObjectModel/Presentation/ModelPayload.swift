@@ -30,7 +30,7 @@ extension ModelBundle {
 
 extension ModelVersion {
   fileprivate var payload: JSON.Object {
-    let entities = model.entities.values.ordered { precedesByCodeUnit($0.name, $1.name) }
+    let entities = model.entities.inCodeUnitOrder().map(\.value)
     return [
       "name": name, "current": isCurrent, "checksum": checksum, "identifiers": model.versionIdentifiers,
       "entities": entities.map { JSON.Object($0.payload, ["hash": versionHashes[$0.name]?.hex ?? ""]) },
@@ -41,7 +41,7 @@ extension ModelVersion {
 
 extension Entity {
   fileprivate var payload: JSON.Object {
-    let sorted = properties.values.ordered { precedesByCodeUnit($0.name, $1.name) }
+    let sorted = properties.inCodeUnitOrder().map(\.value)
     let fetched = sorted.compactMap { property -> JSON.Object? in
       guard case .fetchedProperty(let fetched) = property else { return nil }
       return ["name": fetched.traits.name, "fetchRequest": fetched.fetchRequest?.payload]

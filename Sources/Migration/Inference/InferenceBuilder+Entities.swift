@@ -162,7 +162,7 @@ extension InferenceBuilder {
       else { continue }
       found[last, default: []].append(name)
     }
-    for (last, names) in found.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (last, names) in found.inCodeUnitOrder() {
       // A merge of two is no rename.
       guard names.count == 1, let name = names.first else { continue }
       origins[last] = name

@@ -372,7 +372,7 @@ extension MigrationJournal {
     guard !rows.isEmpty, let first = steps.first, let last = steps.last else { return nil }
     return OnlyHereNote(
       step: MigrationStep.name(from: first.source.isEmpty ? nil : first.source, to: last.destination),
-      entities: rows.ordered { precedesByCodeUnit($0.key, $1.key) }.map { .init(name: $0.key, rows: Int64($0.value)) })
+      entities: rows.inCodeUnitOrder().map { .init(name: $0.key, rows: Int64($0.value)) })
   }
 
   /// Records the original's destination, absolute and relative to the working folder.

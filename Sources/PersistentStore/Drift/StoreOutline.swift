@@ -1,5 +1,6 @@
 package import GRDB
 internal import ManagedObjectModel
+import Platform
 
 /// A store's schema and bookkeeping, read from bytes by the examiner or through SQL by the repair engine.
 package struct StoreOutline: Sendable, Hashable {

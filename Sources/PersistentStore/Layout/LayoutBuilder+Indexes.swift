@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+import Platform
 
 extension LayoutBuilder {
   /// Builds all indexes and R-trees (format section 3.8, names since fw 847).

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// Core Data's property order: two historic hash tables, one filled from the other (format section 3.6.1).
 ///
 /// It decides the naming side of a same-entity join table, suffixes within an entity and the order of `Z_FOK_` columns.

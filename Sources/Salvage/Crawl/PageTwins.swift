@@ -7,6 +7,7 @@ struct PageTwins {
     let first: Int64
     let last: Int64
     let look: UInt8
+    let sample: UInt32
 
     init(_ page: UInt32, _ map: PageMap) {
       look = map.look(page).rawValue
@@ -14,11 +15,12 @@ struct PageTwins {
       last = map.lastKey(page)
       fields = map.fieldCount(page)
       cells = map.cellCount(page)
+      sample = map.sample(page)
     }
 
     static func < (one: Key, other: Key) -> Bool {
-      (one.first, one.last, one.cells, one.fields, one.look)
-        < (other.first, other.last, other.cells, other.fields, other.look)
+      (one.first, one.last, one.cells, one.fields, one.look, one.sample)
+        < (other.first, other.last, other.cells, other.fields, other.look, other.sample)
     }
   }
 

@@ -53,6 +53,9 @@ struct PageMap {
 
   private var cellCounts: [UInt16]
 
+  /// A mixture of some bytes of each page, equal in equal pages.
+  private var samples: [UInt32]
+
   /// Whether two overflow pages link to each other's expected successor: they were swapped.
   var hasCrossedLinks = false
 
@@ -74,6 +77,7 @@ struct PageMap {
     keys = PageKeys(count: count)
     fieldCounts = [UInt8](repeating: 0, count: count)
     cellCounts = [UInt16](repeating: 0, count: count)
+    samples = [UInt32](repeating: 0, count: count)
   }
 
   var pageCount: UInt32 { UInt32(states.count - 1) }
@@ -114,6 +118,10 @@ struct PageMap {
   mutating func setCellCount(_ page: UInt32, _ count: Int) { cellCounts[Int(page)] = UInt16(clamping: count) }
 
   func cellCount(_ page: UInt32) -> Int { Int(cellCounts[Int(page)]) }
+
+  mutating func setSample(_ page: UInt32, _ sample: UInt32) { samples[Int(page)] = sample }
+
+  func sample(_ page: UInt32) -> UInt32 { samples[Int(page)] }
 
   mutating func setKeys(_ page: UInt32, first low: Int64, last high: Int64) {
     keys.set(Int(page), first: low, last: high)

@@ -124,13 +124,22 @@ enum PageSurvey {
     return good * 4 >= tried
   }
 
-  /// Sets the first and last rowid, and the first record's field count.
+  /// Mixes words of all parts of a page, so that different pages hardly ever give the same.
+  private static func sample(_ bytes: Span<UInt8>) -> UInt32 {
+    let step = max(4, bytes.count / 32)
+    return stride(from: step, through: bytes.count, by: step).reduce(0) { sample, end in
+      (sample << 5 | sample >> 27) ^ (bytes.uint32(at: end - 4) ?? 0)
+    }
+  }
+
+  /// Sets the first and last rowid, the first record's field count and the sample.
   private static func setKeys(
     _ bytes: Span<UInt8>, page: UInt32, _ kind: PageKind, _ start: Int, _ reader: PageReader, _ map: inout PageMap
   ) {
     let count = bytes.uint16(at: start + 3) ?? 0
     guard count > 0 else { return }
     map.setCellCount(page, count)
+    map.setSample(page, sample(bytes))
     let pointers = start + kind.headerLength
     if kind != .tableInterior {
       // If the first cell is damaged, the next good one counts, as any bytes may resemble a record header.

@@ -120,7 +120,7 @@ public struct MappingFile: Sendable {
       ("source", try version(source, "source", in: bundle)),
       ("destination", try version(destination, "destination", in: bundle)),
     ] {
-      let hashes = version.versionHashes.ordered { precedesByCodeUnit($0.key, $1.key) }
+      let hashes = version.versionHashes.inCodeUnitOrder()
         .map { JSONTree.Member(key: $0.key, value: .text($0.value.hex)) }
       copy[key] = JSONTree(
         value: .object([

@@ -240,10 +240,10 @@ enum EqualHashes {
             + "\(printable(former)): only a way through the version before keeps what older stores have under that name",
           hint: "Keep the renaming identifier as long as there may be stores from before the rename."))
     }
-    for (name, entity) in before.entities.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (name, entity) in before.entities.inCodeUnitOrder() {
       guard let same = after.entities[name] else { continue }
       note(name, entity.explicitRenamingIdentifier, same.explicitRenamingIdentifier, entity: name)
-      for (key, property) in entity.properties.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+      for (key, property) in entity.properties.inCodeUnitOrder() {
         guard let other = same.properties[key] else { continue }
         note(
           key, property.traits.explicitRenamingIdentifier, other.traits.explicitRenamingIdentifier, entity: name,
