@@ -1,4 +1,3 @@
-import Foundation
 package import Platform
 
 /// AWS Signature Version 4, with a signed body.

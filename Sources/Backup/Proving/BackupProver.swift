@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 package import ManagedObjectModel
 import PersistentStore
 package import Platform

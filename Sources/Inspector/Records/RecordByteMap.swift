@@ -1,3 +1,4 @@
+import Lazaret
 import HTTPServer
 import ManagedObjectModel
 import Platform

@@ -1,3 +1,4 @@
+import Backup
 import Logging
 import Migration
 import Platform

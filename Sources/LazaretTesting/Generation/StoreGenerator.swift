@@ -1,4 +1,3 @@
-internal import GRDB
 public import ManagedObjectModel
 public import PersistentStore
 public import Platform

@@ -1,6 +1,5 @@
 package import Backup
 package import Platform
-import SystemPackage
 
 /// A bucket prefix with the backups of one store.
 ///

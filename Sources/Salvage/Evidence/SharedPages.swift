@@ -1,3 +1,4 @@
+import Platform
 internal import SQLiteFormat
 
 /// Compares pages readable in both the database file and its log or journal, to see whether they belong together.

@@ -1,3 +1,4 @@
+import Platform
 internal import GRDB
 internal import PersistentStore
 

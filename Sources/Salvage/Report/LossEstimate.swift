@@ -1,3 +1,4 @@
+import Platform
 internal import PersistentStore
 import SQLiteFormat
 

@@ -1,3 +1,4 @@
+import SQLiteFormat
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// SipHash-2-4: a pseudorandom function with a 128-bit key (Aumasson and Bernstein, 2012).
 struct KeyedFunction: Sendable {
   private let key0: UInt64

@@ -1,3 +1,4 @@
+import SQLiteFormat
 import Platform
 
 extension Pseudonyms {

@@ -1,4 +1,5 @@
 public import Foundation
+public import Platform
 
 /// A receiver's address: `https`, or `http` to this machine only.
 public struct ReceiverAddress: Sendable, Hashable {
