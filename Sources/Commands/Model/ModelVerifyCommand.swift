@@ -92,9 +92,9 @@ struct ModelVerifyCommand: ParsableCommand {
         line.show("Migrating generated stores", Int64(number), of: Int64(count), .things("stores"))
         return !Interruption.isRequested
       }
-      options.ended = { step, outcome, number, count in
+      options.ended = { result, number, count in
         guard !TextStyle.current.isQuiet else { return }
-        Terminal.standardError.writeContent("\(number)/\(count)  \(printable(step)): \(outcome.rawValue)\n")
+        Terminal.standardError.writeContent("\(number)/\(count)  \(result)\n")
       }
       let found = try MigrationVerifier(bundle, options: options).run()
       line.clear()

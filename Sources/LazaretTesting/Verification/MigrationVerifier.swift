@@ -44,10 +44,8 @@ public struct MigrationVerifier: Sendable {
       _, _, _, _ in true
     }
 
-    /// Called serially as each step or way ends, with its name, its worst outcome, and how many of all have ended.
-    public var ended:
-      @Sendable (_ step: String, _ outcome: VerificationReport.Outcome, _ number: Int, _ count: Int) ->
-        Void = { _, _, _, _ in }
+    /// Called serially as each step or way ends, with its result such as `V1 → V2: ok`, and how many of all have ended.
+    public var ended: @Sendable (_ result: String, _ number: Int, _ count: Int) -> Void = { _, _, _ in }
 
     /// Whether to cancel; polled also during migrations.
     public var isCancelled: @Sendable () -> Bool = { false }

@@ -351,7 +351,7 @@ public struct VerificationListing: Sendable {
     "\(found.profile.rawValue): \(words(for: found))"
   }
 
-  private static func word(_ outcome: VerificationReport.Outcome) -> String {
+  static func word(_ outcome: VerificationReport.Outcome) -> String {
     switch outcome {
     case .fine: "ok"
     case .lossy: "ok, with losses"

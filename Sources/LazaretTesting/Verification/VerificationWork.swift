@@ -139,7 +139,8 @@ struct VerificationWork {
           return
         }
         open.ended += 1
-        options.ended(run.name, all.max() ?? .fine, open.ended, runs.count)
+        let word = VerificationListing.word(all.max() ?? .fine)
+        options.ended("\(printable(run.name)): \(word)", open.ended, runs.count)
       }
       return result
     }.run(threads: options.threads)
