@@ -1,6 +1,6 @@
-import Platform
 internal import ManagedObjectModel
 internal import PersistentStore
+import Platform
 
 /// A checked custom step, its expressions compiled and its policies found.
 struct CustomStep {

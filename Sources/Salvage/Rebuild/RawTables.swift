@@ -1,6 +1,6 @@
-import Platform
 internal import GRDB
 internal import PersistentStore
+import Platform
 
 /// The tables of a raw salvage, attached as `raw`; names are case-insensitive.
 struct RawTables {

@@ -1,6 +1,6 @@
-import SQLiteFormat
 internal import PersistentStore
 internal import Platform
+import SQLiteFormat
 
 /// Makes the accounts of all entities, by number where they share a table.
 struct EntityAccounts {

@@ -1,5 +1,5 @@
-import Platform
 internal import PersistentStore
+import Platform
 import SQLiteFormat
 
 /// Estimates the number of rows on lost pages.

@@ -1,7 +1,7 @@
-import SQLiteFormat
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
+import SQLiteFormat
 
 /// Chooses the model of a store, and so the expected schema.
 struct ModelChoice {

@@ -1,4 +1,5 @@
 import Platform
+
 /// The integers of columns that share pseudonyms: one column, or several that refer to each other.
 ///
 /// Short integers have up to six digits. Long ones share pseudonyms in the whole store; here it is only decided whether

@@ -1,4 +1,5 @@
 import Platform
+
 /// Order-preserving pseudonyms for indexed numbers, of the same sign and width.
 ///
 /// Short whole numbers are assigned by column. A real gets the pseudonym of its whole part and another fraction, in

@@ -1,5 +1,5 @@
-import SQLiteFormat
 import Platform
+import SQLiteFormat
 
 extension Pseudonyms {
   func replaceWholeText(_ bytes: inout [UInt8], _ range: Range<Int>) -> Outcome {
