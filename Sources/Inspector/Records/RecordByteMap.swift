@@ -1,5 +1,5 @@
-import Lazaret
 import HTTPServer
+import Lazaret
 import ManagedObjectModel
 import Platform
 import SQLiteFormat
