@@ -15,6 +15,8 @@ struct VerificationWork {
     bundle = verifier.bundle.knowing(verifier.options.mappings, [])
   }
 
+  private typealias Store = (found: VerificationReport.Case, losses: [LossCount])
+
   private struct Found {
     var cases: [VerificationReport.Case]
     var losses: [VerificationReport.Loss]
@@ -119,7 +121,7 @@ struct VerificationWork {
     let profiles = options.profiles
     let count = runs.count * profiles.count
     let begun = Mutex(0)
-    let open = Mutex((cases: [Int: [VerificationReport.Outcome]](), ended: 0))
+    let open = Mutex((stores: [Int: [Store]](), ended: 0))
     let stores = try ConcurrentWork(count) { [verifier, options, bundle] number in
       let (run, profile) = (runs[number / profiles.count], profiles[number % profiles.count])
       let goesOn = begun.withLock { begun in
@@ -131,27 +133,27 @@ struct VerificationWork {
         try CaseCheck(verifier, run, profile, in: folder, isCancelled: options.isCancelled).run()
       }
       open.withLock { open in
-        let isLossy = result.losses.contains { !$0.losses.isEmpty }
-        let outcomes = open.cases.removeValue(forKey: number / profiles.count) ?? []
-        let all = outcomes + [max(result.found.outcome, isLossy ? .lossy : .fine)]
-        guard all.count == profiles.count else {
-          open.cases[number / profiles.count] = all
-          return
-        }
+        let place = number / profiles.count
+        open.stores[place, default: []].append(result)
+        guard let all = open.stores[place], all.count == profiles.count else { return }
+        open.stores[place] = nil
         open.ended += 1
-        let word = VerificationListing.word(all.max() ?? .fine)
+        let word = VerificationListing.word(Self.found(run, all).outcome)
         options.ended("\(printable(run.name)): \(word)", open.ended, runs.count)
       }
       return result
     }.run(threads: options.threads)
     return runs.indices.map { place in
-      let own = stores[(place * profiles.count)..<((place + 1) * profiles.count)]
-      var losses = runs[place].steps.map { LossCount($0) }
-      for store in own {
-        for (number, count) in store.losses.enumerated() { losses[number].add(count) }
-      }
-      return Found(cases: own.map(\.found), losses: losses.flatMap(\.losses))
+      Self.found(runs[place], stores[(place * profiles.count)..<((place + 1) * profiles.count)])
     }
+  }
+
+  private static func found(_ run: VerifiedRun, _ stores: some Sequence<Store>) -> Found {
+    var losses = run.steps.map { LossCount($0) }
+    for store in stores {
+      for (number, count) in store.losses.enumerated() { losses[number].add(count) }
+    }
+    return Found(cases: stores.map(\.found), losses: losses.flatMap(\.losses))
   }
 
   private static func cancelled(at version: String, _ bundle: ModelBundle) -> MigrationError {
