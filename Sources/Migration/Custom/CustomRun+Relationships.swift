@@ -85,17 +85,17 @@ extension CustomRun {
   private func findsCopied(_ key: PropertyKey) -> Bool {
     guard policies == nil, let relationship = layout.relationship(key) else { return false }
     let sides = [key, layout.destinationSide.inverse(of: relationship)?.key].compactMap { $0 }
-    let ends = sides.map(\.entityName) + [relationship.destinationEntityName]
+    let holders = sides.map { (key: $0, numbers: layout.destination.entity(named: $0.entityName)?.numbers) }
+    let ends = holders.map(\.numbers) + [layout.destination.entity(named: relationship.destinationEntityName)?.numbers]
     return step.routes.allSatisfy { route in
-      guard let destination = route.destination else { return true }
-      func makes(_ name: String) -> Bool {
-        layout.destination.entity(named: name)?.numbers.contains(destination.number) ?? false
-      }
-      guard ends.contains(where: makes) else { return true }
+      guard let destination = route.destination, ends.contains(where: { $0?.contains(destination.number) ?? false })
+      else { return true }
       guard let source = route.source, route.filter == nil, offset(of: route) == 0, step.routeCounts[source.name] == 1
       else { return false }
       let whole = StepLayout.Route(mapping: route.mapping, source: source, destination: destination)
-      return sides.allSatisfy { !makes($0.entityName) || layout.origin(of: $0, in: whole) != nil }
+      return holders.allSatisfy { key, numbers in
+        !(numbers?.contains(destination.number) ?? false) || layout.origin(of: key, in: whole) != nil
+      }
     }
   }
 

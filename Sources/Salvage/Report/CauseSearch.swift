@@ -178,12 +178,11 @@ extension CauseSearch {
         groups.other.append(page)
       }
     }
-    let moved = Set(reader.moved.keys)
     groups.misplaced = reader.moved.filter { page, other in
       !groups.zeroed.contains(page) && !reader.mayBeAnother(page) && !reader.mayBeAnother(other)
     }.map(\.key)
-    let twins = try twins(of: whole.filter { !moved.contains($0) })
-    for page in whole where !moved.contains(page) && !reader.mayBeAnother(page) {
+    let twins = try twins(of: whole.filter { reader.moved[$0] == nil })
+    for page in whole where reader.moved[page] == nil && !reader.mayBeAnother(page) {
       if twins.contains(page) {
         groups.copies.append(page)
       } else {
