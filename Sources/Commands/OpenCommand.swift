@@ -1,4 +1,4 @@
-import ArgumentParser
+public import ArgumentParser
 import Backup
 public import Lazaret
 import ManagedObjectModel
@@ -94,7 +94,7 @@ struct OpenCommand: ParsableCommand {
       if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
       var policy = OpeningPolicy(
         whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
-        whenMigrationLoses: way.lossRemedy, depth: check)
+        whenMigrationLoses: way.lossRemedy, depth: check == .quick ? .quick : .full)
       policy.whenRepairable = repairRule
       policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
       let home = home.of(store: store.path)

@@ -69,7 +69,7 @@ public struct RecoverableStore: Sendable {
 
   var coordinator: StoreCoordinator {
     StoreCoordinator(
-      model: model.model, policy: policy.policy, home: home, appVersion: appVersion, migration: migration,
+      model: model.model, policy: policy, home: home, appVersion: appVersion, migration: migration,
       logger: logger)
   }
 
@@ -199,7 +199,7 @@ extension RecoverableStore {
     options.output = nil
     options.home = home ?? migration.home
     options.isRecorded = true
-    options.whenMigrationLoses = policy.whenMigrationLoses.remedy
+    options.whenMigrationLoses = policy.whenMigrationLoses
     guard let watcher else { return options }
     let own = migration.progress
     options.progress = { step, number, count in
@@ -273,111 +273,7 @@ extension RecoverableStore {
   }
 
   /// The app's rules for a store that does not open directly.
-  public struct Policy: Sendable, Hashable {
-    /// The rule for a damaged or incompatible store.
-    public enum Remedy: String, Sendable, Hashable, CaseIterable {
-      /// Quarantine it, salvage its records, and install a copy of the result.
-      case salvage
-
-      /// Start with an empty store; ``StoreQuarantine`` recovers the records later.
-      case salvageLater = "salvage-later"
-
-      /// Quarantine it, and start empty.
-      case emptyStore = "empty-store"
-
-      /// Leave it, and throw.
-      case refuse
-    }
-
-    /// The rule for a sound store that lacks parts of its own model.
-    public enum RepairRule: String, Sendable, Hashable, CaseIterable {
-      /// Install a repaired, verified copy; the original is kept.
-      case repair
-
-      /// Open it unchanged.
-      case keep
-
-      /// Quarantine and salvage it.
-      case quarantine
-
-      /// Leave it, and throw.
-      case refuse
-    }
-
-    /// The rule for a migration that would delete data that the app still has.
-    public enum LossRule: String, Sendable, Hashable, CaseIterable {
-      /// Leave it, and throw.
-      case refuse
-
-      /// Migrate it like Core Data; the original is kept.
-      case migrate
-    }
-
-    /// The rule for a file that is not the app's.
-    public enum ForeignRule: String, Sendable, Hashable, CaseIterable {
-      /// Leave it, and throw.
-      case refuse
-
-      /// Treat it as damaged or incompatible.
-      case replace
-    }
-
-    /// The rule for a salvage without a usable result.
-    public enum Fallback: String, Sendable, Hashable, CaseIterable {
-      /// Start empty; the old store stays in quarantine.
-      case emptyStore = "empty-store"
-
-      /// Throw, and leave the place empty; the next opening tries again.
-      case refuse
-    }
-
-    /// For damaged bytes, or a file that is not a store.
-    public var whenDamaged: Remedy = .salvage
-
-    /// For a sound store that no migration leads to the app's model.
-    public var whenIncompatible: Remedy = .salvage
-
-    /// For a sound store with a failed migration, and a damaged store's records that cannot be migrated.
-    ///
-    /// If refused, the store stays at its path; a damaged one waits in quarantine with its salvaged store if only the
-    /// salvage shows that no migration exists. Every other remedy starts empty then.
-    public var whenMigrationFails: Remedy = .refuse
-
-    /// For a migration that would delete data that the app still has.
-    public var whenMigrationLoses: LossRule = .refuse
-
-    /// For a sound store that lacks parts of its own model.
-    public var whenRepairable: RepairRule = .repair
-
-    /// For a salvage without a usable result; ``whenMigrationFails`` decides if only a migration failed.
-    public var whenSalvageFails: Fallback = .emptyStore
-
-    /// For another app's sound store, a text or a picture, at a path without a record of the app's stores.
-    public var whenForeign: ForeignRule = .refuse
-
-    /// Immediate retries of a migration that failed because of the store.
-    public var migrationRetries = 0
-
-    /// The examination before opening.
-    public var depth: Depth = .quick
-
-    /// The minimum age of the last background check; nil turns checks off.
-    public var checkInterval: Duration? = .seconds(7 * 86400)
-
-    /// The minimum age of the newest recovery kit; nil turns kits off.
-    public var recoveryKitInterval: Duration? = .seconds(86400)
-
-    /// Creates a policy that only refuses to replace foreign files and stores that could not be migrated.
-    public init() {}
-
-    /// For servers: every store stays at its path unless it opens, migrates or can be repaired.
-    public static var refusing: Policy {
-      var policy = Policy()
-      (policy.whenDamaged, policy.whenIncompatible, policy.whenMigrationFails) = (.refuse, .refuse, .refuse)
-      policy.whenSalvageFails = .refuse
-      return policy
-    }
-  }
+  public typealias Policy = OpeningPolicy
 
   /// An examination's depth.
   public enum Depth: String, Sendable, Hashable, CaseIterable {
@@ -389,40 +285,6 @@ extension RecoverableStore {
 
     var depth: Examination.Depth { self == .quick ? .quick : .full }
   }
-}
-
-extension RecoverableStore.Policy {
-  var policy: OpeningPolicy {
-    var policy = OpeningPolicy(
-      whenDamaged: whenDamaged.remedy, whenIncompatible: whenIncompatible.remedy,
-      whenMigrationFails: whenMigrationFails.remedy, whenMigrationLoses: whenMigrationLoses.remedy,
-      whenSalvageFails: whenSalvageFails == .refuse ? .refuse : .emptyStore, migrationRetries: migrationRetries,
-      depth: depth.depth, checkInterval: checkInterval, recoveryKitInterval: recoveryKitInterval)
-    policy.whenForeign = whenForeign == .refuse ? .refuse : .replace
-    policy.whenRepairable =
-      switch whenRepairable {
-      case .repair: .repair
-      case .keep: .keep
-      case .quarantine: .quarantine
-      case .refuse: .refuse
-      }
-    return policy
-  }
-}
-
-extension RecoverableStore.Policy.Remedy {
-  var remedy: OpeningPolicy.Remedy {
-    switch self {
-    case .salvage: .salvage
-    case .salvageLater: .salvageLater
-    case .emptyStore: .emptyStore
-    case .refuse: .refuse
-    }
-  }
-}
-
-extension RecoverableStore.Policy.LossRule {
-  var remedy: LossRemedy { self == .refuse ? .refuse : .migrate }
 }
 
 /// The versions of a managed object model, or a plain SQLite schema.

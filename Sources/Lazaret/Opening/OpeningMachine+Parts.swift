@@ -25,7 +25,7 @@ extension OpeningMachine {
       try CheckNote.read(of: place.main, home: home, in: fileSystem)
     }
     return RetryingExaminer(
-      model: coordinator.model, depth: note?.damage == nil ? policy.depth : .full, fileSystem: fileSystem,
+      model: coordinator.model, depth: note?.damage == nil ? policy.depth.depth : .full, fileSystem: fileSystem,
       observer: observer, reports: reports)
   }
 

@@ -1,22 +1,22 @@
-package import Migration
-package import PersistentStore
+public import Migration
+internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
 /// The app's rules for a store that does not open directly.
-package struct OpeningPolicy: Sendable, Hashable {
+public struct OpeningPolicy: Sendable, Hashable {
   /// The rule for a damaged or incompatible store.
-  package enum Remedy: String, Sendable, Hashable, CaseIterable {
+  public enum Remedy: String, Sendable, Hashable, CaseIterable {
     /// Quarantine it, salvage every record in its bytes into a new store, and open a verified copy.
     ///
     /// Takes about as long as copying the store a few times. After an interruption (killed, cancelled, disk full) the
     /// old store is whole in quarantine, and the next opening continues.
     case salvage
 
-    /// Open an empty store at once; ``Quarantines/salvage(_:model:options:observer:)`` recovers the records later.
+    /// Start with an empty store at once; ``StoreQuarantine`` recovers the records later.
     case salvageLater = "salvage-later"
 
-    /// Quarantine it, and open an empty store.
+    /// Quarantine it, and start empty.
     case emptyStore = "empty-store"
 
     /// Leave it at its path, and throw.
@@ -24,56 +24,43 @@ package struct OpeningPolicy: Sendable, Hashable {
   }
 
   /// The rule for a sound store that lacks parts of the model in its own metadata.
-  package enum RepairRule: String, Sendable, Hashable, CaseIterable {
+  public enum RepairRule: String, Sendable, Hashable, CaseIterable {
     /// Add the missing parts on a copy and install it; the original is kept.
     case repair
 
+    /// Open it unchanged.
     case keep
 
     /// Quarantine and salvage it like a damaged store.
     case quarantine
 
+    /// Leave it, and throw.
     case refuse
   }
 
-  /// The rule for a sound store that lacks parts of its own model.
-  ///
-  /// Unless this is `keep`, an earlier version is first repaired on the migration's copy. A repair that would have to
-  /// guess counts as a failed migration: ``whenMigrationFails`` decides.
-  package var whenRepairable: RepairRule = .repair
-
-  /// The rule for a migration that would delete data that the app's version still has; see ``LossRemedy``.
-  ///
-  /// A refused store stays at its path and opening throws, whatever the other rules say. Entities absent from the app's
-  /// version are migrated away in any case; the original is kept and not pruned until released.
-  var whenMigrationLoses: LossRemedy
-
-  /// The rule for a salvage without a store that the app could open.
-  package enum Fallback: String, Sendable, Hashable, CaseIterable {
-    case emptyStore = "empty-store"
-
-    /// Throw, and leave the place empty; the next opening tries again.
-    case refuse
-  }
-
-  package enum ForeignRule: String, Sendable, Hashable, CaseIterable {
+  /// The rule for a file that is not the app's.
+  public enum ForeignRule: String, Sendable, Hashable, CaseIterable {
+    /// Leave it, and throw.
     case refuse
 
     /// Treat it as a damaged or incompatible store.
     case replace
   }
 
-  /// The rule for another app's sound store, or a file of another kind such as a picture, at a path without a record of
-  /// the app's stores.
-  ///
-  /// If a store was opened, quarantined or backed up there before, the file counts as a damaged or incompatible store.
-  package var whenForeign: ForeignRule = .refuse
+  /// The rule for a salvage without a store that the app could open.
+  public enum Fallback: String, Sendable, Hashable, CaseIterable {
+    /// Start empty; the old store stays in quarantine.
+    case emptyStore = "empty-store"
+
+    /// Throw, and leave the place empty; the next opening tries again.
+    case refuse
+  }
 
   /// The rule for a store with damaged bytes, or a file that is not a store.
-  var whenDamaged: Remedy
+  public var whenDamaged: Remedy
 
   /// The rule for a sound store that no migration leads to the app's model.
-  var whenIncompatible: Remedy
+  public var whenIncompatible: Remedy
 
   /// The rule for a sound store with a failed migration: missing mandatory values, duplicates, damage, a failed custom
   /// step, or models without an inferable mapping.
@@ -84,40 +71,58 @@ package struct OpeningPolicy: Sendable, Hashable {
   /// It also decides about a damaged store's records that cannot be migrated; other remedies open an empty store. A
   /// refused store stays at its path, unsalvaged, if its metadata shows that no migration exists, or in quarantine with
   /// its salvaged store if only the salvage shows it. ``whenSalvageFails`` does not apply.
-  package var whenMigrationFails: Remedy
+  public var whenMigrationFails: Remedy
+
+  /// The rule for a migration that would delete data that the app's version still has.
+  ///
+  /// A refused store stays at its path and opening throws, whatever the other rules say. Entities absent from the app's
+  /// version are migrated away in any case; the original is kept and not pruned until released.
+  public var whenMigrationLoses: LossRemedy
+
+  /// The rule for a sound store that lacks parts of its own model.
+  ///
+  /// Unless this is `keep`, an earlier version is first repaired on the migration's copy. A repair that would have to
+  /// guess counts as a failed migration: ``whenMigrationFails`` decides.
+  public var whenRepairable: RepairRule = .repair
 
   /// The rule for a salvage without a store that the app could open; a failure of the environment always throws.
   ///
   /// If only a migration failed, ``whenMigrationFails`` decides.
-  var whenSalvageFails: Fallback
+  public var whenSalvageFails: Fallback
+
+  /// The rule for another app's sound store, or a file of another kind such as a picture, at a path without a record of
+  /// the app's stores.
+  ///
+  /// If a store was opened, quarantined or backed up there before, the file counts as a damaged or incompatible store.
+  public var whenForeign: ForeignRule = .refuse
 
   /// The immediate retries of a migration that failed because of the store.
   ///
   /// The next opening tries again in any case. Retries help custom steps that depend on outside state.
-  var migrationRetries: Int
+  public var migrationRetries: Int
 
   /// The depth of the examination before opening.
   ///
   /// A quick one takes milliseconds at any size and misses damage deep in a table; it turns full on damage, also if the
-  /// background pass found it. After a query's `SQLITE_CORRUPT` an app reopens the store with a full one.
-  var depth: Examination.Depth
+  /// background check found it. After a query's `SQLITE_CORRUPT` an app reopens the store with a full one.
+  public var depth: RecoverableStore.Depth
 
   /// The minimum age of the last check of every page before the next; nil turns checks off.
   ///
   /// It runs after opening if there is a home: at the first opening, after an unclean end or an update of the app, and
   /// once per interval.
-  package var checkInterval: Duration?
+  public var checkInterval: Duration?
 
   /// The minimum age of the newest recovery kit before the next; nil turns kits off.
   ///
   /// A kit lets a salvage count losses exactly. It is noted after opening if there is a home.
-  package var recoveryKitInterval: Duration?
+  public var recoveryKitInterval: Duration?
 
   /// Creates a policy that by default only refuses to replace foreign files and stores that could not be migrated.
-  package init(
+  public init(
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
     whenMigrationLoses: LossRemedy = .refuse,
-    whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick,
+    whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: RecoverableStore.Depth = .quick,
     checkInterval: Duration? = .seconds(7 * 86400), recoveryKitInterval: Duration? = .seconds(86400)
   ) {
     self.whenDamaged = whenDamaged
@@ -130,6 +135,10 @@ package struct OpeningPolicy: Sendable, Hashable {
     self.checkInterval = checkInterval
     self.recoveryKitInterval = recoveryKitInterval
   }
+
+  /// For servers: every store stays at its path unless it opens, migrates or can be repaired.
+  public static let refusing = OpeningPolicy(
+    whenDamaged: .refuse, whenIncompatible: .refuse, whenMigrationFails: .refuse, whenSalvageFails: .refuse)
 }
 
 extension OpeningPolicy {
