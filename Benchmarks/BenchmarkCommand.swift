@@ -4,7 +4,7 @@ import SystemPackage
 /// Measures what this project does with a large, healthy store.
 ///
 /// Prints one line a measurement, with the ratio to its yardstick in the same run. Run it in a release build, on a quiet
-/// machine: `Scripts/bench`.
+/// machine: `Scripts/bench open`.
 @main
 struct BenchmarkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

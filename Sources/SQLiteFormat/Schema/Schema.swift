@@ -86,22 +86,24 @@ public struct SchemaEntry: Sendable, Hashable {
   }
 
   /// The kind.
-  public var kind: Kind
+  public var kind: Kind { didSet { cache = DefinitionCache() } }
 
   /// The name.
-  public var name: String
+  public var name: String { didSet { cache = DefinitionCache() } }
 
   /// The table that it belongs to; its own name for tables and views.
-  public var tableName: String
+  public var tableName: String { didSet { cache = DefinitionCache() } }
 
   /// The b-tree's root page; 0 for views, triggers and virtual tables.
-  public var rootPage: UInt32
+  public var rootPage: UInt32 { didSet { cache = DefinitionCache() } }
 
   /// The creating statement; nil for automatic indexes.
-  public var sql: String?
+  public var sql: String? { didSet { cache = DefinitionCache() } }
 
   /// The rowid.
   public var rowid: Int64
+
+  private var cache = DefinitionCache()
 
   /// Creates an entry.
   public init(kind: Kind, name: String, tableName: String, rootPage: UInt32, sql: String?, rowid: Int64 = 0) {
@@ -118,6 +120,10 @@ public struct SchemaEntry: Sendable, Hashable {
   /// A damaged statement is read if the table has a b-tree, with the entry's name.
   public var tableDefinition: TableDefinition? {
     guard kind == .table, let sql else { return nil }
+    return cache.definition { readDefinition(sql) }
+  }
+
+  private func readDefinition(_ sql: String) -> TableDefinition? {
     var definition = TableDefinition(sql: sql)
     if definition == nil, rootPage > 0 { definition = TableDefinition(damagedSQL: sql, name: name) }
     if name == tableName { definition?.name = name }
@@ -128,6 +134,22 @@ public struct SchemaEntry: Sendable, Hashable {
   public var indexDefinition: IndexDefinition? {
     kind == .index ? sql.flatMap { IndexDefinition(sql: $0) } : nil
   }
+}
+
+/// A definition read once; it plays no part in an entry's equality.
+private final class DefinitionCache: Sendable, Hashable {
+  private let content = Mutex<TableDefinition??>(nil)
+
+  func definition(_ read: () -> TableDefinition?) -> TableDefinition? {
+    if let known = content.withLock(\.self) { return known }
+    let definition = read()
+    content.withLock { $0 = .some(definition) }
+    return definition
+  }
+
+  static func == (_: DefinitionCache, _: DefinitionCache) -> Bool { true }
+
+  func hash(into _: inout Hasher) {}
 }
 
 extension SchemaEntry {

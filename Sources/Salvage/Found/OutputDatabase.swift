@@ -80,22 +80,25 @@ internal import SystemPackage
     return numbers
   }
 
-  /// Tests a CREATE TABLE statement in a scratch file, as SQLite scans the whole schema for each drop.
+  /// Tests a column's type in a scratch database, once: SQLite scans the whole schema for each table.
   ///
   /// - Returns: SQLite's message if refused.
-  func refusal(of statement: String, making name: String) throws -> String? {
-    if scratch == nil { scratch = try OutputDatabase("", pageSize: 4096, encoding: .utf8) }
-    guard let scratch else { return nil }
+  func refusal(ofType type: String) throws -> String? {
+    if let known = refusals[type] { return known }
+    let scratch = try self.scratch ?? OutputDatabase("", pageSize: 4096, encoding: .utf8)
+    self.scratch = scratch
+    var refusal: String?
     do {
-      try scratch.execute(statement)
+      try scratch.execute("CREATE TABLE t (c \(type)); DROP TABLE t")
     } catch let error as SalvageError where error.kind == .output {
-      return scratch.message
+      refusal = scratch.message
     }
-    try scratch.execute("DROP TABLE \(SQLText.quotedIdentifier(name))")
-    return nil
+    refusals[type] = .some(refusal)
+    return refusal
   }
 
   private var scratch: OutputDatabase?
+  private var refusals: [String: String?] = [:]
 
   func execute(_ sql: String) throws {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)

@@ -91,7 +91,7 @@ final class OutputTable {
     hasRowid = shape.hasRowid
     aliasField = role == .live ? shape.alias : nil
     defaults = shape.fields.map { definition.defaultValue(ofColumn: $0, encoding: .utf8) }
-    if shape.untyped != shape.statement, let words = try database.refusal(of: shape.statement, making: shape.name) {
+    if let words = try shape.types.lazy.compactMap(database.refusal(ofType:)).first {
       if refusal == nil { refusal = words }
       throw SalvageError(.output, operation: "write what was salvaged", detail: "SQLite refused a table")
     }
@@ -201,6 +201,9 @@ extension OutputTable {
     /// The declaration without types, so that no affinity converts values.
     let untyped: String
 
+    /// The types that only the first of the two has.
+    let types: [String]
+
     private let columns: [String]
 
     /// The first field of each column, as a key may repeat columns.
@@ -241,6 +244,10 @@ extension OutputTable {
         definition, declaration, table: name, columns: columns, fields: fields, ownFields: ownFields, isLive: isLive,
         alias: key,
         hasTypes: false)
+      types =
+        declaration == .asDeclared
+        ? ownFields.filter { $0 != key }.map { definition.columns[fields[$0]].declaredType }.filter { !$0.isEmpty }
+          .map(Self.safeType) : []
     }
 
     /// The INSERT statement.

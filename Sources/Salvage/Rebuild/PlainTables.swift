@@ -83,8 +83,12 @@ struct PlainTables {
         return []
       }
       try keepUnknownColumns(of: source, in: name, columns, &aside)
-      var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
+      guard rows > 0 else {
+        try makeIndexes(others)
+        return []
+      }
+      var repairs: [SalvageReport.Rebuild.Repair] = []
       let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
       let evaluated = ([isCarried ? nil : statement].compactMap(\.self) + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {

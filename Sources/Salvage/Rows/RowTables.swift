@@ -41,8 +41,8 @@ final class RowTables {
   /// Equal live rows strike these out.
   var deletedDigests: DeletedDigests?
 
-  /// Core Data's metadata and cached model.
-  private let books: Set<Int>
+  /// Whether each is Core Data's metadata or cached model.
+  private let areBooks: [Bool]
 
   /// The remains of rows with lost or doubtful long values.
   private var parts: [(row: FoundRow, record: [UInt8])] = []
@@ -75,8 +75,7 @@ final class RowTables {
 
   init(_ crawl: Crawl, in database: OutputDatabase, remembering memory: Memory = []) throws {
     trees = crawl.trees
-    books = Set(
-      crawl.trees.indices.filter { ["Z_METADATA", "Z_MODELCACHE"].contains(crawl.trees[$0].name.uppercased()) })
+    areBooks = crawl.trees.map { ["Z_METADATA", "Z_MODELCACHE"].contains($0.name.uppercased()) }
     reader = crawl.reader
     self.database = database
     notes = try EvidenceNotes(database)
@@ -163,7 +162,7 @@ final class RowTables {
         RecordText.isValid(record, at: 0, before: record.count, encoding: encoding)
         && !(reader.layout.isGuessed && encoding == .utf8 && TreePageLook.hasWideText(record))
       try noteLive(row, isTextValid: isTextValid, remark: remark)
-      if books.contains(row.tree) { try checkBook(row, record) }
+      if areBooks[row.tree] { try checkBook(row, record) }
       return true
     }
     if try !table.holds(record, from: 0, length: record.count, rowid: row.cell.rowid) {

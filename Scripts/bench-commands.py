@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Measures the commands on a generated Core Data store against the usual tools.
+
+  Scripts/bench [--rows N] [--reps N] [--only WORD] [--growth] [--check] [--write]
+
+Each command and its yardstick run in turn, as whole processes; medians and the ratio between them count, and the command's peak of
+memory. A yardstick that is not installed is left out. --growth repeats the commands at a hundredth, a tenth and all of the rows, and
+says what a row costs. --check exits with 1 where a ratio is twice its goal or more; then the fastest runs count, not the medians.
+--write puts the table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
+but below TMPDIR.
+"""
+import argparse, os, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOOL = os.path.abspath(os.environ.get("LAZARET", os.path.join(ROOT, ".build/release/lazaret")))
+WORDS = "time year people way day thing world life hand part child eye woman place work week case point company number".split()
+
+ARTICLE = [("body", "String"), ("created", "Date"), ("flags", "Integer 32"), ("image", "Binary"), ("score", "Double"), ("title", "String")]
+# The second version adds a column and renames one, which is done in place; the third removes one, which is a rebuild.
+VERSIONS = {
+    "Bench": ARTICLE,
+    "Bench 2": ARTICLE[:-1] + [("headline", "String", "title"), ("subtitle", "String")],
+    "Bench 3": [a for a in ARTICLE if a[0] != "image"],
+}
+
+
+def model(folder):
+    """Writes a model of three versions."""
+    bundle = os.path.join(folder, "Bench.xcdatamodeld")
+    for name, article in VERSIONS.items():
+        lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">']
+
+        def entity(entity, attributes, relationships, index=""):
+            lines.append(f'<entity name="{entity}" representedClassName="{entity}" syncable="YES">')
+            for attribute, kind, *old in attributes:
+                former = f' elementID="{old[0]}"' if old else ""
+                lines.append(f'<attribute name="{attribute}" optional="YES" attributeType="{kind}"{former}/>')
+            for relationship, target, inverse, count in relationships:
+                lines.append(
+                    f'<relationship name="{relationship}" optional="YES" {count} deletionRule="Nullify" '
+                    f'destinationEntity="{target}" inverseName="{inverse}" inverseEntity="{target}"/>')
+            lines.append(index + "</entity>")
+
+        one, many = 'maxCount="1"', 'toMany="YES"'
+        entity("Article", article, [("author", "Author", "articles", one), ("tags", "Tag", "articles", many)],
+               '<fetchIndex name="byCreatedIndex"><fetchIndexElement property="created" type="Binary" order="ascending"/></fetchIndex>')
+        entity("Author", [("born", "Date"), ("email", "String"), ("name", "String")], [("articles", "Article", "author", many)])
+        entity("Tag", [("name", "String")], [("articles", "Article", "tags", many)])
+        lines.append("</model>")
+        version = os.path.join(bundle, name + ".xcdatamodel")
+        os.makedirs(version)
+        with open(os.path.join(version, "contents"), "w") as file:
+            file.write("\n".join(lines))
+    with open(os.path.join(folder, "mapping.json"), "w") as file:
+        file.write('{"format": 1, "name": "three expressions", "source": "Bench", "destination": "Bench 2", "entities": [{"source": "Article", '
+                   '"destination": "Article", "attributes": {"headline": "upper(title)", "subtitle": "substr(body, 1, 20)", '
+                   '"score": "score * 2.0"}}]}')
+    return bundle
+
+
+def lazaret(*arguments, accepts=(0,)):
+    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True)
+    if done.returncode not in accepts:
+        sys.exit(f"lazaret {arguments[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+
+
+def store(folder, bundle, rows):
+    """Makes a store of the first version with as many rows, a tenth of them authors and tags, half of them pairs."""
+    path = os.path.join(folder, "store.sqlite")
+    lazaret("open", path, "--model", bundle, "--to", "Bench", "--home", os.path.join(folder, "Home"))
+    r = random.Random(1)
+    text = lambda low, high: " ".join(r.choices(WORDS, k=r.randint(low, high)))
+    database = sqlite3.connect(path)
+    tables = {row[0]: [c[1] for c in database.execute(f'PRAGMA table_info("{row[0]}")')]
+              for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    entity = dict(database.execute("SELECT Z_NAME, Z_ENT FROM Z_PRIMARYKEY"))
+    counts = {"Author": rows * 8 // 100, "Tag": max(1, rows * 2 // 100), "Article": rows * 45 // 100}
+    makers = {
+        "ZBODY": lambda: None if r.random() < 0.1 else text(5, 40) if r.random() < 0.99 else text(300, 3000),
+        "ZCREATED": lambda: r.uniform(4e8, 7e8), "ZBORN": lambda: r.uniform(-5e8, 2e8), "ZFLAGS": lambda: r.randrange(1000),
+        "ZIMAGE": lambda: r.randbytes(200) if r.random() < 0.1 else None, "ZSCORE": r.random, "ZTITLE": lambda: text(2, 7),
+        "ZAUTHOR": lambda: r.randint(1, max(1, counts["Author"])), "ZEMAIL": lambda: f"{r.choice(WORDS)}{r.randrange(10**6)}@example.com",
+        "ZNAME": lambda: text(2, 3),
+    }
+    for name, count in counts.items():
+        table, columns = "Z" + name.upper(), tables["Z" + name.upper()]
+        made = [makers.get(column) for column in columns[3:]]
+        assert columns[:3] == ["Z_PK", "Z_ENT", "Z_OPT"] and all(made), columns
+        database.executemany(
+            f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})",
+            ((key, entity[name], 1, *[make() for make in made]) for key in range(1, count + 1)))
+        database.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = ?", (count, name))
+    join = next(t for t in tables if re.fullmatch(r"Z_\d+TAGS", t))
+    article = next(i for i, c in enumerate(tables[join]) if c.endswith("ARTICLES"))
+    pairs = set()
+    while len(pairs) < rows * 45 // 100:
+        pair = (r.randint(1, counts["Article"]), r.randint(1, counts["Tag"]))
+        pairs.add(pair if article == 0 else pair[::-1])
+    database.executemany(f"INSERT INTO {join} VALUES (?, ?)", sorted(pairs))
+    database.commit()
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.execute("PRAGMA journal_mode = DELETE")
+    database.close()
+    return path
+
+
+def rebuild(path, article, columns):
+    """Returns SQL that makes a new store by hand, with other columns of the articles."""
+    database = sqlite3.connect(path)
+    entries = list(database.execute("SELECT type, name, sql FROM sqlite_master WHERE sql NOTNULL AND name NOT LIKE 'sqlite_%'"))
+    database.close()
+    tables = [(name, article if name == "ZARTICLE" else sql) for kind, name, sql in entries if kind == "table"]
+    fill = [f"INSERT INTO {name} SELECT {columns if name == 'ZARTICLE' else '*'} FROM o.{name};" for name, _ in tables]
+    indexes = [sql + ";" for kind, _, sql in entries if kind == "index"]
+    return ("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; "
+            f"ATTACH '{path}' AS o; BEGIN; {' '.join(sql + ';' for _, sql in tables)} {' '.join(fill)} {' '.join(indexes)} COMMIT;")
+
+
+class Work:
+    def __init__(self, name, command, yardsticks=(), before=None, accepts=(0,)):
+        self.name, self.command, self.yardsticks = name, command, yardsticks
+        self.before, self.accepts = before or (lambda: None), accepts
+
+
+class Run:
+    """One run of a command: its time in seconds and the peak of its memory in megabytes."""
+
+    def __init__(self, command, accepts=(0,)):
+        start = time.perf_counter()
+        process = subprocess.Popen(command, shell=isinstance(command, str), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        errors = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        self.time, self.memory = time.perf_counter() - start, usage.ru_maxrss / 1000
+        if os.waitstatus_to_exitcode(status) not in accepts:
+            sys.exit(f"{command} ended with {os.waitstatus_to_exitcode(status)}:\n{errors.decode(errors='replace')[-2000:]}")
+
+
+def has(*programs):
+    return all(shutil.which(program) for program in programs)
+
+
+def works(folder, bundle, path):
+    """The table: each command, its yardsticks with their goals, and what is made ready before each run."""
+    p = lambda name: os.path.join(folder, name)
+    t = lambda *arguments: [TOOL, *arguments]
+
+    def clear(*names):
+        for name in names:
+            for found in [f for f in os.listdir(folder) if f.startswith(name)]:
+                shutil.rmtree(p(found)) if os.path.isdir(p(found)) else os.remove(p(found))
+
+    def fresh():
+        clear("own", "by-hand", "Own")
+        os.mkdir(p("Own"))
+        shutil.copyfile(path, p("own.sqlite"))
+
+    first = ["--model", bundle, "--versions", "Bench,Bench 2,Bench 3"]
+    lines = sqlite3.connect(path).execute("SELECT sql FROM sqlite_master WHERE name = 'ZARTICLE'").fetchone()[0]
+    columns = [c[1] for c in sqlite3.connect(path).execute("PRAGMA table_info(ZARTICLE)")]
+    less = re.sub(r",? ?ZIMAGE BLOB", "", lines)
+    shorter = rebuild(path, less, ", ".join(c for c in columns if c != "ZIMAGE"))
+    changed = {"ZTITLE": "upper(ZTITLE)", "ZSCORE": "ZSCORE * 2.0"}
+    mapped = rebuild(path, lines.replace("ZTITLE", "ZHEADLINE").replace(" )", ", ZSUBTITLE VARCHAR )"),
+                     ", ".join(changed.get(c, c) for c in columns) + ", substr(ZBODY, 1, 20)")
+    for name, sql in (("shorter", shorter), ("mapped", mapped)):
+        with open(p(name + ".sql"), "w") as file:
+            file.write(sql)
+    vacuum = f"""sqlite3 {path} "VACUUM INTO '{p('by-hand')}'" && sqlite3 {p('by-hand')} 'PRAGMA integrity_check'"""
+    backup = f"sqlite3 {path} \".backup '{p('by-hand')}'\" && "
+    created = ["backup", "create", path, "--home", p("Own")]
+    alter = (f"cp {path} {p('by-hand')} && sqlite3 {p('by-hand')} 'ALTER TABLE ZARTICLE ADD COLUMN ZSUBTITLE VARCHAR; "
+             "ALTER TABLE ZARTICLE RENAME COLUMN ZTITLE TO ZHEADLINE; PRAGMA quick_check'")
+    recovers = subprocess.run(["sqlite3", path, ".recover --help"], capture_output=True, text=True).stdout.startswith("BEGIN") if has("sqlite3") else False
+    result = [
+        Work("start", t("--version")),
+        Work("salvage", t("salvage", path, "--model", os.path.join(bundle, "Bench.xcdatamodel"), "-o", p("own.out")),
+             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.45)]
+             + ([("`.recover`", f"sqlite3 {path} .recover | sqlite3 {p('by-hand')}", 0.15)] if recovers else []), lambda: clear("own", "by-hand")),
+        Work("salvage --raw", t("salvage", path, "--raw", "-o", p("own.out")),
+             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.4)], lambda: clear("own", "by-hand")),
+        Work("inspect --check full", t("inspect", path, *first, "--check", "full"),
+             [("`integrity_check`", f"sqlite3 {path} 'PRAGMA integrity_check'", 0.15),
+              ("`quick_check`", f"sqlite3 {path} 'PRAGMA quick_check'", 1.2)], accepts=(0, 2)),
+        Work("export --level scrubbed", t("export", path, "--level", "scrubbed", "--yes", "-o", p("own.bundle")),
+             [("`gzip -1`", f"gzip -1 -c {path}", 2.5)], lambda: clear("own"), accepts=(0, 2)),
+        Work("backup create", t(*created), [("`.backup`, `pigz -6`", backup + f"pigz -6 -k {p('by-hand')}", 0.5)] if has("pigz") else [], fresh),
+        Work("backup create, zstd", t(*created, "--compression", "zstd"), [("`.backup`, `zstd -3`", backup + f"zstd -q -3 {p('by-hand')}", 0.6)], fresh),
+        Work("backup restore", t("backup", "restore", "--of", path, "--home", p("Kept"), "--to", p("own.sqlite")),
+             [("`gzip -dc`", f"gzip -dc {p('kept.gz')} > {p('by-hand')}", 0.66)], lambda: clear("own", "by-hand")),
+        Work("migrate, in place", t("migrate", p("own.sqlite"), *first, "--to", "Bench 2", "--direct", "--on-migration-loss", "migrate", "--home", p("Own")),
+             [("copy, `ALTER TABLE`, `quick_check`", alter, 0.7)], fresh, (0, 2)),
+        Work("migrate, rebuild", t("migrate", p("own.sqlite"), *first, "--to", "Bench 3", "--direct", "--on-migration-loss", "migrate", "--home", p("Own")),
+             [("new file by hand, `quick_check`",
+               f"sqlite3 {p('by-hand')} < {p('shorter.sql')} && sqlite3 {p('by-hand')} 'PRAGMA quick_check'", 1.0)], fresh, (0, 2)),
+        Work("migrate, mapping file", t("migrate", p("own.sqlite"), *first, "--to", "Bench 2", "--mapping", p("mapping.json"), "--home", p("Own")),
+             [("new file by hand", f"sqlite3 {p('by-hand')} < {p('mapped.sql')}", 1.5)], fresh, (0, 2)),
+    ]
+    subprocess.run(f"gzip -6 -c {path} > {p('kept.gz')}", shell=True, check=True)
+    lazaret("backup", "create", path, "--home", p("Kept"))
+    return result
+
+
+def many(folder, count):
+    """A plain store of many small tables."""
+    path = os.path.join(folder, f"tables-{count}.sqlite")
+    database = sqlite3.connect(path)
+    for number in range(count):
+        database.execute(f"CREATE TABLE t{number} (id INTEGER PRIMARY KEY, name TEXT, size REAL)")
+        database.executemany(f"INSERT INTO t{number} VALUES (?, ?, ?)", ((i, f"row {i}", i / 3) for i in range(3)))
+    database.commit()
+    database.close()
+    return path
+
+
+def measure(work, reps, least):
+    own, theirs = [], [[] for _ in work.yardsticks]
+    for _ in range(reps):
+        work.before()
+        own.append(Run(work.command, work.accepts))
+        for number, (_, command, _) in enumerate(work.yardsticks):
+            work.before()
+            theirs[number].append(Run(command))
+    middle = (lambda runs: min(r.time for r in runs)) if least else (lambda runs: statistics.median(r.time for r in runs))
+    return middle(own), max(r.memory for r in own), [middle(runs) for runs in theirs]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--reps", type=int, default=7)
+    parser.add_argument("--only", help="the commands with this word")
+    for flag in ("growth", "check", "write"):
+        parser.add_argument("--" + flag, action="store_true")
+    chosen = parser.parse_args()
+    if not has("sqlite3"):
+        sys.exit("The yardsticks need the sqlite3 command.")
+    lines, slow = [], []
+
+    def say(line):
+        print(line, flush=True)
+        lines.append(line)
+
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = [chosen.rows // 100, chosen.rows // 10, chosen.rows] if chosen.growth else [chosen.rows]
+        costs = {}
+        for rows in sizes:
+            place = os.path.join(folder, str(rows))
+            os.mkdir(place)
+            bundle = model(place)
+            path = store(place, bundle, rows)
+            if not chosen.growth:
+                say(f"A store of {rows:,} rows, {os.path.getsize(path) / 1e6:.0f} MB, medians of {chosen.reps} runs in turn.\n")
+                say("| command | time, memory | yardstick | ratio | goal |")
+                say("|---|---|---|---|---|")
+            for work in works(place, bundle, path):
+                if chosen.only and chosen.only not in work.name:
+                    continue
+                own, memory, theirs = measure(work, chosen.reps, chosen.check)
+                costs.setdefault(work.name, []).append((own, memory))
+                if chosen.growth:
+                    continue
+                told = f"| `{work.name}` | {own:.3g} s, {memory:.0f} MB |"
+                if not theirs:
+                    say(told + " | | |")
+                for (name, _, goal), their in zip(work.yardsticks, theirs):
+                    ratio = own / their
+                    say(told + f" {name}: {their:.3g} s | {'**' if ratio > goal else ''}{ratio:.2f}{'**' if ratio > goal else ''} | {goal} |")
+                    told = "| | |"
+                    if ratio >= 2 * goal:
+                        slow.append(f"{work.name}: {ratio:.2f} of {name}, the goal is {goal}")
+        if chosen.growth:
+            for name in [f"salvage of {count} tables" for count in (10, 200, 2000)]:
+                path = many(folder, int(name.split()[2]))
+                out = os.path.join(folder, "out")
+                own = [Run([TOOL, "salvage", path, "-o", f"{out}-{name.split()[2]}-{rep}"]) for rep in range(chosen.reps)]
+                costs[name] = [(statistics.median(r.time for r in own), max(r.memory for r in own))]
+            say("| command | " + " | ".join(f"{rows:,} rows" for rows in sizes) + " |")
+            say("|---" * (len(sizes) + 1) + "|")
+            for name, runs in costs.items():
+                if len(runs) == len(sizes):
+                    say(f"| `{name}` | " + " | ".join(
+                        f"{own:.3g} s, {1e6 * own / rows:.2f} µs a row, {memory:.0f} MB" for (own, memory), rows in zip(runs, sizes)) + " |")
+                else:
+                    own, memory = runs[0]
+                    count = int(name.split()[2])
+                    say(f"| {name} | {own:.3g} s, {1000 * own / count:.2f} ms a table, {memory:.0f} MB |" + " |" * (len(sizes) - 1))
+    if chosen.write:
+        path = os.path.join(ROOT, "Documentation/PERFORMANCE.md")
+        with open(path) as file:
+            text = file.read()
+        mark = "growth" if chosen.growth else "commands"
+        pattern = re.compile(f"(<!-- {mark} -->\n).*?(\n<!-- end -->)", re.S)
+        with open(path, "w") as file:
+            file.write(pattern.sub(lambda m: m[1] + "\n".join(lines) + m[2], text))
+    if chosen.check and slow:
+        sys.exit("Twice the goal or more:\n  " + "\n  ".join(slow))
+
+
+main()
