@@ -153,25 +153,35 @@ extension Notice {
     let words = NoticeWords(language)
     return Notice(
       self, title: words.text("\(key).title") ?? title,
-      message: message(in: words) ?? message,
+      message: words.message(of: key, cause: cause, hasMost: counts.hasMost) ?? message,
       actions: actions.map { Action(key: $0.key, title: words.text($0.key) ?? $0.title) })
   }
 
   /// All text as an Xcode string catalogue (`.xcstrings`).
   public static var stringCatalogue: String { NoticeWords.catalogue }
+}
 
-  func message(in words: NoticeWords) -> String? {
-    parts?.compactMap { words.text("lazaret.part.\($0)") }.joined(separator: " ")
+struct NoticeWords {
+  private let place: Int
+
+  init(_ language: Notice.Language) { place = Notice.Language.allCases.firstIndex(of: language) ?? 0 }
+
+  func text(_ key: String) -> String? { Self.all[key]?[place] }
+
+  /// Returns the message of a notice; nil for an unknown key.
+  func message(of key: String, cause: String?, hasMost: Bool) -> String? {
+    Self.parts(of: key, cause: cause, hasMost: hasMost)?.compactMap { text("lazaret.part.\($0)") }
+      .joined(separator: " ")
   }
 
-  private var parts: [String]? {
+  private static func parts(of key: String, cause: String?, hasMost: Bool) -> [String]? {
     let cause = cause.map { ["cause.\($0)"] } ?? []
     switch key.hasPrefix("lazaret.notice.") ? key.dropFirst("lazaret.notice.".count) : "" {
     case "salvaged": return cause + ["all-recovered", "old-kept"]
     case "salvaged-nothing": return cause + ["none-recovered", "start-empty", "old-kept", "support"]
     case "salvaged-unconfirmed": return cause + ["unconfirmed", "old-kept", "support"]
     case "salvaged-with-losses":
-      return cause + [counts.hasMost ? "most-recovered" : "part-recovered", "may-lack", "old-kept", "support"]
+      return cause + [hasMost ? "most-recovered" : "part-recovered", "may-lack", "old-kept", "support"]
     case "salvage-later": return cause + ["kept", "later"]
     case "migrated-without": return ["left-out", "old-kept"]
     case "repaired": return ["repaired", "nothing-removed", "old-kept"]
@@ -183,14 +193,6 @@ extension Notice {
     default: return nil
     }
   }
-}
-
-struct NoticeWords {
-  private let place: Int
-
-  init(_ language: Notice.Language) { place = Notice.Language.allCases.firstIndex(of: language) ?? 0 }
-
-  func text(_ key: String) -> String? { Self.all[key]?[place] }
 
   static var catalogue: String {
     var strings: [String: Any] = [:]

@@ -37,9 +37,6 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
   /// The support report of a failed migration.
   package var report: PathText?
 
-  /// Offered for a quarantined store.
-  static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
-
   package init(key: String, title: String, message: String, actions: [Action], report: PathText? = nil) {
     self.key = key
     self.title = title
@@ -48,10 +45,19 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
     self.report = report
   }
 
-  private static let usualActions = [
-    Action(key: "lazaret.action.continue", title: "Continue"), sendReport,
-    Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-  ]
+  /// Composes a notice of the catalogue's English words.
+  private init(
+    _ name: String, cause: String? = nil, hasMost: Bool = false,
+    actions: [String] = ["continue", "send-report", "contact-support"], report: PathText? = nil
+  ) {
+    let words = NoticeWords(.english)
+    let key = "lazaret.notice.\(name)"
+    self.init(
+      key: key, title: words.text("\(key).title") ?? "",
+      message: words.message(of: key, cause: cause, hasMost: hasMost) ?? "",
+      actions: actions.map { "lazaret.action.\($0)" }.map { Action(key: $0, title: words.text($0) ?? "") },
+      report: report)
+  }
 
   /// Returns the notice for the events of an opening, if they need one.
   ///
@@ -70,69 +76,33 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
   /// Returns the notice for a quarantine and the store installed instead.
   private static func setAside(_ reason: Receipt.Reason, _ salvage: OpeningSalvage?, report: PathText?) -> OpeningNotice
   {
-    if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
-    let key = key(for: reason.code)
-    if salvage?.state == .pending {
-      return OpeningNotice(
-        key: "lazaret.notice.salvage-later", title: "Your data was set aside",
-        message:
-          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one. Your data can be recovered from it later.",
-        actions: [
-          Action(key: "lazaret.action.continue", title: "Continue"),
-          Action(key: "lazaret.action.recover", title: "Recover My Data"), sendReport,
-          Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-        ], report: report)
-    }
-    let kept =
-      switch key {
-      case "leftovers": "They were not deleted: they were set aside, and you start with an empty file."
-      case "empty": "It was not deleted: it was set aside, and you start with a new one."
-      default: "It was not deleted: all of it was set aside, and you start with an empty one."
-      }
+    let cause = key(for: reason.code)
+    if let salvage, salvage.isInstalled { return salvaged(cause, salvage, report: report) }
+    guard salvage?.state == .pending else { return OpeningNotice(cause, cause: cause, report: report) }
     return OpeningNotice(
-      key: "lazaret.notice.\(key)", title: key == "empty" ? "Your file was empty" : "Your data was set aside",
-      message: "\(cause(of: reason.code)) \(kept) \(support)", actions: usualActions, report: report)
+      "salvage-later", cause: cause, actions: ["continue", "recover", "send-report", "contact-support"], report: report)
   }
 
-  private static func salvaged(_ reason: Receipt.Reason, _ salvage: OpeningSalvage, report: PathText?) -> OpeningNotice
-  {
+  private static func salvaged(_ cause: String, _ salvage: OpeningSalvage, report: PathText?) -> OpeningNotice {
     let isWhole = salvage.count.detailWords.isEmpty && salvage.doubtful == 0 && salvage.lacksDetails == false
-    let (key, title, words): (String, String, String) =
+    let name =
       if salvage.isComplete {
-        ("salvaged", "Your data was recovered", "All of your data was recovered from it. \(old)")
+        "salvaged"
       } else if salvage.recovered == 0 {
-        (
-          "salvaged-nothing", "Your data was set aside",
-          "None of your data was recovered. You start with an empty file. \(old) \(support)"
-        )
+        "salvaged-nothing"
       } else if isWhole {
         // No loss is known, so the text must not claim one.
-        (
-          "salvaged-unconfirmed", "Your data was recovered",
-          "Your data was recovered. Please check that it is complete. \(old) \(support)"
-        )
+        "salvaged-unconfirmed"
       } else {
-        (
-          "salvaged-with-losses", "Your data was recovered in part",
-          "\(salvage.hasMost ? "Most" : "Part") of your data was recovered. Some entries may be missing or incomplete. \(old) \(support)"
-        )
+        "salvaged-with-losses"
       }
-    return OpeningNotice(
-      key: "lazaret.notice.\(key)", title: title, message: "\(cause(of: reason.code)) \(words)", actions: usualActions,
-      report: report)
+    return OpeningNotice(name, cause: cause, hasMost: salvage.hasMost, report: report)
   }
-
-  private static let old = "The old file was kept as it was."
-
-  private static let support = "Our support can look at it."
 
   /// Returns the notice for entities that a migration left out.
   private static func leftOut(by events: [OpeningEvent]) -> OpeningNotice? {
     guard events.contains(where: { $0.migration?.removedRows.values.contains { $0 > 0 } == true }) else { return nil }
-    return OpeningNotice(
-      key: "lazaret.notice.migrated-without", title: "Your data was updated",
-      message: "This version of the app has no place for some of your entries. They were not deleted. \(old)",
-      actions: usualActions)
+    return OpeningNotice("migrated-without")
   }
 
   /// The key of a repair without losses.
@@ -140,30 +110,9 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
 
   private static func repaired(by events: [OpeningEvent]) -> OpeningNotice? {
     guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
-    let added = "Parts of the file with your data were missing and were added."
-    if repair.danglingReferences > 0 || repair.hasLostRecords {
-      return OpeningNotice(
-        key: "lazaret.notice.repaired-with-losses", title: "Your data was repaired in part",
-        message: "\(added) Some entries may be missing or incomplete. \(old) \(support)", actions: usualActions)
-    }
-    return OpeningNotice(
-      key: repairedKey, title: "Your data was repaired", message: "\(added) Nothing was removed. \(old)",
-      actions: [
-        Action(key: "lazaret.action.continue", title: "Continue"),
-        Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-      ])
-  }
-
-  private static func cause(of code: String) -> String {
-    switch key(for: code) {
-    case "migration": "The file with your data could not be brought to this version of the app."
-    case "repair": "The file with your data lacks parts that could not be added."
-    case "incompatible": "The file with your data does not fit this version of the app."
-    case "leftovers": "The file with your data was missing; only parts of it were found."
-    case "set-aside": "The file with your data was set aside on request."
-    case "empty": "The file with your data was empty."
-    default: "The file with your data was damaged and could not be opened."
-    }
+    let hasLosses = repair.danglingReferences > 0 || repair.hasLostRecords
+    return hasLosses
+      ? OpeningNotice("repaired-with-losses") : OpeningNotice("repaired", actions: ["continue", "contact-support"])
   }
 
   /// Returns the stable word for a reason's code.
