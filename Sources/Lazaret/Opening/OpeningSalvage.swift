@@ -28,31 +28,6 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Whether there is a result; otherwise the numbers are 0 and not encoded.
   var hasResult: Bool
 
-  package var recovered: Int64
-
-  /// The doubtful ones among the recovered records.
-  var doubtful: Int64
-
-  /// The records found whole but set aside.
-  var recordsSetAside: Int64?
-
-  package var lost: Int64
-
-  /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
-  package var lostIsExact: Bool
-
-  /// Recovered, set-aside and lost records.
-  var total: Int64
-
-  /// The recovered percentage, rounded down.
-  package var percent: Int?
-
-  /// The many-to-many pairs, if any.
-  package var pairs: PairNumbers?
-
-  /// Doubtful records by reason, with a salvage report's codes.
-  var doubtfulReasons: [String: Int64]
-
   /// The recovered share, from 0 to 100, for programs that read it; shown nowhere.
   var score: Int?
 
@@ -84,14 +59,6 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case incompleteBecause
     case lacksDetails
     case recovered
-    case doubtful
-    case recordsSetAside
-    case lost
-    case lostIsExact
-    case total
-    case percent
-    case pairs
-    case doubtfulReasons
     case score
     case entities
     case pairAccounts = "relationships"
@@ -117,16 +84,6 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     isComplete = result?.isComplete ?? false
     incompleteBecause = result?.incompleteBecause
     lacksDetails = result?.lacksDetails
-    let count = result.map { RecoveryCount($0) } ?? RecoveryCount(isComplete: false)
-    recovered = count.recovered
-    doubtful = count.doubtful
-    recordsSetAside = count.setAside == 0 ? nil : count.setAside
-    lost = count.lost
-    lostIsExact = !count.isEstimate
-    total = count.total
-    percent = count.percent
-    pairs = count.pairs.known.map(PairNumbers.init)
-    doubtfulReasons = DoubtReason.codes(count.doubtReasons)
     score = result?.score
     entities = result?.entities ?? []
     pairAccounts = result?.pairs
@@ -143,7 +100,23 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
 
   package var count: RecoveryCount { RecoveryCount(self) }
 
-  var hasMost: Bool { (count.percent ?? 0) > 50 }
+  package var recovered: Int64 { count.recovered }
+
+  /// The doubtful ones among the recovered records.
+  var doubtful: Int64 { count.doubtful }
+
+  package var lost: Int64 { count.lost }
+
+  /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
+  package var lostIsExact: Bool { !count.isEstimate }
+
+  /// The recovered percentage, rounded down.
+  package var percent: Int? { count.percent }
+
+  /// The many-to-many pairs, if any.
+  package var pairs: PairNumbers? { count.pairs.known.map(PairNumbers.init) }
+
+  var hasMost: Bool { (percent ?? 0) > 50 }
 
   package var isInstalled: Bool { state == .installed }
 
@@ -157,15 +130,6 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     incompleteBecause = try values.decodeIfPresent([String].self, forKey: .incompleteBecause)
     lacksDetails = try values.decodeIfPresent(Bool.self, forKey: .lacksDetails)
     hasResult = values.contains(.recovered)
-    recovered = try values.decodeIfPresent(Int64.self, forKey: .recovered) ?? 0
-    doubtful = try values.decodeIfPresent(Int64.self, forKey: .doubtful) ?? 0
-    recordsSetAside = try values.decodeIfPresent(Int64.self, forKey: .recordsSetAside)
-    lost = try values.decodeIfPresent(Int64.self, forKey: .lost) ?? 0
-    lostIsExact = try values.decodeIfPresent(Bool.self, forKey: .lostIsExact) ?? true
-    total = try values.decodeIfPresent(Int64.self, forKey: .total) ?? 0
-    percent = try values.decodeIfPresent(Int.self, forKey: .percent)
-    pairs = try values.decodeIfPresent(PairNumbers.self, forKey: .pairs)
-    doubtfulReasons = try values.decodeIfPresent([String: Int64].self, forKey: .doubtfulReasons) ?? [:]
     score = try values.decodeIfPresent(Int.self, forKey: .score)
     entities = try values.decodeIfPresent([Receipt.Salvage.Entity].self, forKey: .entities) ?? []
     pairAccounts = try values.decodeIfPresent([Receipt.Salvage.Entity].self, forKey: .pairAccounts)
@@ -177,37 +141,23 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(state, forKey: .state)
-    try values.encodeIfPresent(store, forKey: .store)
-    try values.encodeIfPresent(report, forKey: .report)
-    try values.encodeIfPresent(setAside, forKey: .setAside)
-    try values.encode(isComplete, forKey: .isComplete)
-    try values.encodeIfPresent(incompleteBecause, forKey: .incompleteBecause)
-    try values.encodeIfPresent(lacksDetails, forKey: .lacksDetails)
-    if hasResult {
-      try values.encode(recovered, forKey: .recovered)
-      try values.encode(doubtful, forKey: .doubtful)
-      try values.encode(lost, forKey: .lost)
-      try values.encode(lostIsExact, forKey: .lostIsExact)
-      try values.encode(total, forKey: .total)
-      try values.encode(doubtfulReasons, forKey: .doubtfulReasons)
-      try values.encode(entities, forKey: .entities)
-    }
-    try values.encodeIfPresent(recordsSetAside, forKey: .recordsSetAside)
-    try values.encodeIfPresent(percent, forKey: .percent)
-    try values.encodeIfPresent(pairs, forKey: .pairs)
-    try values.encodeIfPresent(score, forKey: .score)
-    try values.encodeIfPresent(pairAccounts, forKey: .pairAccounts)
-    try values.encodeIfPresent(mayLackTables, forKey: .mayLackTables)
-    try values.encodeIfPresent(valuesSetAside, forKey: .valuesSetAside)
-    try values.encodeIfPresent(unplacedRows, forKey: .unplacedRows)
-    try values.encodeIfPresent(migrationLosses, forKey: .migrationLosses)
-    try values.encodeIfPresent(failure, forKey: .failure)
+    let count = count
+    try encoder.encode([
+      "state": state, "store": store, "report": report, "setAside": setAside, "complete": isComplete,
+      "incompleteBecause": incompleteBecause, "lacksDetails": lacksDetails,
+      "recordsSetAside": count.setAside == 0 ? nil : count.setAside, "percent": count.percent, "pairs": pairs,
+      "score": score, "relationships": pairAccounts, "mayLackTables": mayLackTables, "valuesSetAside": valuesSetAside,
+      "unplacedRows": unplacedRows, "migrationLosses": migrationLosses, "failure": failure,
+    ])
+    guard hasResult else { return }
+    try encoder.encode([
+      "recovered": count.recovered, "doubtful": count.doubtful, "lost": count.lost, "lostIsExact": !count.isEstimate,
+      "total": count.total, "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "entities": entities,
+    ])
   }
 
   /// Many-to-many pairs.
-  package struct PairNumbers: Sendable, Hashable, Codable {
+  package struct PairNumbers: Sendable, Hashable, Encodable {
     package var recovered: Int64
 
     /// The pairs set aside because one of their records is not in the salvaged store.

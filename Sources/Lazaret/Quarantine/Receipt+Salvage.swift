@@ -260,19 +260,16 @@ extension Receipt.Salvage {
 
 extension RecoveryCount {
   package init(_ result: Receipt.Salvage.Result) {
-    self.init(result.entities, pairs: result.pairs, isComplete: result.isComplete)
-    if result.mayLackTables == true { noteUnknownTables() }
-    valuesSetAside = max(0, result.valuesSetAside ?? 0)
-    unplaced = max(0, result.unplacedRows ?? 0)
-    for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
+    self.init(
+      result.entities, pairs: result.pairs, isComplete: result.isComplete, mayLackTables: result.mayLackTables,
+      valuesSetAside: result.valuesSetAside, unplaced: result.unplacedRows, losses: result.migrationLosses)
   }
 
   init(_ salvage: OpeningSalvage) {
-    self.init(salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete)
-    if salvage.mayLackTables == true { noteUnknownTables() }
-    valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
-    unplaced = max(0, salvage.unplacedRows ?? 0)
-    for loss in salvage.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
+    self.init(
+      salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete,
+      mayLackTables: salvage.mayLackTables, valuesSetAside: salvage.valuesSetAside, unplaced: salvage.unplacedRows,
+      losses: salvage.migrationLosses)
   }
 
   package init(_ entity: Receipt.Salvage.Entity) {
@@ -280,7 +277,11 @@ extension RecoveryCount {
       [entity], pairs: nil, isComplete: !entity.hasLosses && entity.doubtful == 0 && entity.setAside ?? 0 == 0)
   }
 
-  private init(_ entities: [Receipt.Salvage.Entity], pairs accounts: [Receipt.Salvage.Entity]?, isComplete: Bool) {
+  private init(
+    _ entities: [Receipt.Salvage.Entity], pairs accounts: [Receipt.Salvage.Entity]?, isComplete: Bool,
+    mayLackTables: Bool? = nil, valuesSetAside: Int64? = nil, unplaced: Int64? = nil,
+    losses: [Receipt.Salvage.MigrationLoss]? = nil
+  ) {
     self.init(isComplete: isComplete)
     for account in accounts ?? [] {
       pairs.add(
@@ -294,6 +295,10 @@ extension RecoveryCount {
         lost: entity.lost, isExact: entity.lostIsExact, basis: entity.lostBasis.flatMap(SalvageReport.Entity.Basis.init)
       )
     }
+    if mayLackTables == true { noteUnknownTables() }
+    self.valuesSetAside = max(0, valuesSetAside ?? 0)
+    self.unplaced = max(0, unplaced ?? 0)
+    for loss in losses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 }
 
