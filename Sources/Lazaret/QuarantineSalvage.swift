@@ -80,14 +80,6 @@ struct SalvageInstallation {
     return (files, result)
   }
 
-  /// Whether the salvaged store has changed.
-  func isChanged(_ files: SalvageFiles, _ result: Receipt.Salvage.Result) throws -> Bool {
-    let log = try fileSystem.status(of: files.store.path(of: .wal))?.size ?? 0
-    let journal = try fileSystem.status(of: files.store.path(of: .journal))?.size ?? 0
-    guard log == 0, journal == 0 else { return true }
-    return try FileDigest(of: fileSystem.open(files.store.main)).hexadecimal != result.sha256
-  }
-
   /// Writes the copy, synced, beside the place.
   func stage(_ files: SalvageFiles, _ result: Receipt.Salvage.Result) throws -> StagedStore {
     let staged = try StagedStore(copying: files.store.main, for: place, in: fileSystem) { digest in

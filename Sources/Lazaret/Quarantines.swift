@@ -285,10 +285,10 @@ extension Quarantines {
   ) throws -> QuarantineSalvage {
     let (folder, store) = try find(name)
     let lock = try folder.salvageLock(patience: 1_000)
-    var work = SalvageWork(
-      of: store.id, in: folder, model: model?.knowing(migration), options: options,
-      migration: SalvageMigration(migration), surroundings: surroundings, observer: observer, home: home)
-    work.identities = identities
+    let work = SalvageWork(
+      id: store.id, folder: folder, model: model?.knowing(migration), options: options,
+      migration: SalvageMigration(migration), surroundings: surroundings, observer: observer, home: home,
+      identities: identities)
     let result = try work.run()
     lock.release()
     return result
@@ -407,7 +407,7 @@ extension Quarantines {
         detail: words.prefix(1).lowercased() + words.dropFirst(),
         hint: Self.whatFits(failure?.code))
     }
-    if try installation.isChanged(files, result) {
+    guard try installation.folder.isIntact(result, files) else {
       throw LazaretError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
         detail: "it has changed since it was made",

@@ -7,39 +7,20 @@ internal import SystemPackage
 
 /// The salvage of a quarantined store, under the caller's salvage lock.
 struct SalvageWork {
-  let folder: QuarantineFolder
   let id: String
+  let folder: QuarantineFolder
   let model: AppModel?
-  let options: QuarantineSalvageOptions
-  let storeOptions: PersistentStore.Options
+  var options = QuarantineSalvageOptions()
+  var storeOptions = PersistentStore.Options()
+  let migration: SalvageMigration
   let surroundings: Surroundings
   let observer: OpeningObserver
-
-  let migration: SalvageMigration
-
   let home: FilePath?
 
   /// The secret keys that decrypt a backup.
   var identities: [AgeIdentity] = []
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
-
-  init(
-    of id: String, in folder: QuarantineFolder, model: AppModel?,
-    options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
-    storeOptions: PersistentStore.Options = PersistentStore.Options(), migration: SalvageMigration,
-    surroundings: Surroundings, observer: OpeningObserver, home: FilePath?
-  ) {
-    self.folder = folder
-    self.id = id
-    self.model = model
-    self.options = options
-    self.storeOptions = storeOptions
-    self.migration = migration
-    self.surroundings = surroundings
-    self.observer = observer
-    self.home = home
-  }
 
   /// Salvages the store, verifies the result and keeps it.
   ///

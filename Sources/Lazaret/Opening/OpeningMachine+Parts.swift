@@ -92,7 +92,7 @@ extension OpeningMachine {
   func salvage(of stored: QuarantinedStore, from place: StoreFileSet) -> WaitingSalvage {
     let quarantine = quarantine(of: place)
     let work = SalvageWork(
-      of: stored.id, in: quarantine.folder, model: coordinator.model, storeOptions: coordinator.storeOptions,
+      id: stored.id, folder: quarantine.folder, model: coordinator.model, storeOptions: coordinator.storeOptions,
       migration: SalvageMigration(coordinator.migration), surroundings: surroundings,
       observer: observer, home: coordinator.home)
     return WaitingSalvage(quarantine: quarantine, work: work, path: path, logger: coordinator.logger)

@@ -102,7 +102,7 @@ struct WaitingSalvage {
   /// Whether an interrupted run left an unchanged, usable result.
   private func hasReadyResult(_ stored: QuarantinedStore) throws -> Bool {
     let installation = installation(of: stored)
-    guard let (files, result) = try installation.source(), !(try installation.isChanged(files, result)) else {
+    guard let (files, result) = try installation.source(), try folder.isIntact(result, files) else {
       return false
     }
     let examination = try Examiner(fileSystem: fileSystem).examine(

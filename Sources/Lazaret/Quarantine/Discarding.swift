@@ -49,21 +49,13 @@ extension QuarantineFolder {
       items.append(Discarding.Item(name: PathText(FilePath(root: nil, [name])), bytes: bytes))
     }
     return Discarding(
-      items: items.sorted { $0.name.text < $1.name.text }, released: try releasedPlace(of: store),
-      installed: try installedCopy(of: store))
+      items: items.sorted { $0.name.text < $1.name.text }, released: try copy(by: store.receipt?.released),
+      installed: try copy(by: store.receipt?.salvage?.installed))
   }
 
-  private func releasedPlace(of store: QuarantinedStore) throws -> FilePath? {
-    guard let place = store.receipt?.released?.path.path, try fileSystem.status(of: place)?.kind == .regular else {
-      return nil
-    }
-    return place
-  }
-
-  private func installedCopy(of store: QuarantinedStore) throws -> FilePath? {
-    guard let place = store.receipt?.salvage?.installed?.path.path,
-      try fileSystem.status(of: place)?.kind == .regular
-    else { return nil }
+  /// Returns the path of a release or installation, if a store is there.
+  private func copy(by release: Receipt.Release?) throws -> FilePath? {
+    guard let place = release?.path.path, try fileSystem.status(of: place)?.kind == .regular else { return nil }
     return place
   }
 }
