@@ -117,19 +117,16 @@ extension QuarantineFolder {
       guard name.hasPrefix(".") else { continue }
       if name.hasSuffix(".unfinished") || name.hasSuffix(".arriving") {
         // A half-written file; its writer is gone, since the locks are held.
-        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) { try removeHalfFile(component) }
-      } else if name.hasSuffix(".discarding") {
-        let id = String(name.dropFirst().dropLast(".discarding".count))
-        guard Self.isID(id) else { continue }
+        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) {
+          try unlessSalvaging { () throws(FileError) in try fileSystem.unlink(path.appending(component)) }
+        }
+      } else if let id = Self.id(in: name, before: ".discarding") {
         try finishDiscarding(id)
         result.append(Finished(kind: .discard, id: id, isDone: true, path: nil))
-      } else if name.hasSuffix(".salvaging") {
-        let id = String(name.dropFirst().dropLast(".salvaging".count))
-        if Self.isID(id) { try removeHalfSalvage(id) }
-      } else if name.hasSuffix(".moving") {
-        let id = String(name.dropFirst().dropLast(".moving".count))
-        guard Self.isID(id) else { continue }
-        if let finished = try finishMove(id) { result.append(finished) }
+      } else if let id = Self.id(in: name, before: ".salvaging") {
+        try unlessSalvaging { () throws(FileError) in try fileSystem.removeTree(workingFolder(of: id)) }
+      } else if let id = Self.id(in: name, before: ".moving"), let finished = try finishMove(id) {
+        result.append(finished)
       }
     }
     // Last, when every store is in one place.
@@ -174,22 +171,11 @@ extension QuarantineFolder {
     return finished
   }
 
-  /// Removes an interrupted salvage's remains, unless another process is salvaging here.
-  private func removeHalfSalvage(_ id: String) throws(FileError) {
+  /// Removes an interrupted run's remains, unless another process may be salvaging or writing here.
+  private func unlessSalvaging(_ remove: () throws(FileError) -> Void) throws(FileError) {
     do throws(FileError) {
       let salvaging = try salvageLock()
-      try fileSystem.removeTree(workingFolder(of: id))
-      salvaging.release()
-    } catch {
-      guard error.kind == .locked else { throw error }
-    }
-  }
-
-  /// Removes a half-written file, unless another process may be writing it.
-  private func removeHalfFile(_ name: FilePath.Component) throws(FileError) {
-    do throws(FileError) {
-      let salvaging = try salvageLock()
-      try fileSystem.unlink(path.appending(name))
+      try remove()
       salvaging.release()
     } catch {
       guard error.kind == .locked else { throw error }

@@ -52,15 +52,11 @@ extension QuarantineFolder {
     let names = Set(try fileSystem.entries(of: path).map(\.string))
     var ids: Set<String> = []
     for name in names {
-      for suffix in [".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal"] where name.hasSuffix(suffix) {
-        let id = String(name.dropLast(suffix.count))
-        if Self.isID(id) { ids.insert(id) }
+      for suffix in [".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal"] {
+        if let id = Self.id(in: name, after: "", before: suffix) { ids.insert(id) }
       }
       // External data alone is a quarantined store too.
-      if name.hasPrefix("."), name.hasSuffix("_SUPPORT") {
-        let id = String(name.dropFirst().dropLast("_SUPPORT".count))
-        if Self.isID(id) { ids.insert(id) }
-      }
+      if let id = Self.id(in: name, before: "_SUPPORT") { ids.insert(id) }
     }
     if includingMissing {
       let receipts = Set(names.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(".json".count)) })
@@ -93,14 +89,7 @@ extension QuarantineFolder {
   /// Returns the remains of a released store.
   func released(_ id: String) throws -> QuarantinedStore? {
     guard try isReleased(id) else { return nil }
-    let receiptPath = releasedReceiptPath(of: id)
-    var receipt: Receipt?
-    do {
-      receipt = try Receipt(at: receiptPath, in: fileSystem)
-    } catch let error as LazaretError where error.kind == .receiptUnreadable {
-      // Listed without a receipt.
-    }
-    return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath, receipt: receipt)
+    return try store(id, receiptPath: releasedReceiptPath(of: id))
   }
 
   /// Returns the store with a name.
@@ -141,16 +130,23 @@ extension QuarantineFolder {
   }
 
   /// Returns a store, even without any file.
-  func store(_ id: String) throws -> QuarantinedStore {
+  func store(_ id: String) throws -> QuarantinedStore { try store(id, receiptPath: receiptPath(of: id)) }
+
+  private func store(_ id: String, receiptPath: FilePath) throws -> QuarantinedStore {
     var receipt: Receipt?
     do {
-      if try fileSystem.status(of: receiptPath(of: id)) != nil {
-        receipt = try Receipt(at: receiptPath(of: id), in: fileSystem)
-      }
+      if try fileSystem.status(of: receiptPath) != nil { receipt = try Receipt(at: receiptPath, in: fileSystem) }
     } catch let error as LazaretError where error.kind == .receiptUnreadable {
       // A caller that asks for the receipt gets the error.
     }
-    return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath(of: id), receipt: receipt)
+    return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath, receipt: receipt)
+  }
+
+  /// Returns the identifier between the marks of a name, if it is one.
+  static func id(in name: String, after prefix: String = ".", before suffix: String) -> String? {
+    guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
+    let id = String(name.dropFirst(prefix.count).dropLast(suffix.count))
+    return isID(id) ? id : nil
   }
 
   /// Whether text is a time, with a number if two stores came in one second.

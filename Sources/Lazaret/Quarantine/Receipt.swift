@@ -341,15 +341,6 @@ extension Receipt {
       package static let received = Kind(rawValue: "received")
 
       package static let released = Kind(rawValue: "released")
-
-      package init(from decoder: any Decoder) throws {
-        rawValue = try decoder.singleValueContainer().decode(String.self)
-      }
-
-      package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(rawValue)
-      }
     }
 
     package var kind: Kind
