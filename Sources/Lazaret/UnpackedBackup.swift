@@ -165,14 +165,18 @@ package struct UnpackedBackup: Sendable {
         throw FileError(.notRegularFile, operation: "read the backup", path: path)
       }
       let start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
-      if AgeOpener.isAge(start) { return try encrypted(path, status) }
-      guard PackedFileUnpacking.compression(of: start) != nil else {
+      let isEncrypted = AgeOpener.isAge(start)
+      guard isEncrypted || PackedFileUnpacking.compression(of: start) != nil else {
         try check(path)
         return Store(path: path, date: status.modified)
       }
+      // A file of a backup is restored with the rest of its chain.
       if let own = try ownBackup(path) { return own }
+      if isEncrypted, identities.isEmpty { throw Self.locked(path) }
       return try withName(needing: status.size) { main in
-        let file = try unpack(fileSystem.open(path), at: main)
+        var file = try isEncrypted ? decrypt(path, at: main) : fileSystem.open(path)
+        let start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
+        if PackedFileUnpacking.compression(of: start) != nil { file = try unpack(file, at: main) }
         return Store(path: main, files: OpenedFiles([.main: file]), date: status.modified)
       }
     }
@@ -187,19 +191,7 @@ package struct UnpackedBackup: Sendable {
     /// The bytes of an encrypted file opened at once.
     private static let stride = 1 << 20
 
-    /// Opens an encrypted backup with the rest of its chain, or another encrypted store.
-    private func encrypted(_ path: FilePath, _ status: FileStatus) throws -> Store {
-      if let own = try ownBackup(path) { return own }
-      guard !identities.isEmpty else { throw Self.locked(path) }
-      return try withName(needing: status.size) { main in
-        var file = try open(path, at: main)
-        let start = try file.bytes(at: 0, length: PackedFileUnpacking.magicLength)
-        if PackedFileUnpacking.compression(of: start) != nil { file = try unpack(file, at: main) }
-        return Store(path: main, files: OpenedFiles([.main: file]), date: status.modified)
-      }
-    }
-
-    private func open(_ path: FilePath, at target: FilePath) throws -> ReadableFile {
+    private func decrypt(_ path: FilePath, at target: FilePath) throws -> ReadableFile {
       do {
         let source = try fileSystem.open(path)
         let file = try fileSystem.createUnnamed(target)
