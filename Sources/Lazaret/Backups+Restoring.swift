@@ -7,9 +7,8 @@ extension Backups {
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
   private func restorer(of store: FilePath, _ place: (any BackupPlace)?) throws -> BackupRestorer {
-    var found = place
-    if found == nil { found = try self.place(of: store) }
-    return BackupRestorer(of: found ?? FolderPlace(home.appending("Backups")), surroundings: surroundings)
+    let found: any BackupPlace = if let place { place } else { try self.place(of: store) }
+    return BackupRestorer(of: found, surroundings: surroundings)
   }
 
   private func refuseOther(

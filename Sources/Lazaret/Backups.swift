@@ -228,8 +228,7 @@ extension Backups {
   package func release(
     _ id: BackupIdentifier, in place: (any BackupPlace)? = nil
   ) throws -> OnlyHereNote? {
-    let found: any BackupPlace
-    if let place { found = place } else { found = try find(id).catalog.place }
+    let found: any BackupPlace = if let place { place } else { try find(id).catalog.place }
     return try BackupPruner(of: found, surroundings: surroundings).release(id)
   }
 
@@ -244,8 +243,7 @@ extension Backups {
   package func acknowledgeFalls(
     since id: BackupIdentifier, in place: (any BackupPlace)? = nil
   ) throws -> [BackupManifest.Fall] {
-    let found: any BackupPlace
-    if let place { found = place } else { found = try find(id).catalog.place }
+    let found: any BackupPlace = if let place { place } else { try find(id).catalog.place }
     return try BackupPruner(of: found, surroundings: surroundings).acknowledge(id)
   }
 

@@ -69,10 +69,9 @@ struct StoreMigration {
     }
   }
 
-  private var change: String { examination.verdict == .repairable ? "repaired" : "migrated" }
-
   private func backUp() throws -> [OpeningEvent] {
     let backups = Backups(home: coordinator.home ?? place.folder, surroundings: surroundings)
+    let change = examination.verdict == .repairable ? "repaired" : "migrated"
     do {
       guard
         let backup = try backups.backUp(place, before: .beforeMigration, appVersion: coordinator.appVersion)
