@@ -11,6 +11,8 @@ extension BackupCatalog {
     if backup.isUnlabelled {
       problem.words = "its label \(name) is missing, and no key that opens its files was given"
     }
+    let changed = StoredBackup.Problem(
+      code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
     if sizes[name] != nil {
       do {
         guard let bytes = try content(name, sizes, limit: BackupManifest.limit, place, section) else {
@@ -19,13 +21,11 @@ extension BackupCatalog {
         }
         let manifest = try BackupManifest(json: bytes, of: backup.id)
         if try note(manifest, bytes, into: &backup, sizes, place, section) { return }
-        problem = .init(
-          code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
+        problem = changed
       } catch {
         let error = BackupError(any: error)
         switch error.kind {
-        case .manifestChanged:
-          problem = .init(code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
+        case .manifestChanged: problem = changed
         case .manifestUnreadable, .manifestTooNew:
           problem = .init(
             code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
@@ -72,36 +72,27 @@ extension BackupCatalog {
     insteadOf problem: StoredBackup.Problem
   ) throws -> Bool {
     let id = backup.id
+    func note(_ manifest: BackupManifest, from source: StoredBackup.ManifestSource, _ words: String) {
+      backup.manifest = manifest
+      backup.manifestSource = source
+      let lack = problem.file == nil ? "its manifest is missing" : problem.words
+      backup.warnings.append(
+        .init(code: problem.code, words: "\(lack); \(words)", file: "\(id)\(BackupManifest.suffix)"))
+    }
     for role in BackupManifest.File.Role.allCases where role == .database || role == .delta || role.isEvidence {
       guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name],
         let bytes = try ManifestCopy.read(name, packedBy: packing, size: size, in: place, section),
-        let manifest = manifest(bytes, of: id), manifest.carrier?.name == name
+        // With a valid digest an unreadable one has another origin.
+        let manifest = try? BackupManifest(json: bytes, of: id), manifest.carrier?.name == name
       else { continue }
-      backup.manifest = manifest
       backup.manifestDigest = manifest.digest
       backup.manifestLength = bytes.count
-      backup.manifestSource = .copy
-      let words =
-        problem.file == nil ? "its manifest is missing" : problem.words
-      backup.warnings.append(
-        .init(
-          code: problem.code, words: "\(words); the copy in \(name) is used", file: "\(id)\(BackupManifest.suffix)"))
+      note(manifest, from: .copy, "the copy in \(name) is used")
       return true
     }
     guard let manifest = try BlockSurvey.manifest(of: id, sizes, place, section) else { return false }
-    backup.manifest = manifest
-    backup.manifestSource = .rebuilt
-    let words = problem.file == nil ? "its manifest is missing" : problem.words
-    backup.warnings.append(
-      .init(
-        code: problem.code, words: "\(words); what is known of it is read from its blocks",
-        file: "\(id)\(BackupManifest.suffix)"))
+    note(manifest, from: .rebuilt, "what is known of it is read from its blocks")
     return true
-  }
-
-  private static func manifest(_ bytes: [UInt8], of id: BackupIdentifier) -> BackupManifest? {
-    // With a valid digest it has another origin.
-    try? BackupManifest(json: bytes, of: id)
   }
 
   /// Leaves out kept backups that are being written or dropped, or were when a process was killed.
