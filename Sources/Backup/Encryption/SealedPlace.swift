@@ -41,14 +41,7 @@ struct SealedPlace: BackupPlace {
     _ name: String, _ section: BackupSection, usesLabel: Bool = true
   ) throws -> SealedFile? {
     if let known = keys.files.known(name, section) { return known }
-    var bytes: [UInt8]
-    do {
-      bytes = try base.read(name, in: section, at: 0, length: Self.beginningLength)
-    } catch {
-      let error = BackupError(any: error)
-      guard error.fileError?.kind == .notFound else { throw error }
-      return nil
-    }
+    guard var bytes = try base.readIfThere(name, in: section, at: 0, length: Self.beginningLength) else { return nil }
     var file = try parsed(&bytes, name, section)
     if file?.content == nil, usesLabel, let copy = try beginning(of: name, section) {
       var copy = copy
@@ -87,27 +80,17 @@ struct SealedPlace: BackupPlace {
   }
 
   private func beginning(of name: String, _ section: BackupSection) throws -> [UInt8]? {
-    guard let id = BackupCatalog.identifier(of: name), let label = try label(id, section)?.manifest else { return nil }
+    guard let id = BackupCatalog.identifier(of: name), let label = try label(id, section) else { return nil }
     return label.files.first { $0.name == name }?.beginning.flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
   }
 
   /// Reads the outer, plain manifest of an encrypted backup, if valid.
-  private func label(
-    _ id: BackupIdentifier, _ section: BackupSection
-  ) throws -> (manifest: BackupManifest, text: [UInt8])? {
-    do {
-      let text = try base.read("\(id)\(BackupManifest.suffix)", in: section, at: 0, length: BackupManifest.limit)
-      let manifest = try BackupManifest(json: text, of: id)
-      return manifest.isLocked ? (manifest, text) : nil
-    } catch {
-      let error = BackupError(any: error)
-      switch error.kind {
-      case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
-      default:
-        guard error.fileError?.kind == .notFound else { throw error }
-        return nil
-      }
-    }
+  private func label(_ id: BackupIdentifier, _ section: BackupSection) throws -> BackupManifest? {
+    let name = "\(id)\(BackupManifest.suffix)"
+    guard let text = try base.readIfThere(name, in: section, at: 0, length: BackupManifest.limit),
+      let manifest = try? BackupManifest(json: text, of: id), manifest.isLocked
+    else { return nil }
+    return manifest
   }
 
   /// Returns the encrypted file of an object, if it is encrypted.
@@ -271,7 +254,7 @@ struct SealedPlace: BackupPlace {
   }
 
   func label(of id: BackupIdentifier) throws -> (place: any BackupPlace, manifest: BackupManifest)? {
-    try label(id, .kept).map { (base, $0.manifest) }
+    try label(id, .kept).map { (base, $0) }
   }
 
   // MARK: Proofs
@@ -283,7 +266,7 @@ struct SealedPlace: BackupPlace {
     guard var proof = BackupProof(json: bytes, of: id) else { return }
     proof.problems = proof.problems.map(\.withoutContent)
     proof.warnings = proof.warnings?.map(\.withoutContent)
-    if proof.manifest != nil, let label = try label(id, section) { proof.manifest = label.manifest.digest }
+    if proof.manifest != nil, let label = try label(id, section) { proof.manifest = label.digest }
     try base.replace(name, with: try proof.json(), in: section)
   }
 }

@@ -16,18 +16,9 @@ struct MemberReader: Sendable {
   ///
   /// - Throws: `compression-unavailable`.
   init?(
-    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection
+    _ file: BackupManifest.File, of manifest: BackupManifest?, in place: any BackupPlace, _ section: BackupSection
   ) throws {
-    try self.init(file, content: file.content ?? manifest.database, in: place, section)
-  }
-
-  /// Fails for an unpacked file.
-  ///
-  /// - Throws: `compression-unavailable`.
-  init?(
-    _ file: BackupManifest.File, content: BackupManifest.Content?, in place: any BackupPlace, _ section: BackupSection
-  ) throws {
-    guard let members = file.members, let content else { return nil }
+    guard let members = file.members, let content = file.content ?? manifest?.database else { return nil }
     try file.packing.requireAvailable(to: "unpack the backup", file: file.name)
     self.place = place
     self.section = section
@@ -53,15 +44,9 @@ struct MemberReader: Sendable {
   /// Reads a block's member; shorter if truncated, nil if missing.
   func member(_ block: Int) throws -> [UInt8]? {
     guard let members = file.members, members.indices.contains(block) else { return nil }
-    do {
-      // A rebuilt manifest may give one member the size of several.
-      let length = min(members[block], BackupManifest.longestMember)
-      return try place.read(file.name, in: section, at: offsets[block], length: length)
-    } catch {
-      let error = BackupError(any: error)
-      guard error.fileError?.kind == .notFound else { throw error }
-      return nil
-    }
+    // A rebuilt manifest may give one member the size of several.
+    let length = min(members[block], BackupManifest.longestMember)
+    return try place.readIfThere(file.name, in: section, at: offsets[block], length: length)
   }
 
   /// Unpacks a block, unless it is damaged or missing.
@@ -94,7 +79,7 @@ struct MemberReader: Sendable {
     let digest = content.blocks[block]
     if digest.isEmpty {
       // Without a manifest, its checksum and number must do.
-      return file.packing.memberHeader(member[...]).map { $0.number == UInt32(block) } == true ? bytes : nil
+      return file.packing.memberHeader(member[...])?.number == block ? bytes : nil
     }
     return FileDigest(of: bytes).hexadecimal == digest ? bytes : nil
   }
@@ -104,8 +89,8 @@ struct MemberReader: Sendable {
 ///
 /// The file is searched once, on the first missing member.
 final class FoundMembers: Sendable {
-  private let search: @Sendable () throws -> [UInt32: [Int64]]
-  private let found = Mutex<[UInt32: [Int64]]?>(nil)
+  private let search: @Sendable () throws -> [Int: [Int64]]
+  private let found = Mutex<[Int: [Int64]]?>(nil)
 
   /// The limit of offsets per number.
   private static let limit = 4
@@ -117,16 +102,16 @@ final class FoundMembers: Sendable {
   }
 
   func places(of number: Int) throws -> [Int64] {
-    if let known = found.withLock({ $0 }) { return known[UInt32(clamping: number)] ?? [] }
+    if let known = found.withLock({ $0 }) { return known[number] ?? [] }
     let all = try search()
     found.withLock { $0 = all }
-    return all[UInt32(clamping: number)] ?? []
+    return all[number] ?? []
   }
 
   private static func search(
     _ name: String, _ compression: BackupCompression, _ place: any BackupPlace, _ section: BackupSection
-  ) throws -> [UInt32: [Int64]] {
-    var result: [UInt32: [Int64]] = [:]
+  ) throws -> [Int: [Int64]] {
+    var result: [Int: [Int64]] = [:]
     let length = 1 << 20
     var offset: Int64 = 0
     while true {

@@ -157,7 +157,7 @@ struct BlockSurvey {
 
   private struct Found {
     var offset: Int64
-    var header: (number: Int, contentLength: Int, length: Int)
+    var header: MemberHeader
   }
 
   private func next(at offset: Int64, _ size: Int64) throws -> Found? {
@@ -180,13 +180,11 @@ struct BlockSurvey {
   }
 
   /// Parses the header of the next block or a later one.
-  private func known(
-    _ bytes: ArraySlice<UInt8>, at offset: Int64, _ size: Int64
-  ) -> (number: Int, contentLength: Int, length: Int)? {
-    guard let header = packing.memberHeader(bytes), offset + Int64(header.length) <= size else { return nil }
-    let number = Int(header.number)
-    guard number >= members.count, Int64(number) * Int64(packing.leastMemberLength) <= offset else { return nil }
-    return (number, header.contentLength, header.length)
+  private func known(_ bytes: ArraySlice<UInt8>, at offset: Int64, _ size: Int64) -> MemberHeader? {
+    guard let header = packing.memberHeader(bytes), offset + Int64(header.length) <= size,
+      header.number >= members.count, Int64(header.number) * Int64(packing.leastMemberLength) <= offset
+    else { return nil }
+    return header
   }
 
   private var content: BackupManifest.Content {
@@ -243,7 +241,7 @@ struct BlockSurvey {
   /// Reads the page size from the first block; nil if pages do not fill the content.
   private func pageSize(of id: BackupIdentifier) throws -> Int? {
     let file = file(.database, of: id)
-    guard let reader = try MemberReader(file, content: content, in: place, section), let block = try reader.block(0),
+    guard let reader = try MemberReader(file, of: nil, in: place, section), let block = try reader.block(0),
       let pageSize = DatabaseHeader(Array(block.prefix(DatabaseHeader.length)))?.pageSize, pageSize > 0,
       contentBytes % Int64(pageSize) == 0
     else { return nil }

@@ -77,11 +77,24 @@ extension BackupCompression {
     }
   }
 
-  func memberHeader(_ bytes: ArraySlice<UInt8>) -> GzipMember.Header? {
-    switch self {
-    case .gzip: GzipMember.Header(bytes)
-    case .zstd: ZstandardMember.header(bytes)
-    }
+  /// Reads the header of a member; nil for another format.
+  func memberHeader(_ bytes: ArraySlice<UInt8>) -> MemberHeader? {
+    let bytes = Array(bytes.prefix(memberHeaderLength))
+    guard bytes.count == memberHeaderLength else { return nil }
+    let (isMember, rest) =
+      switch self {
+      case .gzip:
+        (bytes[0..<4] == GzipMember.start[0..<4] && bytes[10...15] == GzipMember.start[10...], GzipMember.trailerLength)
+      case .zstd: (bytes.starts(with: ZstandardMember.start), 0)
+      }
+    func word(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) } }
+    let numbers = memberHeaderLength - 12
+    let header = MemberHeader(
+      number: word(numbers), contentLength: word(numbers + 4), length: word(numbers + 8))
+    guard isMember, header.contentLength <= BackupManifest.blockLength, header.length > memberHeaderLength + rest,
+      header.length <= BackupManifest.longestMember
+    else { return nil }
+    return header
   }
 
   /// Makes the tail after the blocks: manifest copy, and data for other programs.
@@ -154,6 +167,13 @@ extension BackupCompression {
   }
 }
 
+/// The facts in a member's header.
+struct MemberHeader {
+  var number: Int
+  var contentLength: Int
+  var length: Int
+}
+
 /// Packs a block with its number, from 0.
 typealias MemberPacker = (_ block: [UInt8], _ number: Int) throws -> [UInt8]
 
@@ -178,6 +198,11 @@ enum GzipMember {
 
   static let trailerLength = 8
 
+  /// Magic, DEFLATE, flag for an extra field, no time, no flags, no system; the field's length and name.
+  static let start: [UInt8] = [
+    0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 16, 0, UInt8(ascii: "L"), UInt8(ascii: "Z"), 12, 0,
+  ]
+
   /// - Throws: `backup-packing` if memory is short.
   static func pack(_ block: [UInt8], number: Int, with deflate: Deflate) throws -> [UInt8] {
     var member = deflate.pack(block, headerLength: headerLength, trailerLength: trailerLength)
@@ -186,10 +211,6 @@ enum GzipMember {
         .packing, operation: "pack the backup", detail: "a block could not be packed",
         hint: "Free some memory and run the same command again; nothing was lost.")
     }
-    // Magic, DEFLATE, flag for an extra field, no time, no flags, no system; the field's length and name.
-    let start: [UInt8] = [
-      0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 16, 0, UInt8(ascii: "L"), UInt8(ascii: "Z"), 12, 0,
-    ]
     member.replaceSubrange(0..<16, with: start)
     put(UInt32(truncatingIfNeeded: number), at: 16, in: &member)
     put(UInt32(truncatingIfNeeded: block.count), at: 20, in: &member)
@@ -202,35 +223,6 @@ enum GzipMember {
   static func put(_ value: UInt32, at offset: Int, in bytes: inout [UInt8]) {
     for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> UInt32(8 * index)) }
   }
-
-  /// The facts in a member's header; nil for another format.
-  struct Header {
-    var number: UInt32
-    var contentLength: Int
-    var length: Int
-
-    init(number: UInt32, contentLength: Int, length: Int) {
-      self.number = number
-      self.contentLength = contentLength
-      self.length = length
-    }
-
-    init?(_ bytes: ArraySlice<UInt8>) {
-      let bytes = Array(bytes.prefix(GzipMember.headerLength))
-      guard bytes.count == GzipMember.headerLength, bytes[0..<4] == [0x1f, 0x8b, 8, 4],
-        bytes[10..<16] == [16, 0, UInt8(ascii: "L"), UInt8(ascii: "Z"), 12, 0]
-      else { return nil }
-      func word(_ offset: Int) -> UInt32 {
-        (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
-      }
-      number = word(16)
-      contentLength = Int(word(20))
-      length = Int(word(24))
-      guard contentLength <= BackupManifest.blockLength, length > GzipMember.headerLength + GzipMember.trailerLength,
-        length <= BackupManifest.longestMember
-      else { return nil }
-    }
-  }
 }
 
 /// A member of a Zstandard file (RFC 8878): a skippable frame with the block's number, and the block's frame.
@@ -241,6 +233,9 @@ enum ZstandardMember {
   /// The skippable frame's magic, little-endian.
   static let magic: [UInt8] = [0x5c, 0x2a, 0x4d, 0x18]
 
+  /// The magic, the length of the rest, and the letters.
+  static let start = magic + [14, 0, 0, 0, UInt8(ascii: "L"), UInt8(ascii: "Z")]
+
   /// The size of the skippable frame.
   static let headerLength = 22
 
@@ -250,26 +245,11 @@ enum ZstandardMember {
   ) throws -> [UInt8] {
     let frame = packer.pack(block)
     guard !frame.isEmpty else { throw BackupError.memory() }
-    var header = magic + [14, 0, 0, 0, UInt8(ascii: "L"), UInt8(ascii: "Z")] + [UInt8](repeating: 0, count: 12)
+    var header = start + [UInt8](repeating: 0, count: 12)
     GzipMember.put(UInt32(truncatingIfNeeded: number), at: 10, in: &header)
     GzipMember.put(UInt32(truncatingIfNeeded: block.count), at: 14, in: &header)
     GzipMember.put(UInt32(truncatingIfNeeded: header.count + frame.count), at: 18, in: &header)
     return header + frame
-  }
-
-  static func header(_ bytes: ArraySlice<UInt8>) -> GzipMember.Header? {
-    let bytes = Array(bytes.prefix(headerLength))
-    guard bytes.count == headerLength, bytes[0..<10] == magic + [14, 0, 0, 0, UInt8(ascii: "L"), UInt8(ascii: "Z")]
-    else { return nil }
-    func word(_ offset: Int) -> UInt32 {
-      (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
-    }
-    let header = GzipMember.Header(
-      number: word(10), contentLength: Int(word(14)), length: Int(word(18)))
-    guard header.contentLength <= BackupManifest.blockLength, header.length > headerLength,
-      header.length <= BackupManifest.longestMember
-    else { return nil }
-    return header
   }
 
   /// Unpacks a member, unless its frame is damaged or of another size.

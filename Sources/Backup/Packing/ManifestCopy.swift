@@ -82,7 +82,7 @@ package enum ManifestCopy {
     let start = max(0, size - window)
     let tail = try place.read(name, in: section, at: start, length: Int(min(size, window)))
     var tried: Set<Int64> = []
-    for offset in starts(in: tail, packing).reversed() {
+    for offset in packing.memberStarts(in: tail, before: tail.count).reversed() {
       guard let part = Part(tail[offset...], packing) else { continue }
       let full = Int64(partLength + headerLength(packing) + trailerLength(packing))
       let first = start + Int64(offset) - Int64(part.number) * full
@@ -106,25 +106,6 @@ package enum ManifestCopy {
       offset += part + trailerLength(packing) + headerLength(packing)
     }
     return manifest
-  }
-
-  private static func starts(in bytes: [UInt8], _ packing: BackupCompression) -> [Int] {
-    let length = headerLength(packing)
-    let magic: [UInt8] = packing == .gzip ? [0x1f, 0x8b] : Array(ZstandardMember.magic[..<2])
-    let (first, second) = (magic[0], magic[1])
-    let place = lettersOffset(packing)
-    let span = bytes.span
-    var starts: [Int] = []
-    var index = 0
-    while index + length <= span.count {
-      if span[index] == first, span[index + 1] == second, span[index + place] == UInt8(ascii: "L"),
-        span[index + place + 1] == UInt8(ascii: "M")
-      {
-        starts.append(index)
-      }
-      index += 1
-    }
-    return starts
   }
 
   /// A member's header; nil if invalid.

@@ -59,6 +59,19 @@ extension BackupPlace {
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws -> [UInt8] { try read(name, in: section, at: offset, length: length) }
 
+  /// Reads a range; nil if the object is missing.
+  func readIfThere(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws -> [UInt8]? {
+    do {
+      return try read(name, in: section, at: offset, length: length)
+    } catch {
+      let error = BackupError(any: error)
+      guard error.fileError?.kind == .notFound else { throw error }
+      return nil
+    }
+  }
+
   package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
     // Looked up by name, as listings grow with the backups.
     for suffix in BackupManifest.File.Role.suffixes where suffix.hasSuffix(BackupManifest.Encryption.fileEnding) {

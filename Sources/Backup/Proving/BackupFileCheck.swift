@@ -18,13 +18,11 @@ struct BackupFileCheck: Sendable {
 
   struct Found {
     /// Problems of files that restoring needs.
-    var problems: [BackupProof.Problem]
+    var problems: [BackupProof.Problem] = []
     /// Problems of files that restoring does not need.
     var warnings: [BackupProof.Problem] = []
     /// The digest of the rewritten manifest.
     var manifest: String?
-
-    init(problems: [BackupProof.Problem] = []) { self.problems = problems }
 
     /// Adds problems of the encrypted files, if new.
     mutating func add(_ sealed: Found) {
@@ -65,7 +63,11 @@ struct BackupFileCheck: Sendable {
       } else {
         var offset: Int64 = 0
         while offset < file.bytes {
-          let bytes = try part(of: file, in: place, at: offset)
+          // A missing helper has no bytes, and is reported as damaged.
+          let bytes =
+            try file.role.isHelper
+            ? place.readIfThere(file.name, in: .kept, at: offset, length: 1 << 20) ?? []
+            : place.read(file.name, in: .kept, at: offset, length: 1 << 20)
           if bytes.isEmpty { break }
           digest.add(bytes)
           offset += Int64(bytes.count)
@@ -86,19 +88,6 @@ struct BackupFileCheck: Sendable {
       if file.role.isHelper { result.warnings.append(problem) } else { result.problems.append(problem) }
     }
     return result
-  }
-
-  /// Reads a part of an unpacked file; a missing helper has no bytes, and is reported as damaged.
-  private func part(
-    of file: BackupManifest.File, in place: any BackupPlace, at offset: Int64
-  ) throws -> [UInt8] {
-    do {
-      return try place.read(file.name, in: .kept, at: offset, length: 1 << 20)
-    } catch {
-      let error = BackupError(any: error)
-      guard file.role.isHelper, error.fileError?.kind == .notFound else { throw error }
-      return []
-    }
   }
 
   private func advance(_ progress: BackupProgress, _ done: Int64, _ total: Int64) throws {
