@@ -43,6 +43,24 @@ struct BackupJob {
       snapshot, request.isEvidence ? examination : try examine(snapshot, isFull: true))
   }
 
+  /// A backup of which files are being written.
+  private struct Draft {
+    var manifest: BackupManifest
+    private(set) var uploads: [any BackupUpload] = []
+
+    init(_ manifest: BackupManifest) { self.manifest = manifest }
+
+    mutating func add(_ packed: BlockPacker.Packed) {
+      manifest.files.append(packed.file)
+      uploads.append(packed.upload)
+    }
+
+    mutating func add(_ external: ExternalDataJob.Packed) {
+      manifest.externalData = external.data
+      if let archive = external.archive { add(archive) }
+    }
+  }
+
   // MARK: A sound store
 
   private enum Taken {
@@ -81,71 +99,52 @@ struct BackupJob {
     _ check: StoreCheck, isWhole: Bool
   ) throws -> Taken {
     let packer = BlockPacker(job: self, snapshot: snapshot, check: check)
-    var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
-    var uploads: [any BackupUpload] = []
+    var draft = Draft(manifest(parent == nil ? .full : .delta, snapshot, examination))
     let hashes = try HashedPages(id, content, in: place)
     var comparison: ContentComparison?
     if let parent { comparison = try packer.compare(content, with: parent, hashes) }
     if let parent, let comparison, comparison.isWorthDelta {
       check.compare(isWhole ? .whole : .changed(comparison.runs, schema: parent.manifest?.check.schema))
-      manifest.check.depth = isWhole ? .whole : .changed
-      uploads.append(try pack(content, comparison, on: parent, packer, into: &manifest))
+      draft.manifest.check.depth = isWhole ? .whole : .changed
+      try pack(content, comparison, on: parent, packer, into: &draft)
     } else {
       check.compare(.whole)
-      manifest.check.depth = .whole
-      uploads.append(try pack(content, packer, comparison == nil ? hashes : nil, into: &manifest))
+      draft.manifest.check.depth = .whole
+      try pack(content, packer, comparison == nil ? hashes : nil, into: &draft)
     }
-    manifest.files.append(hashes.manifestFile)
-    uploads.append(hashes.upload)
+    draft.add(hashes.packed)
     let external = ExternalDataJob(
-      job: self, packer: packer, parent: manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
-    if let packed = try external.run(content, model: examination.storeModel) {
-      manifest.externalData = packed.data
-      if let archive = packed.archive {
-        manifest.files.append(archive.file)
-        uploads.append(archive.upload)
-      }
-    }
+      job: self, packer: packer, parent: draft.manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
+    if let packed = try external.run(content, model: examination.storeModel) { draft.add(packed) }
     let outcome = try check.outcome()
     guard outcome.examination.verdict != .damaged else { return .damaged(outcome.examination) }
-    manifest.note(outcome)
-    manifest.falls = falls(of: manifest)
-    if let kit = outcome.kit {
-      let packed = try write(kit: kit)
-      manifest.files.append(packed.file)
-      uploads.append(packed.upload)
-    }
-    try snapshot.requireUnchanged()
-    snapshot.release()
-    try commit(&manifest, uploads)
-    return .taken(manifest)
+    draft.manifest.note(outcome)
+    draft.manifest.falls = falls(of: draft.manifest)
+    if let kit = outcome.kit { draft.add(try write(kit: kit)) }
+    return .taken(try commit(draft, snapshot))
   }
 
   private func pack(
     _ content: DatabaseContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
-    into manifest: inout BackupManifest
-  ) throws -> any BackupUpload {
-    let packed = try packer.pack(ChangedPages(content: content, runs: comparison.runs), as: .delta, hashes: nil)
-    manifest.parent = parent.id
-    manifest.depth = (parent.manifest?.depth ?? 1) + 1
-    manifest.pages = comparison.runs.flatMap { [$0.first, $0.count] }
-    manifest.database = comparison.content
-    manifest.files.append(packed.file)
-    return packed.upload
+    into draft: inout Draft
+  ) throws {
+    draft.add(try packer.pack(ChangedPages(content: content, runs: comparison.runs), as: .delta, hashes: nil))
+    draft.manifest.parent = parent.id
+    draft.manifest.depth = (parent.manifest?.depth ?? 1) + 1
+    draft.manifest.pages = comparison.runs.flatMap { [$0.first, $0.count] }
+    draft.manifest.database = comparison.content
   }
 
   private func pack(
-    _ content: DatabaseContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
-  ) throws -> any BackupUpload {
-    let packed = try packer.pack(content, as: .database, hashes: hashes)
-    var file = packed.file
-    manifest.kind = .full
-    manifest.database = file.content
-    manifest.database?.pageSize = content.pageSize
-    manifest.database?.pageCount = content.pageCount
-    file.content = nil
-    manifest.files.append(file)
-    return packed.upload
+    _ content: DatabaseContent, _ packer: BlockPacker, _ hashes: HashedPages?, into draft: inout Draft
+  ) throws {
+    var packed = try packer.pack(content, as: .database, hashes: hashes)
+    draft.manifest.kind = .full
+    draft.manifest.database = packed.file.content
+    draft.manifest.database?.pageSize = content.pageSize
+    draft.manifest.database?.pageCount = content.pageCount
+    packed.file.content = nil
+    draft.add(packed)
   }
 
   /// Returns whether all indexes are due for comparison: for a full backup, after an unknown depth, and once a day.
@@ -207,30 +206,17 @@ struct BackupJob {
 
   private func runEvidence(_ snapshot: StoreSnapshot, _ examination: Examination) throws -> BackupManifest {
     let packer = BlockPacker(job: self, snapshot: snapshot, check: nil)
-    var manifest = self.manifest(.evidence, snapshot, examination)
-    manifest.store.journalMode = nil
-    var uploads: [any BackupUpload] = []
+    var draft = Draft(manifest(.evidence, snapshot, examination))
+    draft.manifest.store.journalMode = nil
     let roles: [BackupManifest.File.Role] = [
       .evidenceMain, .evidenceLog, .evidenceSharedMemory, .evidenceJournal,
     ]
     for role in roles {
-      guard let source = try evidence(role, snapshot) else { continue }
-      let packed = try packer.pack(source, as: role, hashes: nil)
-      manifest.files.append(packed.file)
-      uploads.append(packed.upload)
+      if let source = try evidence(role, snapshot) { draft.add(try packer.pack(source, as: role, hashes: nil)) }
     }
     let external = ExternalDataJob(job: self, packer: packer, parent: nil)
-    if let packed = try external.run(nil, model: nil) {
-      manifest.externalData = packed.data
-      if let archive = packed.archive {
-        manifest.files.append(archive.file)
-        uploads.append(archive.upload)
-      }
-    }
-    try snapshot.requireUnchanged()
-    snapshot.release()
-    try commit(&manifest, uploads)
-    return manifest
+    if let packed = try external.run(nil, model: nil) { draft.add(packed) }
+    return try commit(draft, snapshot)
   }
 
   private func evidence(
@@ -248,10 +234,14 @@ struct BackupJob {
 
   // MARK: The end
 
-  /// Gives all files their names, the manifest last.
+  /// Releases the store, if it is unchanged, and gives all files their names, the manifest last.
   ///
   /// The unnamed manifest is on disk first, so that the next backup recognizes and removes the remains of a killed run.
-  private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws {
+  private func commit(_ draft: Draft, _ snapshot: StoreSnapshot) throws -> BackupManifest {
+    try snapshot.requireUnchanged()
+    snapshot.release()
+    let uploads = draft.uploads
+    var manifest = draft.manifest
     manifest.files.sort { $0.name < $1.name }
     manifest.version = manifest.neededVersion
     manifest.chooseCarrier()
@@ -278,6 +268,7 @@ struct BackupJob {
       } catch {}
       throw error
     }
+    return manifest
   }
 
   /// Reports progress; throws if the caller cancels.

@@ -31,7 +31,7 @@ enum PageHash {
 /// The page hash file being written.
 final class HashedPages {
   let pageSize: Int
-  let upload: any BackupUpload
+  private let upload: any BackupUpload
   private let name: String
   private var digest = RunningDigest()
   private var bytes: Int64 = 0
@@ -49,8 +49,8 @@ final class HashedPages {
     bytes += Int64(hashes.count)
   }
 
-  var manifestFile: BackupManifest.File {
-    BackupManifest.File(role: .pageHashes, name: name, bytes: bytes, sha256: digest.hexadecimal)
+  var packed: BlockPacker.Packed {
+    .init(file: .init(role: .pageHashes, name: name, bytes: bytes, sha256: digest.hexadecimal), upload: upload)
   }
 }
 
