@@ -42,9 +42,9 @@ struct ExternalDataJob {
     var done: Int64 = 0
     for file in found {
       let name = PathText(file.relative.reduce(into: FilePath("")) { $0.append($1) })
-      let digest = try digest(of: file.path) { bytes in
+      let digest = try FileDigest(of: fileSystem.open(file.path)) { bytes in
         try job.advance(.externalData, done + bytes, total * 2)
-      }
+      }.hexadecimal
       done += file.status.size
       if let item = known[name], item.bytes == file.status.size, item.sha256 == digest {
         data.items.append(item)
@@ -57,12 +57,6 @@ struct ExternalDataJob {
     archive.addEnd()
     let packed = archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil)
     return Packed(data: data, archive: packed)
-  }
-
-  private func digest(
-    of path: FilePath, progress: (Int64) throws -> Void
-  ) throws -> String {
-    try FileDigest(of: fileSystem.open(path)) { try progress($0) }.hexadecimal
   }
 
   private func knownItems() -> [PathText: BackupManifest.ExternalData.Item] {

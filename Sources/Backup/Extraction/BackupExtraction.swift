@@ -128,7 +128,7 @@ package struct BackupExtraction: Sendable {
     result.lostBlocks = lost.blocks(of: database.bytes)
     // A rebuilt manifest has only block checksums.
     if result.lostBlocks.isEmpty, !database.sha256.isEmpty {
-      let whole = if let digest { digest } else { try self.digest(of: file.reading()) }
+      let whole = if let digest { digest } else { try FileDigest(of: file.reading()).hexadecimal }
       result.isDigestRight = whole == database.sha256
     }
     return result
@@ -216,18 +216,6 @@ package struct BackupExtraction: Sendable {
       try advance(.unpacking, min(extent.done &+ done, extent.total), extent.total)
     }
     return damaged
-  }
-
-  private func digest(of file: ReadableFile) throws -> String {
-    var digest = RunningDigest()
-    var offset: Int64 = 0
-    while offset < file.count {
-      let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
-      guard !bytes.isEmpty else { break }
-      digest.add(bytes)
-      offset += Int64(bytes.count)
-    }
-    return digest.hexadecimal
   }
 
   func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws {

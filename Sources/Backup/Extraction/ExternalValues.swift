@@ -16,7 +16,9 @@ extension BackupExtraction {
     let own = try manifest
     if own.kind == .original { return try writeOriginalValues(own, into: folder, where: isWanted) }
     return try eachItem(where: isWanted) { item, path, bytes in
-      let file = try OpenItem(folder.appending(path), in: fileSystem)
+      let path = folder.appending(path)
+      try fileSystem.makeDirectory(path.folder)
+      let file = try fileSystem.create(path, permissions: .ownerReadWrite)
       try bytes { piece in try file.write(piece) }
       try file.synchronize()
     }
@@ -111,23 +113,6 @@ private final class ArchiveReader {
     var digest = RunningDigest()
     try read(at: offset, length: length) { piece in digest.add(Array(piece)) }
     return digest.hexadecimal
-  }
-}
-
-private final class OpenItem {
-  private let file: WritableFile
-
-  init(_ path: FilePath, in fileSystem: FileSystem) throws {
-    try fileSystem.makeDirectory(path.folder)
-    file = try fileSystem.create(path, permissions: .ownerReadWrite)
-  }
-
-  func write(_ bytes: ArraySlice<UInt8>) throws {
-    try file.write(bytes)
-  }
-
-  func synchronize() throws {
-    try file.synchronize()
   }
 }
 
