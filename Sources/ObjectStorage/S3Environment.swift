@@ -29,7 +29,7 @@ package struct S3Environment: Sendable {
     }
     let given = value("AWS_ENDPOINT_URL_S3") ?? value("AWS_ENDPOINT_URL") ?? configured("endpoint_url")
     let region = value("AWS_REGION") ?? value("AWS_DEFAULT_REGION") ?? configured("region") ?? "us-east-1"
-    guard region.utf8.count <= 64, region.utf8.allSatisfy(Self.isOfRegion) else {
+    guard region.utf8.count <= 64, region.utf8.allSatisfy({ $0.isOfWord && $0 != UInt8(ascii: ".") }) else {
       throw Self.refused("the region is not one that a server can have")
     }
     let endpoint = try given.map { text throws(BackupError) in try self.endpoint(text) } ?? .amazon(region)
@@ -130,15 +130,6 @@ package struct S3Environment: Sendable {
     } catch {
       guard error.kind != .notFound else { return nil }
       throw BackupError(.s3Settings, because: error, operation: Self.operation, path: path)
-    }
-  }
-
-  private static func isOfRegion(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-      true
-    default: false
     }
   }
 

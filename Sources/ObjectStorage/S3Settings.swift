@@ -137,26 +137,17 @@ package struct S3Endpoint: Sendable, Hashable {
       let address = host.dropFirst().dropLast()
       guard host.hasSuffix("]"), !address.isEmpty, address.utf8.allSatisfy(Self.isOfAddress) else { return nil }
     } else {
-      guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(Self.isOfName) else { return nil }
+      guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(\.isOfWord) else { return nil }
     }
     var path = rest[slash...]
     while path.last == "/" { path.removeLast() }
-    guard path.utf8.allSatisfy({ Self.isOfName($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }),
+    guard path.utf8.allSatisfy({ $0.isOfWord || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "~") }),
       !path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         .contains(where: { ["", ".", ".."].contains($0) })
     else { return nil }
     let usual = isEncrypted ? 443 : 80
     self.init(
       isEncrypted: isEncrypted, host: host.lowercased(), port: port == usual ? nil : port, path: String(path))
-  }
-
-  private static func isOfName(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-      true
-    default: false
-    }
   }
 
   private static func isOfAddress(_ byte: UInt8) -> Bool {

@@ -1,3 +1,4 @@
+import Backup
 import Platform
 
 /// An element of an S3 server's XML.
@@ -98,7 +99,7 @@ package struct XMLElement: Sendable {
       if isEmpty { inside = inside.dropLast() }
       let word = inside.prefix { ![9, 10, 13, 32].contains($0) }
       let local = word.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).last ?? []
-      guard !local.isEmpty, local.count <= 64, local.allSatisfy(Self.isOfName) else { return nil }
+      guard !local.isEmpty, local.count <= 64, local.allSatisfy(\.isOfWord) else { return nil }
       let name = String(decoding: local, as: UTF8.self)
       return isClosing ? .closing(name) : .opening(name, isEmpty: isEmpty)
     }
@@ -147,15 +148,6 @@ package struct XMLElement: Sendable {
         let isHexadecimal = digits.first == "x"
         let value = isHexadecimal ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits, radix: 10)
         return value.flatMap { Unicode.Scalar($0) }
-      }
-    }
-
-    private static func isOfName(_ byte: UInt8) -> Bool {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-        true
-      default: false
       }
     }
   }

@@ -35,9 +35,11 @@ package struct BackupCreator: Sendable {
     let files: StoreFileSet
     do throws(FileError) {
       files = try StoreFileSet.locate(store, in: surroundings.fileSystem)
-      guard try isThere(files) else { throw Self.missing(store) }
+      guard try isThere(files) else { throw FileError(.notFound, operation: "find the store", path: store) }
     } catch {
-      throw error.kind == .notFound ? Self.nothing(store) : BackupError(error)
+      guard error.kind == .notFound else { throw BackupError(error) }
+      throw BackupError(
+        .nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store")
     }
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
@@ -145,14 +147,6 @@ package struct BackupCreator: Sendable {
       .nameTaken, operation: "name the backup", detail: "too many backups were taken in one second",
       hint: "Check the clock.")
   }
-
-  private static func missing(_ store: FilePath) -> FileError {
-    FileError(.notFound, operation: "find the store", path: store)
-  }
-
-  private static func nothing(_ store: FilePath) -> BackupError {
-    BackupError(.nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store")
-  }
 }
 
 /// The options of a backup.
@@ -209,15 +203,7 @@ package struct BackupRequest: Sendable {
       throw BackupError.request("a chain cannot have \(chainLimit) backups", hint: "Use a length from 1 to 1000.")
     }
     for tag in tags {
-      let isWord = tag.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-          true
-        default: false
-        }
-      }
-      guard isWord, (1...64).contains(tag.utf8.count) else {
+      guard tag.utf8.allSatisfy(\.isOfWord), (1...64).contains(tag.utf8.count) else {
         throw BackupError.request(
           "\(printable(tag)) cannot be a tag", hint: "Use up to 64 letters, digits, points, hyphens and underscores.")
       }

@@ -67,13 +67,18 @@ package struct FolderPlace: BackupPlace {
   /// Returns whether an object may have this name: not hidden, and no path.
   package static func isName(_ name: String) -> Bool {
     guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 200 else { return false }
-    return name.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"):
-        true
-      default: false
-      }
+    return name.utf8.allSatisfy { $0.isOfWord && $0 != UInt8(ascii: "_") }
+  }
+}
+
+extension UInt8 {
+  /// Whether it is a letter, a digit, `.`, `-` or `_` of ASCII.
+  package var isOfWord: Bool {
+    switch self {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
     }
   }
 }
