@@ -1,4 +1,5 @@
 package import Platform
+internal import Salvage
 internal import SystemPackage
 
 /// A failed backup request.
@@ -208,17 +209,22 @@ extension BackupError {
     switch error {
     case let error as BackupError: self = error
     case let error as any ReportableError:
-      if let fileError = error.fileError { self.init(fileError) } else { self.init(.store, because: error) }
+      self.init(.store, unlessFile: error)
     default: self.init(.store, detail: "an unforeseen failure")
     }
   }
 
   /// Wraps a page reader's error.
-  init(_ error: FileError, store: FilePath) {
+  init(_ error: FileError, store: FilePath) { self.init(.store, unlessFile: error, path: store) }
+
+  init(salvaging error: SalvageError) { self.init(.damaged, unlessFile: error) }
+
+  /// Wraps another module's error, or the file error that led to it.
+  private init(_ kind: BackupErrorKind, unlessFile error: any ReportableError, path: FilePath? = nil) {
     if let fileError = error.fileError {
       self.init(fileError)
     } else {
-      self.init(.store, because: error, path: store)
+      self.init(kind, because: error, path: path)
     }
   }
 }

@@ -76,16 +76,6 @@ extension BackupRestorer {
   }
 }
 
-extension BackupError {
-  init(salvaging error: SalvageError) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else {
-      self.init(.damaged, because: error)
-    }
-  }
-}
-
 /// A private copy of the present store, possibly in use, in one file.
 struct PresentStore: ~Copyable {
   let state: RestorePreview.Present

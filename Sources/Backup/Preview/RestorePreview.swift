@@ -274,19 +274,13 @@ extension BackupError {
       self = error
       return
     }
-    if case .file(let error) = DatabaseFailure(error, operation: operation, path: path) {
-      self.init(error)
-      return
+    switch DatabaseFailure(error, operation: operation, path: path) {
+    case .file(let error): self.init(error)
+    case .interrupted:
+      self.init(.store, operation: operation, path: path, detail: "it takes far longer than a store of its size should")
+    default:
+      let code = (error as? DatabaseError)?.extendedResultCode.rawValue ?? 1
+      self.init(.store, operation: operation, path: path, detail: "SQLite reported code \(code)")
     }
-    if case .interrupted = DatabaseFailure(error, operation: operation, path: path) {
-      self.init(
-        .store, operation: operation, path: path, detail: "it takes far longer than a store of its size should",
-        hint: "Look at the store with: lazaret inspect")
-      return
-    }
-    let code = (error as? DatabaseError)?.extendedResultCode.rawValue ?? 1
-    self.init(
-      .store, operation: operation, path: path, detail: "SQLite reported code \(code)",
-      hint: "Look at the store with: lazaret inspect")
   }
 }
