@@ -96,12 +96,7 @@ final class StoreCheck: Sendable {
   // MARK: Its own thread
 
   private func run() {
-    let result: Result<Outcome, BackupError>
-    do {
-      result = .success(try check())
-    } catch {
-      result = .failure(BackupError(any: error))
-    }
+    let result = Result { try check() }.mapError { BackupError(any: $0) }
     state.withLock { state in
       state.result = result
       if case .success(let outcome) = result, outcome.examination.verdict == .damaged { state.isDamaged = true }
@@ -110,7 +105,7 @@ final class StoreCheck: Sendable {
   }
 
   private func check() throws -> Outcome {
-    let survey = try survey()
+    let survey = try reading { () throws(FileError) in try BackupSurvey(content, at: job.id.date) }
     var outcome = Outcome(examination: try examine(survey))
     guard outcome.examination.verdict != .damaged, let report = outcome.examination.health.integrity else {
       return outcome
@@ -121,22 +116,17 @@ final class StoreCheck: Sendable {
     let scope = waitForScope()
     guard let scope else { throw BackupError.cancelled("back up the store") }
     var indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
-    do throws(FileError) {
+    try reading { () throws(FileError) in
       try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() }
-    } catch {
-      throw failure(error)
     }
     outcome.uncompared = indexes.uncompared
     if !indexes.isSound { outcome.examination.markIndexesDamaged(indexes, of: report.schema) }
     return outcome
   }
 
-  private func survey() throws -> BackupSurvey {
-    do throws(FileError) {
-      return try BackupSurvey(content, at: job.id.date)
-    } catch {
-      throw failure(error)
-    }
+  /// Reads the store; the errors are the check's.
+  private func reading<Value>(_ body: () throws(FileError) -> Value) throws -> Value {
+    do throws(FileError) { return try body() } catch { throw failure(error) }
   }
 
   private func examine(_ survey: BackupSurvey) throws -> Examination {
@@ -179,14 +169,9 @@ final class StoreCheck: Sendable {
     let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
     try BlockPipeline.run(count: scans.count, threads: threads) {
       () throws -> ((Int) throws -> IndexReport) in
-      let database: Database
-      do throws(FileError) { database = try Database(main: self.content) } catch { throw self.failure(error) }
+      let database = try self.reading { () throws(FileError) in try Database(main: self.content) }
       return { (index) throws -> IndexReport in
-        do throws(FileError) {
-          return try scans[index].run(in: database) { self.goesOn() }
-        } catch {
-          throw self.failure(error)
-        }
+        try self.reading { () throws(FileError) in try scans[index].run(in: database) { self.goesOn() } }
       }
     } deliver: { _, found in
       report.add(found)
