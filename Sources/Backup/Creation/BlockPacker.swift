@@ -35,7 +35,7 @@ struct BlockPacker {
     let length = BackupManifest.blockLength
     let total = source.count
     // Empty content gets a member too, for other programs.
-    let count = max(1, Int((total + Int64(length) - 1) / Int64(length)))
+    let count = max(1, BackupManifest.blockCount(of: total))
     let phase: BackupPhase = role == .externalData ? .externalData : .packing
     let (level, snapshot, pageSize) = (job.request.chosenLevel, snapshot, hashes?.pageSize)
     var file = BackupManifest.File(role: role, name: name, bytes: 0, sha256: "", members: [])

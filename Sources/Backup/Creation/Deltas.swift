@@ -7,6 +7,17 @@ struct PageRun: Sendable, Hashable {
   var count: UInt32
 }
 
+extension [PageRun] {
+  /// Adds a run behind the others.
+  fileprivate mutating func add(_ run: PageRun) {
+    if let last, last.first + last.count == run.first {
+      self[count - 1].count += run.count
+    } else {
+      append(run)
+    }
+  }
+}
+
 /// The pages changed since the parent, and the database's digest.
 struct ContentComparison {
   /// Pages that differ or are new.
@@ -40,7 +51,7 @@ extension BlockPacker {
     let length = BackupManifest.blockLength
     let pagesPerBlock = length / pageSize
     let total = content.count
-    let count = Int((total + Int64(length) - 1) / Int64(length))
+    let count = BackupManifest.blockCount(of: total)
     var result = ContentComparison(
       runs: [],
       content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
@@ -61,13 +72,7 @@ extension BlockPacker {
       whole.add(block.content)
       buffers.reuse(after: block.content)
       try hashes.append(block.hashes)
-      for run in block.changed {
-        if let last = result.runs.last, last.first + last.count == run.first {
-          result.runs[result.runs.count - 1].count += run.count
-        } else {
-          result.runs.append(run)
-        }
-      }
+      for run in block.changed { result.runs.add(run) }
       try job.advance(.comparing, min(total, Int64(index + 1) * Int64(length)), total)
     }
     result.content.sha256 = whole.hexadecimal
@@ -80,12 +85,7 @@ extension BlockPacker {
     for index in 0..<(own.count / size) {
       let range = (index * size)..<((index + 1) * size)
       if range.upperBound <= theirs.count, own[range] == theirs[range] { continue }
-      let page = firstPage + UInt32(index)
-      if let last = runs.last, last.first + last.count == page {
-        runs[runs.count - 1].count += 1
-      } else {
-        runs.append(PageRun(first: page, count: 1))
-      }
+      runs.add(PageRun(first: firstPage + UInt32(index), count: 1))
     }
     return runs
   }

@@ -45,6 +45,8 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   /// The unpacked size of a member.
   static let blockLength = 1 << 20
 
+  static func blockCount(of bytes: Int64) -> Int { Int((bytes + Int64(blockLength) - 1) / Int64(blockLength)) }
+
   var format: String = BackupManifest.formatName
 
   /// The version of the format, from 1.

@@ -200,12 +200,8 @@ package struct BackupRestorer: Sendable {
 
   /// Whether no block is left; a delta still has its changed pages.
   private static func isNothingLeft(_ manifest: BackupManifest, _ losses: BackupExtraction.Result) -> Bool {
-    manifest.kind == .full && losses.lostBlocks.count >= blockCount(manifest)
-  }
-
-  private static func blockCount(_ manifest: BackupManifest) -> Int {
-    let bytes = max(0, manifest.database?.bytes ?? 0)
-    return max(1, Int((bytes + Int64(BackupManifest.blockLength) - 1) / Int64(BackupManifest.blockLength)))
+    let count = BackupManifest.blockCount(of: max(0, manifest.database?.bytes ?? 0))
+    return manifest.kind == .full && losses.lostBlocks.count >= max(1, count)
   }
 
   /// Returns external values that records refer to but are missing.
