@@ -27,7 +27,7 @@ package struct BackupPruner: Sendable {
     self.surroundings = surroundings
   }
 
-  private var bin: BackupTrash { BackupTrash(of: place, surroundings: surroundings) }
+  private var bin: BackupTrash { BackupTrash(place: place, surroundings: surroundings) }
 
   /// Prunes the place.
   ///
@@ -80,7 +80,7 @@ package struct BackupPruner: Sendable {
       let chosen = [newest.id] + good.filter { $0.snapshot.verification == furthest }.prefix(1).map(\.id)
       var isSound = true
       for id in chosen {
-        for backup in try needed(by: id, in: catalog) where read.insert(backup.id).inserted {
+        for backup in Self.needed(by: id, in: catalog) where read.insert(backup.id).inserted {
           guard let manifest = backup.manifest, manifest.kind != .original else { continue }
           let found = try check.look(at: manifest, place) { _, _, _ in true }
           guard !found.problems.isEmpty else { continue }
@@ -99,15 +99,10 @@ package struct BackupPruner: Sendable {
   }
 
   /// Adds all backups that restoring this one needs.
-  private func needed(by id: BackupIdentifier, in catalog: BackupCatalog) throws -> [StoredBackup] {
-    var found: [BackupIdentifier: StoredBackup] = [:]
-    var waiting = [id]
-    while let next = waiting.popLast() {
-      guard found[next] == nil, let backup = catalog.all.first(where: { $0.id == next }) else { continue }
-      found[next] = backup
-      waiting += backup.needs
-    }
-    return found.values.ordered { $0.id < $1.id }
+  private static func needed(by id: BackupIdentifier, in catalog: BackupCatalog) -> [StoredBackup] {
+    let all = catalog.all
+    let needed = Set([id]).addingNeeded { next in all.first { $0.id == next }?.needs ?? [] }
+    return all.filter { needed.contains($0.id) }.ordered { $0.id < $1.id }
   }
 
   /// Moves a backup and its ancestors out of the trash.

@@ -167,6 +167,17 @@ extension StoredBackup {
   }
 }
 
+extension Set<BackupIdentifier> {
+  /// Adds all backups that restoring these needs.
+  func addingNeeded(by needs: (BackupIdentifier) -> [BackupIdentifier]) -> Set {
+    var (all, waiting) = (self, Array(self))
+    while let next = waiting.popLast() {
+      for needed in needs(next) where all.insert(needed).inserted { waiting.append(needed) }
+    }
+    return all
+  }
+}
+
 /// A reason to keep or drop a backup.
 package enum RetentionReason: Sendable, Hashable {
   case policyIsEmpty
