@@ -220,48 +220,38 @@ struct RetentionRules: Sendable {
   func reasons(for history: some RandomAccessCollection<RetentionSnapshot>) -> [[RetentionReason]] {
     guard !policy.isEmpty else { return history.map { _ in [.policyIsEmpty] } }
     guard let latest = history.first?.date else { return [] }
-    var counters = policy.counts.map { Counter(period: $0.period, left: $0.count) }
-    var spans = policy.spans.map { Span(period: $0.period, duration: $0.duration, start: $0.duration.before(latest)) }
+    var rules = policy.counts.map { Rule(period: $0.period, reason: .newest(of: $0.period), left: $0.count) }
+    rules += policy.spans.map {
+      Rule(period: $0.period, reason: .newestWithin($0.period, $0.duration), start: $0.duration.before(latest))
+    }
     let start = policy.within?.before(latest)
     return history.enumerated().map { place, snapshot in
       var reasons: [RetentionReason] = policy.tags.filter { snapshot.hasAll($0) }.map { .tags($0) }
       if let within = policy.within, let start, snapshot.date > start { reasons.append(.within(within)) }
-      for index in counters.indices where counters[index].takes(snapshot, at: place) {
-        reasons.append(.newest(of: counters[index].period))
-      }
-      for index in spans.indices where spans[index].takes(snapshot, at: place) {
-        reasons.append(.newestWithin(spans[index].period, spans[index].duration))
-      }
+      for index in rules.indices where rules[index].takes(snapshot, at: place) { reasons.append(rules[index].reason) }
       return reasons
     }
   }
 
-  private struct Counter {
+  /// A rule that keeps the newest backup of each period.
+  private struct Rule {
     let period: RetentionPeriod
-    var left: RetentionCount
+    let reason: RetentionReason
+
+    /// The number of backups that it still keeps.
+    var left = RetentionCount.unlimited
+
+    /// The moment after which it keeps any.
+    var start: Timestamp?
+
     var last: Int?
 
     mutating func takes(_ snapshot: RetentionSnapshot, at place: Int) -> Bool {
-      guard !left.isNone else { return false }
+      guard !left.isNone, start.map({ snapshot.date > $0 }) ?? true else { return false }
       let number = period.number(of: snapshot.date, at: place)
       guard number != last else { return false }
       last = number
       if case .number(let count) = left { left = .number(count - 1) }
-      return true
-    }
-  }
-
-  private struct Span {
-    let period: RetentionPeriod
-    let duration: RetentionDuration
-    let start: Timestamp
-    var last: Int?
-
-    mutating func takes(_ snapshot: RetentionSnapshot, at place: Int) -> Bool {
-      guard snapshot.date > start else { return false }
-      let number = period.number(of: snapshot.date, at: place)
-      guard number != last else { return false }
-      last = number
       return true
     }
   }

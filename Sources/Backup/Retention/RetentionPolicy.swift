@@ -97,18 +97,11 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
 
   /// Encodes the effective rules.
   package func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    let counts: [(CodingKeys, RetentionCount)] = [
-      (.last, last), (.hourly, hourly), (.daily, daily), (.weekly, weekly), (.monthly, monthly), (.yearly, yearly),
-    ]
-    for (key, count) in counts where !count.isNone { try values.encode(count, forKey: key) }
-    try values.encodeIfPresent(within, forKey: .within)
-    try values.encodeIfPresent(withinHourly, forKey: .withinHourly)
-    try values.encodeIfPresent(withinDaily, forKey: .withinDaily)
-    try values.encodeIfPresent(withinWeekly, forKey: .withinWeekly)
-    try values.encodeIfPresent(withinMonthly, forKey: .withinMonthly)
-    try values.encodeIfPresent(withinYearly, forKey: .withinYearly)
-    if !tags.isEmpty { try values.encode(tags, forKey: .tags) }
+    for (period, count) in counts { try encoder.encode([period.rawValue: count]) }
+    try encoder.encode([
+      "within": within, "withinHourly": withinHourly, "withinDaily": withinDaily, "withinWeekly": withinWeekly,
+      "withinMonthly": withinMonthly, "withinYearly": withinYearly, "tags": tags.isEmpty ? nil : tags,
+    ])
   }
 }
 
