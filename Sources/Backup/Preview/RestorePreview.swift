@@ -16,15 +16,15 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
     var table: String
 
     /// The number in the backup only.
-    package var added: Int64
+    package var added: Int64 = 0
 
     /// The number in both with different values.
-    package var changed: Int64
+    package var changed: Int64 = 0
 
     /// The number in the present store only.
-    package var lost: Int64
+    package var lost: Int64 = 0
 
-    package var unchanged: Int64
+    package var unchanged: Int64 = 0
   }
 
   /// The pairs of a many-to-many relationship.
@@ -227,7 +227,7 @@ extension RestorePreview {
         }
         return try EvidenceConnection.limit(for: file, and: others).apply(to: database) {
           var difference = StorePreviewDifference(
-            database, backup: try ComparedStore(database, schema: "backup"),
+            database: database, backup: try ComparedStore(database, schema: "backup"),
             // The connection's own database is empty, like a missing store.
             present: try ComparedStore(database, schema: others.isEmpty ? "main" : "present"), models: models)
           try difference.run()

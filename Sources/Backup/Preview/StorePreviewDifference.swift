@@ -5,21 +5,14 @@ import Platform
 
 /// Compares two attached stores by statements on whole tables.
 struct StorePreviewDifference {
-  private let database: Database
+  let database: Database
   let backup: ComparedStore
   let present: ComparedStore
-  private let models: [ModelBundle]
+  let models: [ModelBundle]
   private(set) var entities: [RestorePreview.Entity] = []
   private(set) var pairs: [RestorePreview.Pairs] = []
   private(set) var schema: [RestorePreview.SchemaChange] = []
   private(set) var remarks: [String] = []
-
-  init(_ database: Database, backup: ComparedStore, present: ComparedStore, models: [ModelBundle]) {
-    self.database = database
-    self.backup = backup
-    self.present = present
-    self.models = models
-  }
 
   mutating func run() throws {
     var seen: Set<String> = ["z_primarykey", "z_metadata", "z_modelcache"]
@@ -53,8 +46,7 @@ struct StorePreviewDifference {
       (backup.entities.values + Array(present.entities.values)).filter { $0.table.lowercased() == name }.map(\.name))
     var tally: [String: RestorePreview.Entity] = [:]
     for entity in known {
-      tally[entity] = .init(
-        name: entity, table: (new ?? old)?.name ?? name, added: 0, changed: 0, lost: 0, unchanged: 0)
+      tally[entity] = .init(name: entity, table: (new ?? old)?.name ?? name)
     }
     noteSchema(new, old, isEntities: true)
     let toPresent = numbers(from: backup, to: present, table: name)
@@ -63,22 +55,22 @@ struct StorePreviewDifference {
       let difference = old.map { changed(new, $0, isSameNumbering: toPresent.isSame) } ?? "0"
       for row in try counts(backup.sql(new), other, match: toPresent.sql("n", "o"), difference) {
         guard let entity = self.name(of: row.number, in: backup, table: name) else { continue }
-        tally[entity, default: .empty(entity, new.name)].added += row.missing
-        tally[entity, default: .empty(entity, new.name)].changed += row.changed
-        tally[entity, default: .empty(entity, new.name)].unchanged += row.all - row.missing - row.changed
+        tally[entity, default: .init(name: entity, table: new.name)].added += row.missing
+        tally[entity, default: .init(name: entity, table: new.name)].changed += row.changed
+        tally[entity, default: .init(name: entity, table: new.name)].unchanged += row.all - row.missing - row.changed
       }
     }
     if let old {
       let back = numbers(from: present, to: backup, table: name)
       for row in try counts(present.sql(old), new.map { backup.sql($0) }, match: back.sql("n", "o"), "0") {
         guard let entity = self.name(of: row.number, in: present, table: name) else { continue }
-        tally[entity, default: .empty(entity, old.name)].lost += row.missing
+        tally[entity, default: .init(name: entity, table: old.name)].lost += row.missing
       }
     }
-    entities += tally.values.filter { $0.added + $0.changed + $0.lost + $0.unchanged > 0 || isConcrete($0.name) }
+    entities += tally.values.filter {
+      $0.added + $0.changed + $0.lost + $0.unchanged > 0 || backup.entities[$0.name] != nil
+    }
   }
-
-  private func isConcrete(_ name: String) -> Bool { backup.entities[name] != nil }
 
   private func name(of number: Int64?, in store: ComparedStore, table: String) -> String? {
     store.entities.values.first { $0.number == number && $0.table.lowercased() == table }?.name
@@ -252,8 +244,7 @@ struct StorePreviewDifference {
           added: added, changed: changed, lost: lost))
     }
     guard let new, let old else {
-      let sql = new.map { backup.sql($0.table) } ?? present.sql(shown.table)
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
+      let count = try count("FROM \(new.map { backup.sql($0.table) } ?? present.sql(shown.table))")
       note(added: new == nil ? 0 : count, changed: 0, lost: new == nil ? count : 0)
       return
     }
@@ -274,18 +265,21 @@ struct StorePreviewDifference {
     let back = zip(new.keys, other.keys).map { mine, its in
       "o.\(SQLText.quotedIdentifier(mine)) IS n.\(SQLText.quotedIdentifier(its))"
     }.joined(separator: " AND ")
-    func missing(_ one: String, _ other: String, _ match: String) throws -> Int64 {
-      try Int64.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM \(one) AS n WHERE NOT EXISTS (SELECT 1 FROM \(other) AS o WHERE \(match))") ?? 0
-    }
-    let changed = try Int64.fetchOne(
-      database,
-      sql: "SELECT count(*) FROM \(backup.sql(new.table)) AS n JOIN \(present.sql(old.table)) AS o ON \(match) "
+    let changed = try count(
+      "FROM \(backup.sql(new.table)) AS n JOIN \(present.sql(old.table)) AS o ON \(match) "
         + "WHERE \(Self.any(Self.places(new, other).map(\.differs)))")
     note(
-      added: try missing(backup.sql(new.table), present.sql(old.table), match), changed: changed ?? 0,
-      lost: try missing(present.sql(old.table), backup.sql(new.table), back))
+      added: try count(backup.sql(new.table), missingFrom: present.sql(old.table), match), changed: changed,
+      lost: try count(present.sql(old.table), missingFrom: backup.sql(new.table), back))
+  }
+
+  /// Counts the rows of a table that another one lacks.
+  private func count(_ table: String, missingFrom other: String, _ match: String) throws -> Int64 {
+    try count("FROM \(table) AS n WHERE NOT EXISTS (SELECT 1 FROM \(other) AS o WHERE \(match))")
+  }
+
+  private func count(_ rows: String) throws -> Int64 {
+    try Int64.fetchOne(database, sql: "SELECT count(*) \(rows)") ?? 0
   }
 
   /// Returns the order positions and unknown columns.
@@ -306,7 +300,7 @@ struct StorePreviewDifference {
   private mutating func compareRows(_ name: String) throws {
     let (new, old) = (backup.tables[name], present.tables[name])
     guard let shown = new ?? old else { return }
-    var entity = RestorePreview.Entity.empty(shown.name, shown.name)
+    var entity = RestorePreview.Entity(name: shown.name, table: shown.name)
     noteSchema(new, old)
     if let new, let old {
       guard let key = Self.key(new, old) else {
@@ -325,14 +319,9 @@ struct StorePreviewDifference {
         entity.changed = Int64(row[2] as Double)
         entity.unchanged = row[0] as Int64 - entity.added - entity.changed
       }
-      entity.lost =
-        try Int64.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(present.sql(old)) AS n "
-            + "WHERE NOT EXISTS (SELECT 1 FROM \(backup.sql(new)) AS o WHERE \(match))") ?? 0
+      entity.lost = try count(present.sql(old), missingFrom: backup.sql(new), match)
     } else {
-      let sql = new.map { backup.sql($0) } ?? present.sql(shown)
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
+      let count = try count("FROM \(new.map { backup.sql($0) } ?? present.sql(shown))")
       if new == nil { entity.lost = count } else { entity.added = count }
     }
     entities.append(entity)
@@ -347,11 +336,5 @@ struct StorePreviewDifference {
     guard new.hasRowid, old.hasRowid else { return nil }
     let taken = names(new).union(names(old))
     return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }.map { [$0] }
-  }
-}
-
-extension RestorePreview.Entity {
-  fileprivate static func empty(_ name: String, _ table: String) -> RestorePreview.Entity {
-    .init(name: name, table: table, added: 0, changed: 0, lost: 0, unchanged: 0)
   }
 }
