@@ -182,12 +182,6 @@ package struct Backups: Sendable {
   ) throws -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: place, options)
   }
-
-  package func prove(
-    _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: BackupProver.Options = .init()
-  ) throws -> BackupProof {
-    try BackupProver(surroundings: surroundings).prove(id, in: catalog, options)
-  }
 }
 
 extension Backups {

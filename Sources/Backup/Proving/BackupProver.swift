@@ -56,14 +56,16 @@ package struct BackupProver: Sendable {
     var proof: BackupProof
     do {
       proof = try look(at: backup, in: catalog, options)
-      for index in proof.problems.indices {
-        proof.problems[index].words = try place.named(proof.problems[index].words, of: id, in: .kept)
+      func name(_ problems: inout [BackupProof.Problem]) throws {
+        for index in problems.indices {
+          problems[index].words = try place.named(problems[index].words, of: id, in: .kept)
+        }
       }
-      var warnings = proof.warnings ?? []
-      for index in warnings.indices {
-        warnings[index].words = try place.named(warnings[index].words, of: id, in: .kept)
+      try name(&proof.problems)
+      if var warnings = proof.warnings {
+        try name(&warnings)
+        proof.warnings = warnings
       }
-      proof.warnings = warnings.isEmpty ? nil : warnings
     } catch {
       try tellIfGone(backup, in: place)
       throw error

@@ -106,7 +106,7 @@ struct BackupVerifyCommand: ParsableCommand {
         }
         let proof: BackupProof
         do {
-          proof = try backups.prove(backup.id, in: catalog, options)
+          proof = try BackupProver(surroundings: .machine).prove(backup.id, in: catalog, options)
         } catch {
           let error = BackupError(any: error)
           line.clear()
