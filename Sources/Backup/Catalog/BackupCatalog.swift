@@ -304,8 +304,7 @@ extension BackupCatalog {
     }
     guard let main = files.first(where: { $0.role == .originalMain }) else { return nil }
     var manifest = BackupManifest(
-      id: id, kind: .original, reason: .beforeMigration, store: .init(path: PathText(""), kind: "unknown"),
-      files: files, check: .init(isSound: true), versions: .init(library: "", operatingSystem: ""))
+      id: id, kind: .original, reason: .beforeMigration, files: files, check: .init(isSound: true))
     let header = DatabaseHeader(
       try place.read(main.name, in: section, at: 0, length: DatabaseHeader.length))
     let pageSize = header?.pageSize ?? 4096

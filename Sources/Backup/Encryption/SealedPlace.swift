@@ -303,9 +303,8 @@ extension SealedPlace {
     }
     try add(.manifest, nil, "\(id)\(Self.manifestSuffix)")
     var label = BackupManifest(
-      id: id, kind: manifest.kind, reason: manifest.reason, store: .init(path: PathText(""), kind: "unknown"),
-      files: files.ordered { $0.name < $1.name }, check: .init(isSound: manifest.check.isSound),
-      versions: .init(library: "", operatingSystem: ""))
+      id: id, kind: manifest.kind, reason: manifest.reason, files: files.ordered { $0.name < $1.name },
+      check: .init(isSound: manifest.check.isSound))
     label.encryption = .init()
     label.version = label.neededVersion
     label.tags = manifest.tags

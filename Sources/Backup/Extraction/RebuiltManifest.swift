@@ -217,9 +217,7 @@ struct BlockSurvey {
     let pageSize = isEvidence ? nil : try main.pageSize(of: id)
     // Blocks contain neither the store's identity nor its check.
     var manifest = BackupManifest(
-      id: id, kind: pageSize == nil ? .evidence : .full, reason: .manual,
-      store: .init(path: PathText(""), kind: "unknown"), files: [], check: .init(isSound: true),
-      versions: .init(library: "", operatingSystem: ""))
+      id: id, kind: pageSize == nil ? .evidence : .full, reason: .manual, files: [], check: .init(isSound: true))
     manifest.rebuilt = true
     if let pageSize {
       var file = main.file(.database, of: id)

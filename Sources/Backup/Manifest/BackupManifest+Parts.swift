@@ -273,13 +273,6 @@ extension BackupManifest {
 
     /// The hexadecimal version hash of each entity.
     var entityHashes: [String: String]
-
-    init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
-      self.version = version
-      self.identifiers = identifiers
-      self.checksum = checksum
-      self.entityHashes = entityHashes
-    }
   }
 
   package struct Check: Sendable, Hashable, Codable {

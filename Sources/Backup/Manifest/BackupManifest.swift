@@ -1,5 +1,6 @@
 import Foundation
 package import Platform
+import SystemPackage
 
 /// The description of a backup, with the digests of its blocks.
 ///
@@ -106,7 +107,8 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   package var digest: String?
 
   package init(
-    id: BackupIdentifier, kind: Kind, reason: Reason, store: Store, files: [File], check: Check, versions: Versions
+    id: BackupIdentifier, kind: Kind, reason: Reason, store: Store = .init(path: PathText(""), kind: "unknown"),
+    files: [File], check: Check, versions: Versions = .init(library: "", operatingSystem: "")
   ) {
     self.id = id
     self.date = id.date.rfc3339
