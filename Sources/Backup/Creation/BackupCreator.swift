@@ -45,7 +45,7 @@ package struct BackupCreator: Sendable {
     defer { withExtendedLifetime(lock) {} }
     try place.removeUnfinished()
     // The next pruning moves the rest.
-    try? BackupTrash(of: place, surroundings: surroundings).finishInterrupted()
+    try? BackupTrash(place: place, surroundings: surroundings).finishInterrupted()
     let catalog = try BackupCatalog(of: place)
     if request.encryption == nil, !request.allowsPlain { try Self.requirePlain(catalog, store) }
     let id = try freeIdentifier(catalog)

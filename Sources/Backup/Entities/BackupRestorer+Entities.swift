@@ -119,7 +119,7 @@ extension BackupRestorer {
             let (layout, metadata) = try layout(of: source, database, model: model, for: selection)
             var fresh = metadata
             fresh.uuid = surroundings.makeUUID().description
-            var extraction = EntityExtraction(database, source: source, layout: layout, selection: selection)
+            var extraction = EntityExtraction(database: database, layout: layout, source: source, selection: selection)
             try extraction.run(metadata: fresh)
             // SQLite ignores read errors that only cost speed.
             if let failure = backup.failure { throw failure }

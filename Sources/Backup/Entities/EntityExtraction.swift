@@ -14,13 +14,6 @@ struct EntityExtraction {
   private(set) var cut: [ExtractionReport.Cut] = []
   private(set) var missing: [Int64] = []
 
-  init(_ database: Database, source: ComparedStore, layout: StoreLayout, selection: EntitySelection) {
-    self.database = database
-    self.source = source
-    self.layout = layout
-    self.selection = selection
-  }
-
   mutating func run(metadata: StoreMetadata) throws {
     try layout.makeTables(on: database)
     try database.execute(sql: "CREATE TEMP TABLE wanted (k INTEGER PRIMARY KEY)")

@@ -44,11 +44,7 @@ extension BackupPlaces {
     var missing: [FilePath] = []
     for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
     try fileSystem.makeDirectory(root)
-    guard FileSystem.effectiveUser == 0, !missing.isEmpty,
-      var model = try fileSystem.status(of: asked.main.folder)
-    else { return }
-    model.permissions = .ownerReadWriteExecute
-    for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
+    try fileSystem.give(missing, toOwnerOf: asked.main.folder, .ownerReadWriteExecute)
   }
 
   /// The caller holds the lock of the root folder.

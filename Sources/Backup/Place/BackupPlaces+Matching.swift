@@ -8,9 +8,7 @@ extension BackupPlaces {
   /// Returns the folder noted with the store's path, file, or location outside the home.
   func noted(_ asked: Asked, _ folders: [Folder]) throws -> FolderPlace? {
     guard let folder = try notedFolder(asked, folders), let note = folder.note else { return nil }
-    var owner = PlaceOwner(note, home: asked.home)
-    owner.present = asked.main
-    return FolderPlace(folder.path, of: owner, in: fileSystem)
+    return FolderPlace(folder.path, of: PlaceOwner(note, of: asked), in: fileSystem)
   }
 
   /// Returns the folder of a store that was at this path before, unless another store is there now.
@@ -56,10 +54,7 @@ extension BackupPlaces {
       guard let note = folder.note, note.uuid == uuid, try isVacant(note, asked.home) else { continue }
       var owner = PlaceOwner(note, home: asked.home)
       owner.movedFrom = note.path
-      owner.path = asked.relativeText
-      owner.present = asked.main
-      owner.relativePaths.insert(asked.relative)
-      owner.absolutePaths.insert(asked.main)
+      owner.move(to: asked)
       found.append(FolderPlace(folder.path, of: owner, in: fileSystem))
     }
     // Two candidates are ambiguous.
@@ -98,10 +93,7 @@ extension BackupPlaces {
       where try isMoved ? wasMoved(asked, group, survey) : isOf(asked, group, survey) { own.append(group) }
       guard let newest = own.map(\.newest).max() else { continue }
       var owner = Self.owner(of: own, isAlone: noted == nil && own.count == survey.groups.count)
-      owner.path = asked.relativeText
-      owner.present = asked.main
-      owner.relativePaths.insert(asked.relative)
-      owner.absolutePaths.insert(asked.main)
+      owner.move(to: asked)
       if isMoved, let first = own.first {
         owner.movedFrom = PathText(try location(of: first, in: survey, asked.home).relative)
       }
@@ -286,6 +278,19 @@ package struct PlaceOwner: Sendable, Hashable {
     unnamed = .allBut(Set((note.others ?? []).compactMap { BackupIdentifier($0) }))
   }
 
+  /// The owner by the note of a store that is there.
+  init(_ note: StorePlaceNote, of asked: BackupPlaces.Asked) {
+    self.init(note, home: asked.home)
+    present = asked.main
+  }
+
+  mutating func move(to asked: BackupPlaces.Asked) {
+    path = asked.relativeText
+    present = asked.main
+    relativePaths.insert(asked.relative)
+    absolutePaths.insert(asked.main)
+  }
+
   static func whole(_ path: FilePath, in home: FilePath) -> FilePath { home.pushing(path).lexicallyNormalized() }
 }
 
@@ -329,13 +334,7 @@ struct SectionContents {
 
   /// Adds all backups that restoring these needs.
   static func needs(of backups: Set<BackupIdentifier>, in contents: [SectionContents]) -> Set<BackupIdentifier> {
-    var (all, waiting) = (backups, Array(backups))
-    while let next = waiting.popLast() {
-      for needed in contents.flatMap({ $0.needs[next] ?? [] }) where all.insert(needed).inserted {
-        waiting.append(needed)
-      }
-    }
-    return all
+    backups.addingNeeded { id in contents.flatMap { $0.needs[id] ?? [] } }
   }
 }
 

@@ -47,9 +47,7 @@ package struct BackupPlaces: Sendable {
     var places = [first]
     for folder in try folders() where folder.isOpaque && !folder.isNotedHere && folder.path != first.path {
       guard let note = folder.note, note.path.path == asked.relative else { continue }
-      var owner = PlaceOwner(note, home: asked.home)
-      owner.present = asked.main
-      places.append(FolderPlace(folder.path, of: owner, in: fileSystem))
+      places.append(FolderPlace(folder.path, of: PlaceOwner(note, of: asked), in: fileSystem))
     }
     return places
   }
@@ -57,11 +55,8 @@ package struct BackupPlaces: Sendable {
   /// Returns the folder for a store without backups.
   func fresh(_ asked: Asked) throws -> FolderPlace {
     var owner = PlaceOwner()
-    owner.path = asked.relativeText
-    owner.present = asked.main
-    owner.uuid = asked.exists ? uuid(of: asked) : nil
-    owner.relativePaths = [asked.relative]
-    owner.absolutePaths = [asked.main]
+    owner.move(to: asked)
+    owner.uuid = uuid(of: asked)
     return FolderPlace(root.appending(try freeName(asked.stem)), of: owner, in: fileSystem)
   }
 
@@ -151,19 +146,19 @@ package struct BackupPlaces: Sendable {
       let path = root.appending(name)
       if try isFree(path) { return name }
     }
-    throw BackupError(
+    throw noFreeName()
+  }
+
+  private func noFreeName() -> BackupError {
+    BackupError(
       .nameTaken, operation: "name the folder of the backups", path: root, detail: "every name that was tried is taken",
       hint: BackupErrorKind.otherHome)
   }
 
   /// Returns whether the path is free, or a folder without backups and note.
   private func isFree(_ path: FilePath) throws -> Bool {
-    let kind = try fileSystem.status(of: path, followingLinks: false)?.kind
-    guard let kind else { return true }
-    let note = path.appending(StorePlaceNote.name)
-    guard kind == .directory,
-      try fileSystem.status(of: note) == nil
-    else {
+    guard let kind = try fileSystem.status(of: path, followingLinks: false)?.kind else { return true }
+    guard kind == .directory, try fileSystem.status(of: path.appending(StorePlaceNote.name)) == nil else {
       return false
     }
     return try PlaceSurvey(path, owner: nil, in: fileSystem).groups.isEmpty
@@ -235,9 +230,7 @@ extension BackupPlaces {
       let isThere = try fileSystem.status(of: path, followingLinks: false) != nil
       if !isThere { return component }
     }
-    throw BackupError(
-      .nameTaken, operation: "name the folder of the backups", path: root, detail: "every name that was tried is taken",
-      hint: BackupErrorKind.otherHome)
+    throw noFreeName()
   }
 
   /// Makes a folder for a new store; it is named once it has its note.
@@ -248,11 +241,8 @@ extension BackupPlaces {
     let unfinished = path.hiddenSibling(suffix: Self.arriving)
     try fileSystem.makeDirectory(unfinished)
     try folder.writeSealed(note, in: unfinished)
-    if FileSystem.effectiveUser == 0, let store = note.lastPath.path,
-      var model = try fileSystem.status(of: store.folder)
-    {
-      model.permissions = .ownerReadWriteExecute
-      try fileSystem.adoptAccess(of: model, to: unfinished)
+    if let store = note.lastPath.path {
+      try fileSystem.give([unfinished], toOwnerOf: store.folder, .ownerReadWriteExecute)
     }
     try fileSystem.rename(unfinished, to: path)
     try fileSystem.synchronizeDirectory(root)
@@ -270,13 +260,7 @@ extension BackupPlaces {
       !folders.contains(where: { $0.note?.arriving?.from == folder.name || $0.path == path && $0.note?.arriving != nil }
       )
     else { return path }
-    let lock: FolderLock
-    do throws(FileError) {
-      lock = try FolderLock(path, patience: 0, in: fileSystem)
-    } catch {
-      guard error.kind == .locked else { throw BackupError(error) }
-      return path
-    }
+    guard let lock = try FolderLock.unlessTaken(path, in: fileSystem) else { return path }
     let hidden = try hideLocked(folder, note, recipients)
     lock.release()
     return hidden

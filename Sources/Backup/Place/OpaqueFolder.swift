@@ -128,10 +128,15 @@ struct OpaqueFolder {
     }
     let path = folder.appending(Self.noteName)
     try fileSystem.writeAtomically(sealed, to: path, replacing: true, permissions: .ownerReadWrite)
-    guard FileSystem.effectiveUser == 0, let store = note.lastPath.path,
-      var model = try fileSystem.status(of: store.folder)
-    else { return }
-    model.permissions = .ownerReadWrite
-    try fileSystem.adoptAccess(of: model, to: path)
+    if let store = note.lastPath.path { try fileSystem.give([path], toOwnerOf: store.folder, .ownerReadWrite) }
+  }
+}
+
+extension FileSystem {
+  /// Gives paths to the owner of a folder, as only the superuser can.
+  func give(_ paths: [FilePath], toOwnerOf folder: FilePath, _ permissions: FilePermissions) throws(FileError) {
+    guard Self.effectiveUser == 0, !paths.isEmpty, var model = try status(of: folder) else { return }
+    model.permissions = permissions
+    for path in paths { try adoptAccess(of: model, to: path) }
   }
 }

@@ -39,7 +39,7 @@ struct PlaceSurvey {
     let kept = try BackupCatalog(of: place)
     var found = (owner == nil ? kept.backups : kept.others).map { ($0.id, $0.manifest, BackupSection.kept) }
     if owner == nil {
-      found += try BackupTrash(of: place).backups().map { ($0.id, $0.manifest, .trash) }
+      found += try BackupTrash(place: place).backups().map { ($0.id, $0.manifest, .trash) }
     } else {
       found += try BackupCatalog(of: place, section: .trash).others.map { ($0.id, $0.manifest, .trash) }
     }

@@ -8,12 +8,7 @@ internal import Platform
 struct BackupTrash: Sendable {
   let place: any BackupPlace
 
-  private let surroundings: Surroundings
-
-  init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
-    self.place = place
-    self.surroundings = surroundings
-  }
+  var surroundings = Surroundings.machine
 
   // MARK: Looking
 
@@ -74,13 +69,7 @@ struct BackupTrash: Sendable {
         detail: "no backup \(id) is in the trash of \(printable(place.location))",
         hint: "List what is there with: lazaret backup undelete")
     }
-    var wanted: Set<BackupIdentifier> = [id]
-    var waiting = [id]
-    while let next = waiting.popLast() {
-      for needed in trashed[next]?.needs ?? [] where trashed[needed] != nil && wanted.insert(needed).inserted {
-        waiting.append(needed)
-      }
-    }
+    let wanted = Set([id]).addingNeeded { trashed[$0]?.needs ?? [] }
     let backups = wanted.sorted().compactMap { trashed[$0] }
     try check(backups)
     // Ancestors first and manifests last, so that only whole backups are listed.

@@ -63,7 +63,7 @@ package struct RestoreFolder: Sendable {
   /// - Throws: `locked` if another process is restoring there.
   package func make() throws -> FolderLock {
     if try isThere() {
-      guard let lock = try lockUnlessTaken() else {
+      guard let lock = try FolderLock.unlessTaken(path, in: fileSystem) else {
         throw BackupError(
           FileError(
             .locked, operation: "restore the backup", path: target.main,
@@ -74,15 +74,6 @@ package struct RestoreFolder: Sendable {
     }
     try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
     return try FolderLock(path, patience: 0, in: fileSystem)
-  }
-
-  private func lockUnlessTaken() throws -> FolderLock? {
-    do throws(FileError) {
-      return try FolderLock(path, patience: 0, in: fileSystem)
-    } catch {
-      guard error.kind == .locked else { throw BackupError(error) }
-      return nil
-    }
   }
 
   /// Marks the store as whole.
@@ -141,7 +132,7 @@ package struct RestoreFolder: Sendable {
   ///
   /// - Returns: nil without remains, or if another process is at work.
   package func finishInterrupted() throws -> Outcome? {
-    guard try isThere(), let lock = try lockUnlessTaken() else { return nil }
+    guard try isThere(), let lock = try FolderLock.unlessTaken(path, in: fileSystem) else { return nil }
     let outcome = try finishLocked()
     lock.release()
     return outcome
@@ -199,6 +190,18 @@ package struct RestoreFolder: Sendable {
   package func removeUnlessInstalling() throws {
     let isMoving = try fileSystem.status(of: journal, followingLinks: false) != nil
     if !isMoving { try remove() }
+  }
+}
+
+extension FolderLock {
+  /// Takes the lock at once; nil if another process has it.
+  static func unlessTaken(_ folder: FilePath, in fileSystem: FileSystem) throws -> FolderLock? {
+    do throws(FileError) {
+      return try FolderLock(folder, patience: 0, in: fileSystem)
+    } catch {
+      guard error.kind == .locked else { throw BackupError(error) }
+      return nil
+    }
   }
 }
 
