@@ -3,6 +3,18 @@ package import Platform
 package import Salvage
 package import SystemPackage
 
+/// A backup that supplies lost records.
+package enum BackupSource: Sendable, Hashable {
+  /// The newest verified backup in the store's place in the home.
+  case newest
+
+  /// A backup of the home: this store's or, if it has none of that name, another's.
+  case backup(BackupIdentifier)
+
+  /// A sound store, a Lazaret backup of any kind, or a store packed with gzip.
+  case file(FilePath)
+}
+
 /// A backup as a readable store, from which a salvage takes lost records.
 ///
 /// What is unpacked lies in files without names, which end with the donor.

@@ -1,12 +1,319 @@
 import Foundation
 import GRDB
-import ManagedObjectModel
+package import ManagedObjectModel
 import PersistentStore
-import SystemPackage
+import Platform
+import SQLiteFormat
+package import SystemPackage
+
+extension BackupRestorer {
+  /// Extracts records of a backup, with external values, into a new store of the same model.
+  ///
+  /// References to omitted records are cut and counted.
+  ///
+  /// - Parameters:
+  ///   - path: the new store.
+  ///   - model: the backup's model; the one stored in it if nil.
+  ///   - options: whether to salvage a damaged backup, which is then unpacked as a whole.
+  ///   - temporary: the folder for read blocks; that of the system if nil.
+  /// - Throws: `unknown-entity`; `backup-request` for a store without a model; errors of reading or writing. No store
+  ///   is left.
+  package func extract(
+    _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
+    options: Options = Options(), temporary: FilePath? = nil
+  ) throws -> ExtractionReport {
+    let target = try StoreFileSet.locate(path, in: fileSystem)
+    try refuseWhatIsThere(target)
+    // For damaged blocks the work restarts with the whole backup.
+    let progress = RisingProgress(options.progress)
+    var options = options
+    options.progress = progress.report
+    do {
+      if let report = try extractBlocks(
+        selection, from: id, to: target, model: model, options: options, temporary: temporary)
+      {
+        return report
+      }
+    } catch {
+      let error = BackupError(any: error)
+      guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
+    }
+    return try withContent(id, options: options, temporary: temporary) { content, _ in
+      var report = try fill(target, selection, from: try VirtualFile(content.main), id, model: model) {
+        new, names in
+        switch content.values {
+        case .packed(let extraction): try writeValues(names, of: extraction, to: new)
+        case .files(let folder): try copyValues(names, from: folder, to: new)
+        }
+      }
+      if let restored = content.report {
+        report.lostBlocks = restored.lostBlocks
+        report.isContentRight = restored.isContentRight
+      }
+      return report
+    }
+  }
+
+  /// Extracts the records by reading only their blocks.
+  ///
+  /// - Returns: nil for a backup only verifiable as a whole.
+  private func extractBlocks(
+    _ selection: EntitySelection, from id: BackupIdentifier, to target: StoreFileSet, model: ManagedObjectModel?,
+    options: Options, temporary: FilePath?
+  ) throws -> ExtractionReport? {
+    let home = try privateFolder(in: temporary)
+    defer { withExtendedLifetime(home) {} }
+    let extraction = try BackupExtraction(
+      id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: options.progress)
+    guard let content = try ChainContent(extraction, keepingIn: home.path.appending("Blocks")) else { return nil }
+    let backup = try VirtualFile(content, waited: { content.waited })
+    return try fill(target, selection, from: backup, id, model: model) { new, names in
+      try content.reportDone()
+      try writeValues(names, of: extraction, to: new)
+    }
+  }
+
+  /// Builds the new store beside its path, and renames it when complete.
+  ///
+  /// - Parameter writeValues: called after the records; writes the named external values below a folder.
+  private func fill(
+    _ target: StoreFileSet, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
+    model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws -> Void
+  ) throws -> ExtractionReport {
+    let folder = RestoreFolder(for: target, in: fileSystem)
+    return try removingLeftovers(of: folder) {
+      let working = try folder.make()
+      var report = try fill(folder.store.main, selection, from: backup, id, model: model)
+      try addValues(to: folder.store, writeValues)
+      report.values = try valueCount(of: folder.store)
+      report.lostValues = try missingValues(of: folder.store)
+      report.path = target.main
+      try fileSystem.synchronizeFile(folder.store.main)
+      try check(try fileSystem.open(folder.store.main), id)
+      try install(id, from: folder, nil)
+      working.release()
+      return report
+    }
+  }
+
+  private func fill(
+    _ file: FilePath, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
+    model: ManagedObjectModel?
+  ) throws -> ExtractionReport {
+    do {
+      let queue = try EvidenceConnection.open(
+        new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup
+      ) { database in
+        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
+      }
+      let done = try queue.writeWithoutTransaction { database -> EntityExtraction in
+        try database.execute(
+          sql: """
+            PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8';
+            PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF
+            """)
+        try database.execute(sql: "ATTACH DATABASE ? AS backup", arguments: [backup.address])
+        var work: EntityExtraction?
+        try database.inTransaction {
+          work = try EvidenceConnection.limit(for: backup).apply(to: database) {
+            let source = try ComparedStore(database, schema: "backup")
+            let (layout, metadata) = try layout(of: source, database, model: model, for: selection)
+            var fresh = metadata
+            fresh.uuid = surroundings.makeUUID().description
+            var extraction = EntityExtraction(database: database, layout: layout, source: source, selection: selection)
+            try extraction.run(metadata: fresh)
+            // SQLite ignores read errors that only cost speed.
+            if let failure = backup.failure { throw failure }
+            return extraction
+          }
+          return .commit
+        }
+        try database.execute(sql: "DETACH DATABASE backup")
+        try database.execute(sql: "PRAGMA main.journal_mode = WAL")
+        try database.bringLogIntoMainFile()
+        guard let work else { throw Self.request("nothing was extracted") }
+        return work
+      }
+      try queue.close()
+      return ExtractionReport(
+        id: id, path: file, entities: done.entities, cut: done.cut, missing: done.missing, values: 0)
+    } catch {
+      // The unreadable block explains SQLite's read error.
+      if let failure = backup.failure { throw failure.cause as? BackupError ?? BackupError(failure) }
+      if let error = error as? ModelError { throw BackupError(.store, because: error, path: file) }
+      throw BackupError(database: error, operation: "take records out of the backup", path: file)
+    }
+  }
+
+  /// Returns the store's layout, by its model, and its metadata.
+  private func layout(
+    of source: ComparedStore, _ database: GRDB.Database, model: ManagedObjectModel?, for selection: EntitySelection
+  ) throws -> (StoreLayout, StoreMetadata) {
+    guard source.tables["z_metadata"] != nil else {
+      throw Self.request("the backup is not one of a Core Data store")
+    }
+    guard let metadata = source.metadata else { throw Self.request("the store's metadata cannot be read") }
+    let known = try model ?? source.modelCache(database).map { try ManagedObjectModel(modelCache: $0) }
+    guard let known else {
+      throw Self.request("the store carries no model", hint: BackupErrorKind.giveModel)
+    }
+    guard known.versionHashes() == metadata.versionHashes else {
+      throw Self.request(
+        "the model is not the one that the backup was written with",
+        hint: BackupErrorKind.giveModel)
+    }
+    let layout = try StoreLayout(known)
+    for name in selection.entities where layout.entity(named: name) == nil {
+      throw BackupError(
+        .unknownEntity, operation: "take records out of the backup",
+        detail: "its model has no entity \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: layout.entities.map(\.name), "entities"))
+    }
+    return (layout, metadata)
+  }
+
+  private static func request(_ detail: String, hint: String = "See: lazaret backup list") -> BackupError {
+    BackupError(.request, operation: "take records out of the backup", detail: detail, hint: hint)
+  }
+
+  // MARK: Large values
+
+  private func addValues(
+    to new: StoreFileSet, _ write: (FilePath, Set<String>) throws -> Void
+  ) throws {
+    let target = new.path(of: .externalData)
+    try write(target, try referencedValues(of: try fileSystem.open(new.main), seeksAll: true).possibleNames)
+    guard try fileSystem.status(of: target)?.kind == .directory else { return }
+    for folder in try fileSystem.descendants(of: target).folders + [[]] {
+      try fileSystem.synchronizeDirectory(target.appending(folder))
+    }
+  }
+
+  private func writeValues(
+    _ names: Set<String>, of extraction: BackupExtraction, to target: FilePath
+  ) throws {
+    if names.isEmpty { return }
+    let lost = try extraction.writeExternalData(into: target, where: names.contains).lostItems
+    guard let item = lost.first else { return }
+    throw BackupError(
+      .damaged, operation: "take records out of the backup",
+      detail: "the large value \(item) is damaged or missing",
+      hint: "Take them out of another backup, \(BackupErrorKind.orWhatIsLeft)")
+  }
+
+  private func copyValues(_ names: Set<String>, from source: FilePath, to target: FilePath) throws {
+    if names.isEmpty { return }
+    do {
+      guard try fileSystem.status(of: source)?.kind == .directory else { return }
+      try fileSystem.copyTree(source, to: target, where: names.contains)
+    } catch {
+      throw BackupError(database: error, operation: "copy the large values", path: target)
+    }
+  }
+}
+
+/// The records to extract.
+package struct EntitySelection: Sendable, Hashable {
+  /// The entity names; sub-entities are included.
+  var entities: [String]
+
+  /// The primary keys of the records; nil for all.
+  var primaryKeys: [Int64]?
+
+  package init(entities: [String], primaryKeys: [Int64]? = nil) {
+    self.entities = entities
+    self.primaryKeys = primaryKeys
+  }
+}
+
+/// Keeps progress from decreasing if the work restarts.
+final class RisingProgress: Sendable {
+  private let progress: BackupProgress
+  private let highest = Mutex<[BackupPhase: Share]>([:])
+
+  private struct Share {
+    var done: Int64
+    var total: Int64
+    var part: Double { total > 0 ? Double(done) / Double(total) : 0 }
+  }
+
+  init(_ progress: @escaping BackupProgress) { self.progress = progress }
+
+  /// Reports the highest progress of a phase; returns false to stop.
+  func report(_ phase: BackupPhase, _ done: Int64, _ total: Int64) -> Bool {
+    let share = highest.withLock { highest in
+      let (before, now) = (highest[phase], Share(done: done, total: total))
+      let share = if let before, before.part > now.part { before } else { now }
+      highest[phase] = share
+      return share
+    }
+    return progress(phase, share.done, share.total)
+  }
+}
+
+/// The result of an extraction.
+package struct ExtractionReport: Sendable, Hashable, Encodable {
+  package struct Entity: Sendable, Hashable, Encodable {
+    package var name: String
+
+    package var records: Int64
+
+    package init(name: String, records: Int64) {
+      self.name = name
+      self.records = records
+    }
+  }
+
+  /// References to omitted records.
+  package struct Cut: Sendable, Hashable, Encodable {
+    package var entity: String
+
+    package var relationship: String
+
+    package var count: Int64
+
+    package init(entity: String, relationship: String, count: Int64) {
+      self.entity = entity
+      self.relationship = relationship
+      self.count = count
+    }
+  }
+
+  package var id: BackupIdentifier
+
+  package var path: FilePath
+
+  package var entities: [Entity]
+
+  package var cut: [Cut]
+
+  /// The requested primary keys that were not found.
+  package var missing: [Int64]
+
+  package var values: Int
+
+  package var lostBlocks: [RestoreReport.LostBlock] = []
+
+  /// Whether the database is as backed up; false after a salvage.
+  package var isContentRight = true
+
+  /// The file names of lost external values.
+  package var lostValues: [String] = []
+
+  /// Whether every chosen record is as backed up.
+  package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
+
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "backup": id, "store": PathText(path), "entities": entities, "referencesCut": cut, "missingKeys": missing,
+      "values": values, "complete": isComplete, "lostBlocks": lostBlocks, "lostValues": lostValues,
+    ])
+  }
+}
 
 /// Fills a new store, `main`, with some records of a backup, `backup`, by statements on whole tables.
 struct EntityExtraction {
-  let database: Database
+  let database: GRDB.Database
   let layout: StoreLayout
   let source: ComparedStore
   let selection: EntitySelection
