@@ -1,6 +1,4 @@
-import Backup
 internal import ManagedObjectModel
-internal import Migration
 package import PersistentStore
 import Platform
 package import Salvage

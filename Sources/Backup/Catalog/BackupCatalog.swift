@@ -1,7 +1,6 @@
 import Platform
 import SQLiteFormat
 package import Salvage
-import SystemPackage
 
 /// The backups and stray objects of a place.
 package struct BackupCatalog: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import Platform
-import SystemPackage
 
 /// A place as seen by a key holder, with names, sizes and content before encryption.
 ///

@@ -1,7 +1,6 @@
 import ManagedObjectModel
 import PersistentStore
 package import Platform
-import SQLiteFormat
 package import Salvage
 package import SystemPackage
 

@@ -2,7 +2,6 @@ internal import ManagedObjectModel
 package import Migration
 import PersistentStore
 package import Platform
-internal import SQLiteFormat
 package import Salvage
 package import SystemPackage
 

@@ -3,7 +3,6 @@ import Logging
 import Migration
 import PersistentStore
 import Platform
-import Salvage
 import SystemPackage
 
 /// The migration of a store during its opening, with a packed backup first if the home's policy wants one.

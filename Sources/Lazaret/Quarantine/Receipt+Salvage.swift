@@ -1,5 +1,4 @@
 internal import ManagedObjectModel
-internal import Migration
 internal import PersistentStore
 package import Platform
 package import Salvage

@@ -1,6 +1,5 @@
 import Foundation
 internal import ManagedObjectModel
-internal import Migration
 internal import PersistentStore
 package import Platform
 package import SystemPackage
