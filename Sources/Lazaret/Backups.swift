@@ -61,8 +61,16 @@ package struct Backups: Sendable {
   }
 
   /// Takes a backup of a store, which may be in use; see ``BackupCreator``.
-  package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws -> StoredBackup {
-    let request = try completed(request, for: store)
+  ///
+  /// - Parameter place: a place outside the home; nil takes the store's own in it.
+  package func create(
+    _ store: FilePath, _ request: BackupRequest = BackupRequest(), in place: (any BackupPlace)? = nil
+  ) throws -> StoredBackup {
+    let request = try completed(request, for: store, in: place)
+    if let place {
+      try place.claim(for: store, isEncrypted: request.encryption != nil, in: surroundings.fileSystem)
+      return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
+    }
     var attempts = 3
     while true {
       let place = try folders.claim(store, encryptedTo: request.encryption?.recipients ?? [])
@@ -89,21 +97,16 @@ package struct Backups: Sendable {
     }
   }
 
-  private func completed(_ request: BackupRequest, for store: FilePath) throws -> BackupRequest {
+  /// Completes a request by the home, with its key for the next delta if the place is outside it.
+  private func completed(
+    _ request: BackupRequest, for store: FilePath, in place: (any BackupPlace)?
+  ) throws -> BackupRequest {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
     if request.encryption == nil, !request.allowsPlain {
       request.encryption = try BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
     }
-    return request
-  }
-
-  /// Completes a request for a place outside the home, with the delta key in the home.
-  package func completed(
-    _ request: BackupRequest, for store: FilePath, in place: any BackupPlace
-  ) throws -> BackupRequest {
-    var request = try completed(request, for: store)
-    if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
+    if let place, request.encryption != nil, request.encryption?.deltaKeyFile == nil {
       // The file name identifies the place only to those who know it.
       let digest = FileDigest(of: Array(place.location.utf8)).hexadecimal.prefix(32)
       request.encryption?.deltaKeyFile = keysFolder.appending("storage-\(digest).key")

@@ -1,5 +1,6 @@
 import Foundation
 import Platform
+import SystemPackage
 
 /// A place as seen by a key holder, with names, sizes and content before encryption.
 ///
@@ -242,6 +243,10 @@ struct SealedPlace: BackupPlace {
     guard name.hasSuffix(BackupManifest.suffix) else { return [sealed] }
     let isThere = try base.list(section).contains { $0.name == name }
     return isThere ? [name, sealed] : [sealed]
+  }
+
+  func claim(for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem) throws {
+    try base.claim(for: store, isEncrypted: isEncrypted, in: fileSystem)
   }
 
   func unfinished() throws -> [String] { try base.unfinished() }

@@ -1,4 +1,5 @@
-internal import Platform
+package import Platform
+package import SystemPackage
 
 /// The storage of one store's backups: a folder, or perhaps later a prefix in object storage.
 ///
@@ -50,6 +51,11 @@ package protocol BackupPlace: Sendable {
   /// Deletes the objects abandoned by ended processes; the caller holds the lock.
   func removeUnfinished() throws
 
+  /// Notes the store that is backed up here, unless that would reveal it.
+  ///
+  /// - Throws: `backup-of-other-store` if the place is another store's.
+  func claim(for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem) throws
+
   /// Acquires the lock for changes; it lasts as long as the value.
   func lock() throws -> any BackupPlaceLock
 }
@@ -100,6 +106,9 @@ extension BackupPlace {
   package func label(
     of id: BackupIdentifier
   ) throws -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
+
+  /// The owner of a folder is noted by ``BackupPlaces``.
+  package func claim(for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem) throws {}
 
   /// Unfinished objects are invisible.
   package func unfinished() throws -> [String] { [] }

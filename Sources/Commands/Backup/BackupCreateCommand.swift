@@ -1,7 +1,6 @@
 import ArgumentParser
 public import Backup
 import Lazaret
-import ObjectStorage
 import Platform
 
 struct BackupCreateCommand: ParsableCommand {
@@ -88,17 +87,11 @@ struct BackupCreateCommand: ParsableCommand {
       request.proves = !noVerify
       let home = home.of(store: store.path)
       let backups = Backups(home: home.path)
-      let (backup, place, before): (StoredBackup, any BackupPlace, any BackupPlace)
-      if let storage = try storage.chosen() {
-        request = try backups.completed(request, for: store.path, in: storage)
-        try storage.claim(for: store.path, isEncrypted: request.encryption != nil)
-        backup = try BackupCreator().create(store.path, in: storage, request)
-        (place, before) = (storage, storage)
-      } else {
-        before = try backups.place(of: store.path)
-        backup = try home.writing { try backups.create(store.path, request) }
-        place = try backups.place(of: store.path)
-      }
+      let storage = try storage.chosen()
+      let before: any BackupPlace = if let storage { storage } else { try backups.place(of: store.path) }
+      let create = { try backups.create(store.path, request, in: storage) }
+      let backup = try storage == nil ? home.writing(create) : create()
+      let place: any BackupPlace = if let storage { storage } else { try backups.place(of: store.path) }
       line.clear()
       if output.json {
         try Terminal.standardOutput.write(
