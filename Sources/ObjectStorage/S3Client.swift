@@ -115,11 +115,9 @@ package final class S3Client: Sendable {
     let endpoint = settings.endpoint
     var request = HTTPRequest(
       method: call.method, authority: endpoint.authority(bucket: settings.usesPathStyle ? nil : bucket),
-      path: endpoint.path + (settings.usesPathStyle ? "/\(bucket)" : "") + "/\(key)")
+      path: endpoint.path + (settings.usesPathStyle ? "/\(bucket)" : "") + "/\(key)", query: call.query,
+      fields: call.fields, body: call.body)
     if call.key == nil, settings.usesPathStyle { request.path.removeLast() }
-    request.query = call.query
-    request.fields = call.fields
-    request.body = call.body
     // Amazon's object-lock buckets demand the digest of an empty object too.
     if call.method == .put || !call.body.isEmpty {
       request.fields.append(("content-md5", ContentDigest.md5(call.body)))
@@ -264,11 +262,9 @@ extension S3Client {
       guard let page = XMLElement(answer.body), page.name == "ListBucketResult" else {
         throw odd("the answer is no listing", call)
       }
-      let isEncoded = page.text("EncodingType") == "url"
       for element in page.all("Contents") {
-        guard let text = element.text("Key"),
-          let key = isEncoded ? PercentEncoding.decode(text[...], plusIsSpace: true) : text,
-          key.hasPrefix(prefix), key.utf8.count <= 1024, let bytes = element.text("Size").flatMap({ Int64($0) }),
+        guard let key = element.text("Key").flatMap(page.decoded), key.hasPrefix(prefix), key.utf8.count <= 1024,
+          let bytes = element.text("Size").flatMap({ Int64($0) }),
           (0...Self.largestObject).contains(bytes)
         else { throw odd("the listing has an entry that cannot be", call) }
         listing.objects.append(
@@ -291,6 +287,13 @@ extension S3Client {
   static func date(_ text: String) -> Timestamp? {
     let digits = text.prefix(19)
     return digits.count == 19 && text.hasSuffix("Z") ? Timestamp(digits + "Z") : nil
+  }
+}
+
+extension XMLElement {
+  /// Decodes a key of this page of a listing.
+  func decoded(_ key: String) -> String? {
+    text("EncodingType") == "url" ? PercentEncoding.decode(key[...], plusIsSpace: true) : key
   }
 }
 
