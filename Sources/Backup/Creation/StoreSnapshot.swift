@@ -140,34 +140,22 @@ final class StoreSnapshot: Sendable {
   }
 
   /// Locks a mark and returns the committed state; nil if the WAL was changing.
+  ///
+  /// Mark 0, for readers without a WAL, prevents checkpoints. A new WAL index has no other before the first commit.
   private static func hold(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
     guard let index = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)) else { return nil }
     // The highest mark hinders checkpoints least.
     let usable = (1...4).filter { index.readMarks[$0] <= index.lastFrame }
-    guard let mark = usable.max(by: { index.readMarks[$0] < index.readMarks[$1] }) else {
-      return try index.lastFrame == 0 ? holdWithoutLog(lock) : nil
-    }
-    guard try lock.lockMark(mark) else { return nil }
+    let highest = usable.max { index.readMarks[$0] < index.readMarks[$1] }
+    guard let mark = highest ?? (index.lastFrame == 0 ? 0 : nil), try lock.lockMark(mark) else { return nil }
     // A process that moves a mark locks it exclusively, so the mark is unchanged, or was moved before. Frames committed
     // by now follow the mark: no checkpoint moves them, and the WAL is not restarted.
+    // Without a mark the WAL must still be empty, as it is only after a complete checkpoint.
     guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)),
-      now.readMarks[mark] == index.readMarks[mark], now.readMarks[mark] <= now.lastFrame
+      mark == 0
+        ? now.lastFrame == 0 : now.readMarks[mark] == index.readMarks[mark] && now.readMarks[mark] <= now.lastFrame
     else {
       lock.unlockMark(mark)
-      return nil
-    }
-    return now
-  }
-
-  /// Locks mark 0, for readers without a WAL, which prevents checkpoints.
-  ///
-  /// A new WAL index has no other mark before the first commit.
-  private static func holdWithoutLog(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
-    guard try lock.lockMark(0) else { return nil }
-    // A WAL is empty only after a complete checkpoint.
-    guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)), now.lastFrame == 0
-    else {
-      lock.unlockMark(0)
       return nil
     }
     return now
