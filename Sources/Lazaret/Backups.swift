@@ -461,6 +461,11 @@ extension Backups {
     defer { withExtendedLifetime(mark) {} }
     let folder = RestoreFolder(for: store, in: fileSystem)
     let present = takesBackup ? try backUp(store, before: .beforeRestore) : nil
+    func done(_ report: RestoreReport, _ quarantined: QuarantinedStore?) -> Restored {
+      Restored(
+        report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
+        damage: report.damage(backup))
+    }
     var staged: RestoreReport?
     do {
       let working = try folder.make()
@@ -468,18 +473,14 @@ extension Backups {
       staged = report
       let quarantined = try exchange(store, folder, report, restored)
       working.release()
-      return Restored(
-        report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
-        damage: report.damage(backup))
+      return done(report, quarantined)
     } catch {
       // Finish a half-done quarantine: the restored store is then installed or removed. The next opening handles the
       // rest; report the first error.
       if let staged, (try? finishInterrupted(store)) == .some(chosen) {
         let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
           .first { $0.receipt?.originalPath.path == store.main }
-        return Restored(
-          report: staged, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
-          damage: staged.damage(backup))
+        return done(staged, quarantined)
       }
       if staged == nil { try? folder.removeUnlessInstalling() }
       throw error

@@ -148,12 +148,20 @@ extension LazaretError {
   }
 
   init(_ kind: Kind, _ examination: Examination, path: FilePath) {
-    var words = examination.reason.words
-    if words.hasSuffix(".") { words.removeLast() }
     self.init(
-      kind, path: path, detail: words.prefix(1).lowercased() + words.dropFirst(), hint: examination.reason.hint,
+      kind, path: path, detail: examination.reason.words.asDetail, hint: examination.reason.hint,
       details: .init(kind, examination))
   }
+}
+
+extension String {
+  /// A sentence as the detail of an error.
+  var asDetail: String {
+    let words = withoutFullStop
+    return words.prefix(1).lowercased() + words.dropFirst()
+  }
+
+  var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
 extension Examination {

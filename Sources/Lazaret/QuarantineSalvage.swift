@@ -347,7 +347,7 @@ struct SalvageWork {
   private func unusable(_ made: StoreFileSet, _ words: String) -> SalvageError {
     SalvageError(
       .verificationFailed, operation: "verify the salvaged store", path: made.main,
-      detail: "what was made cannot be opened: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
+      detail: "what was made cannot be opened: \(words.withoutFullStop)")
   }
 
   // MARK: What went wrong

@@ -400,11 +400,10 @@ extension Quarantines {
     }
     guard let (files, _) = try installation.source() else {
       let failure = installation.stored.receipt?.salvage?.failure
-      var words = failure.map { printable($0.words) } ?? "the salvaged store is missing"
-      if words.hasSuffix(".") { words.removeLast() }
+      let words = failure.map { printable($0.words) } ?? "the salvaged store is missing"
       throw LazaretError(
         .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
-        detail: words.prefix(1).lowercased() + words.dropFirst(),
+        detail: words.asDetail,
         hint: Self.whatFits(failure?.code))
     }
     guard try installation.folder.isIntact(result, files) else {

@@ -90,30 +90,29 @@ extension OpeningEvent {
   static func quarantined(
     _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, at date: Timestamp
   ) -> OpeningEvent {
-    var event = OpeningEvent(
-      .quarantine, at: date, path: stored.files.main,
-      words: "The old store was moved into quarantine, complete and unchanged\(kept(stored)).", id: stored.id,
-      reason: reason,
-      receipt: stored.receiptPath)
-    event.salvage = OpeningSalvage(stored)
+    var event = lying(
+      stored, .quarantine, at: date, words: "The old store was moved into quarantine", because: reason)
     event.report = report.map { PathText($0) }
-    event.records = stored.receipt?.soundRecords
     return event
-  }
-
-  private static func kept(_ stored: QuarantinedStore) -> String {
-    guard let records = stored.receipt?.soundRecords else { return "" }
-    return "; \(counted(records, "record")) \(records == 1 ? "is" : "are") in quarantine"
   }
 
   /// Returns the event of another run's quarantine.
   static func foundInQuarantine(_ stored: QuarantinedStore, at date: Timestamp) -> OpeningEvent {
+    lying(
+      stored, .recovery, at: date, words: "A store that was here before lies in quarantine",
+      because: stored.receipt?.reason)
+  }
+
+  private static func lying(
+    _ stored: QuarantinedStore, _ kind: Kind, at date: Timestamp, words: String, because reason: Receipt.Reason?
+  ) -> OpeningEvent {
+    let records = stored.receipt?.soundRecords
+    let kept = records.map { "; \(counted($0, "record")) \($0 == 1 ? "is" : "are") in quarantine" } ?? ""
     var event = OpeningEvent(
-      .recovery, at: date, path: stored.files.main,
-      words: "A store that was here before lies in quarantine, complete and unchanged\(kept(stored)).", id: stored.id,
-      reason: stored.receipt?.reason, receipt: stored.receiptPath)
+      kind, at: date, path: stored.files.main, words: "\(words), complete and unchanged\(kept).", id: stored.id,
+      reason: reason, receipt: stored.receiptPath)
     event.salvage = OpeningSalvage(stored)
-    event.records = stored.receipt?.soundRecords
+    event.records = records
     return event
   }
 

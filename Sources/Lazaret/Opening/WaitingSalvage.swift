@@ -165,7 +165,7 @@ struct WaitingSalvage {
     else { return nil }
     return LazaretError(
       .migrationFailed, operation: "migrate what was salvaged", path: path,
-      detail: printable(failure.words.hasSuffix(".") ? String(failure.words.dropLast()) : failure.words),
+      detail: printable(failure.words.withoutFullStop),
       hint: "Correct the model or give a mapping, then open the store again; it lies in quarantine as "
         + "\(printable(work.id)), with what was salvaged of it.")
   }
