@@ -90,15 +90,11 @@ package struct BackupCatalog: Sendable {
   ///
   /// - Throws: `no-such-backup`, or `backup-chain-broken` if any is missing or not whole.
   package func chain(of id: BackupIdentifier) throws -> [StoredBackup] {
-    var chain = [try backup(id)]
-    while let first = chain.first, let parent = first.manifest?.parent {
-      // Parents are older than their children, so the loop ends.
-      guard let next = byIdentifier[parent], parent < first.id else {
-        throw BackupError(
-          .chainBroken, operation: "follow the chain of backup \(id)",
-          detail: "backup \(parent), whose pages backup \(first.id) leaves out, is not there")
-      }
-      chain.insert(next, at: 0)
+    let chain = try remains(of: id)
+    if let first = chain.first, let parent = first.manifest?.parent {
+      throw BackupError(
+        .chainBroken, operation: "follow the chain of backup \(id)",
+        detail: "backup \(parent), whose pages backup \(first.id) leaves out, is not there")
     }
     if let broken = chain.first(where: { !$0.isWhole }), let problem = broken.problems.first {
       throw BackupError(
@@ -114,6 +110,7 @@ package struct BackupCatalog: Sendable {
   /// - Throws: `no-such-backup`.
   func remains(of id: BackupIdentifier) throws -> [StoredBackup] {
     var chain = [try backup(id)]
+    // Parents are older than their children, so the loop ends.
     while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
       let next = byIdentifier[parent]
     {

@@ -97,16 +97,7 @@ extension BackupManifest {
 
       var isEvidence: Bool { part != nil && !isOriginal }
 
-      var isOriginal: Bool {
-        switch self {
-        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
-          .originalSetAside:
-          true
-        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .evidenceMain, .evidenceLog,
-          .evidenceSharedMemory, .evidenceJournal:
-          false
-        }
-      }
+      var isOriginal: Bool { rawValue.hasPrefix("original-") }
 
       var part: StoreFileSet.Part? {
         switch self {

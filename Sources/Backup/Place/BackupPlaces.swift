@@ -262,29 +262,22 @@ extension BackupPlaces {
       )
     else { return path }
     guard let lock = try FolderLock.unlessTaken(path, in: fileSystem) else { return path }
-    let hidden = try hideLocked(folder, note, recipients)
-    lock.release()
-    return hidden
-  }
-
-  private func hideLocked(
-    _ folder: Folder, _ note: StorePlaceNote, _ recipients: [AgeRecipient]
-  ) throws -> FilePath {
-    var note = note
-    note.recipients = Self.texts(of: recipients)
-    let path = folder.isOpaque ? folder.path : root.appending(try opaqueName(for: note))
-    let opaque = opaque(path)
-    try opaque.writeLocal(note)
-    try opaque.writeSealed(note, in: folder.path)
-    if path != folder.path {
-      let key = self.opaque(folder.path).deltaKeyPath
+    var hiding = note
+    hiding.recipients = Self.texts(of: recipients)
+    let hidden = folder.isOpaque ? path : root.appending(try opaqueName(for: note))
+    let opaque = opaque(hidden)
+    try opaque.writeLocal(hiding)
+    try opaque.writeSealed(hiding, in: path)
+    if hidden != path {
+      let key = self.opaque(path).deltaKeyPath
       if try fileSystem.status(of: key) != nil { try fileSystem.rename(key, to: opaque.deltaKeyPath) }
-      try fileSystem.rename(folder.path, to: path)
+      try fileSystem.rename(path, to: hidden)
       try fileSystem.synchronizeDirectory(root)
     }
     try fileSystem.unlink(opaque.plainNotePath)
-    try fileSystem.synchronizeDirectory(path)
-    return path
+    try fileSystem.synchronizeDirectory(hidden)
+    lock.release()
+    return hidden
   }
 
   static func texts(of recipients: [AgeRecipient]) -> [String]? {

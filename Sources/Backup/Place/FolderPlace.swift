@@ -184,9 +184,8 @@ extension FolderPlace {
 
   /// Deletes backups with a hidden manifest, which a killed run left.
   private func removeHalfBackups() throws {
-    let entries: [FilePath.Component]
     guard try fileSystem.status(of: path)?.kind == .directory else { return }
-    entries = try fileSystem.entries(of: path)
+    let entries = try fileSystem.entries(of: path)
     let suffix = BackupManifest.suffix + FolderUpload.suffix
     for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
       guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),

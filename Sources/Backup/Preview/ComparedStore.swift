@@ -12,6 +12,11 @@ struct ComparedStore {
     let columns: [(name: String, key: Int)]
 
     let hasRowid: Bool
+
+    /// Whether it has all columns of these lower-case names.
+    func has(_ names: String...) -> Bool {
+      names.allSatisfy { name in columns.contains { $0.name.lowercased() == name } }
+    }
   }
 
   struct Entity {
@@ -63,8 +68,7 @@ struct ComparedStore {
   private static func metadata(
     _ database: Database, _ schema: String, _ tables: [String: Table]
   ) throws -> StoreMetadata? {
-    guard let table = tables["z_metadata"],
-      ["z_uuid", "z_plist"].allSatisfy({ name in table.columns.contains { $0.name.lowercased() == name } }),
+    guard let table = tables["z_metadata"], table.has("z_uuid", "z_plist"),
       let row = try Row.fetchOne(
         database, sql: "SELECT Z_UUID, Z_PLIST FROM \(schema).\(SQLText.quotedIdentifier(table.name)) LIMIT 1")
     else { return nil }
@@ -76,10 +80,7 @@ struct ComparedStore {
 
   /// Reads the stored model (format section 3.4), if any.
   func modelCache(_ database: Database) throws -> [UInt8]? {
-    guard let table = tables["z_modelcache"], table.columns.contains(where: { $0.name.lowercased() == "z_content" })
-    else {
-      return nil
-    }
+    guard let table = tables["z_modelcache"], table.has("z_content") else { return nil }
     let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM \(sql(table)) LIMIT 1")
     guard case .blob(let bytes) = value?.storage else { return nil }
     return Array(bytes)
@@ -88,9 +89,7 @@ struct ComparedStore {
   private static func entities(
     _ database: Database, _ schema: String, _ tables: [String: Table]
   ) throws -> [String: Entity] {
-    guard let list = tables["z_primarykey"],
-      ["z_ent", "z_name", "z_super"].allSatisfy({ name in list.columns.contains { $0.name.lowercased() == name } })
-    else { return [:] }
+    guard let list = tables["z_primarykey"], list.has("z_ent", "z_name", "z_super") else { return [:] }
     let rows = try Row.fetchAll(
       database,
       sql: "SELECT Z_ENT, Z_NAME, Z_SUPER FROM \(schema).\(SQLText.quotedIdentifier(list.name)) "

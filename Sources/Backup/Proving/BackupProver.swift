@@ -297,10 +297,7 @@ extension BackupProver {
     case .recoveryKit:
       guard let made = Self.kit(of: content, manifest, file) else { return false }
       bytes = made
-    case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
-      .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
-      .originalOnlyHere, .originalSetAside:
-      return false
+    default: return false
     }
     guard Int64(bytes.count) == file.bytes, FileDigest(of: bytes).hexadecimal == file.sha256 else { return false }
     let lock = try place.lock()

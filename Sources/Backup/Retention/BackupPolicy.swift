@@ -121,10 +121,8 @@ extension BackupPolicy {
     home: FilePath, in fileSystem: FileSystem = FileSystem()
   ) throws -> BackupPolicy {
     let file = home.appending(fileName)
-    let bytes: [UInt8]
     guard try fileSystem.status(of: file) != nil else { return BackupPolicy() }
-    bytes = try fileSystem.contents(of: file, limit: 1 << 20)
-    return try BackupPolicy(json: bytes, at: file)
+    return try BackupPolicy(json: fileSystem.contents(of: file, limit: 1 << 20), at: file)
   }
 
   /// Writes the policy into a home.
