@@ -87,8 +87,9 @@ extension S3Client {
       guard let page = XMLElement(answer.body), page.name == "ListMultipartUploadsResult" else {
         throw odd("the answer is no listing", call)
       }
+      let decoded = page.keyDecoding()
       for element in page.all("Upload") {
-        guard let key = element.text("Key").flatMap(page.decoded), let id = element.text("UploadId"),
+        guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"),
           Self.isIdentifier(id)
         else { throw odd("the listing has an entry that cannot be", call) }
         // Some servers ignore the prefix.
@@ -97,7 +98,7 @@ extension S3Client {
         }
       }
       guard page.text("IsTruncated") == "true" else { return uploads }
-      guard let key = page.text("NextKeyMarker").flatMap(page.decoded), let id = page.text("NextUploadIdMarker"),
+      guard let key = page.text("NextKeyMarker").flatMap(decoded), let id = page.text("NextUploadIdMarker"),
         Self.isIdentifier(id), key.utf8.count <= 1024, (key, id) != last ?? ("", "")
       else { throw odd("the listing does not say where it goes on", call) }
       last = (key, id)

@@ -262,8 +262,9 @@ extension S3Client {
       guard let page = XMLElement(answer.body), page.name == "ListBucketResult" else {
         throw odd("the answer is no listing", call)
       }
+      let decoded = page.keyDecoding()
       for element in page.all("Contents") {
-        guard let key = element.text("Key").flatMap(page.decoded), key.hasPrefix(prefix), key.utf8.count <= 1024,
+        guard let key = element.text("Key").flatMap(decoded), key.hasPrefix(prefix), key.utf8.count <= 1024,
           let bytes = element.text("Size").flatMap({ Int64($0) }),
           (0...Self.largestObject).contains(bytes)
         else { throw odd("the listing has an entry that cannot be", call) }
@@ -291,9 +292,10 @@ extension S3Client {
 }
 
 extension XMLElement {
-  /// Decodes a key of this page of a listing.
-  func decoded(_ key: String) -> String? {
-    text("EncodingType") == "url" ? PercentEncoding.decode(key[...], plusIsSpace: true) : key
+  /// Returns the decoding of the keys of a listing's page.
+  func keyDecoding() -> (String) -> String? {
+    let isEncoded = text("EncodingType") == "url"
+    return { isEncoded ? PercentEncoding.decode($0[...], plusIsSpace: true) : $0 }
   }
 }
 
