@@ -236,7 +236,8 @@ extension RecoverableStore.Salvage {
 
   /// Creates the salvage of a live store.
   init(_ report: SalvageReport, writtenTo path: FilePath) {
-    self.init(report.count, report.records.map(Entity.init), url: URL(report.output), report: URL(file: path))
+    let entities = report.records.map { Entity(Receipt.Salvage.Entity($0)) }
+    self.init(report.count, entities, url: URL(report.output), report: URL(file: path))
   }
 }
 
@@ -257,15 +258,6 @@ extension RecoverableStore.Salvage.Entity {
     setAside = entity.setAside ?? 0
     lost = entity.lost
     isLostExact = entity.lostIsExact
-  }
-
-  init(_ entity: SalvageReport.Entity) {
-    name = entity.name
-    recovered = entity.recovered
-    doubtful = entity.doubtful
-    setAside = entity.setAside
-    lost = entity.lost
-    isLostExact = entity.isLostExact
   }
 }
 

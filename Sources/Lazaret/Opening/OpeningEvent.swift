@@ -243,13 +243,11 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Whether content other than records is missing or doubtful; nil if complete or unknown.
   var lacksDetails: Bool?
 
-  /// Whether there is a result; otherwise the numbers are 0 and not encoded.
-  var hasResult: Bool
-
   /// The recovered share, from 0 to 100, for programs that read it; shown nowhere.
   var score: Int?
 
-  package var entities: [Receipt.Salvage.Entity]
+  /// The accounts by entity; nil without a result.
+  private var accounts: [Receipt.Salvage.Entity]?
 
   /// The accounts of many-to-many pairs, by table.
   var pairAccounts: [Receipt.Salvage.Entity]?
@@ -276,9 +274,8 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case isComplete = "complete"
     case incompleteBecause
     case lacksDetails
-    case recovered
     case score
-    case entities
+    case accounts = "entities"
     case pairAccounts = "relationships"
     case mayLackTables
     case valuesSetAside
@@ -298,12 +295,11 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     store = path(result?.name)
     report = path(result?.report)
     setAside = path(result?.setAside)
-    hasResult = result != nil
     isComplete = result?.isComplete ?? false
     incompleteBecause = result?.incompleteBecause
     lacksDetails = result?.lacksDetails
     score = result?.score
-    entities = result?.entities ?? []
+    accounts = result?.entities
     pairAccounts = result?.pairs
     mayLackTables = result?.mayLackTables
     valuesSetAside = result?.valuesSetAside
@@ -317,6 +313,11 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var reservationWords: String? { count.words(reserving: incompleteBecause ?? []) }
 
   package var count: RecoveryCount { RecoveryCount(self) }
+
+  /// Whether there is a result; otherwise the numbers are 0 and not encoded.
+  var hasResult: Bool { accounts != nil }
+
+  package var entities: [Receipt.Salvage.Entity] { accounts ?? [] }
 
   package var recovered: Int64 { count.recovered }
 
@@ -337,26 +338,6 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   var hasMost: Bool { (percent ?? 0) > 50 }
 
   package var isInstalled: Bool { state == .installed }
-
-  package init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    state = try values.decode(Receipt.Salvage.State.self, forKey: .state)
-    store = try values.decodeIfPresent(PathText.self, forKey: .store)
-    report = try values.decodeIfPresent(PathText.self, forKey: .report)
-    setAside = try values.decodeIfPresent(PathText.self, forKey: .setAside)
-    isComplete = try values.decode(Bool.self, forKey: .isComplete)
-    incompleteBecause = try values.decodeIfPresent([String].self, forKey: .incompleteBecause)
-    lacksDetails = try values.decodeIfPresent(Bool.self, forKey: .lacksDetails)
-    hasResult = values.contains(.recovered)
-    score = try values.decodeIfPresent(Int.self, forKey: .score)
-    entities = try values.decodeIfPresent([Receipt.Salvage.Entity].self, forKey: .entities) ?? []
-    pairAccounts = try values.decodeIfPresent([Receipt.Salvage.Entity].self, forKey: .pairAccounts)
-    mayLackTables = try values.decodeIfPresent(Bool.self, forKey: .mayLackTables)
-    valuesSetAside = try values.decodeIfPresent(Int64.self, forKey: .valuesSetAside)
-    unplacedRows = try values.decodeIfPresent(Int64.self, forKey: .unplacedRows)
-    migrationLosses = try values.decodeIfPresent([Receipt.Salvage.MigrationLoss].self, forKey: .migrationLosses)
-    failure = try values.decodeIfPresent(Receipt.Reason.self, forKey: .failure)
-  }
 
   package func encode(to encoder: any Encoder) throws {
     let count = count
