@@ -62,11 +62,7 @@ final class CurlHandle: @unchecked Sendable {
     unsafe curl_easy_reset(handle)
     unsafe words.pointee = 0
     let socket = unsafe socket
-    let exchange = CurlExchange(
-      sending: body, limit: options.limit, answerTime: options.answerTime, progress: options.progress
-    ) {
-      unsafe lazaret_curl_acknowledge(socket.pointee)
-    }
+    let exchange = CurlExchange(sending: body, options) { unsafe lazaret_curl_acknowledge(socket.pointee) }
     var list = unsafe nil as UnsafeMutablePointer<curl_slist>?
     defer { unsafe curl_slist_free_all(list) }
     // `Expect` would delay the body, `Content-Type` would be a guess.
@@ -208,11 +204,8 @@ final class CurlExchange {
   }
 
   private let body: Body
+  private let options: CurlHandle.Options
   private var sent: Int64 = 0
-  private let limit: Int
-  private let limitOfRefusal: Int
-  private let progress: (Int64) -> Void
-  private let answerTime: Duration?
   private var (uploaded, lastSent) = (Int64(0), ContinuousClock.now)
 
   private(set) var bodyFailure: FileError?
@@ -236,19 +229,10 @@ final class CurlExchange {
 
   private let whenHeaderEnds: () -> Void
 
-  /// - Parameters:
-  ///   - answerTime: the longest time from the last byte sent to the end of the answer.
-  ///   - progress: receives the count of body bytes sent.
-  init(
-    sending body: Body, limit: Int, answerTime: Duration? = nil, progress: @escaping (Int64) -> Void = { _ in },
-    whenHeaderEnds: @escaping () -> Void
-  ) {
+  init(sending body: Body, _ options: CurlHandle.Options, whenHeaderEnds: @escaping () -> Void) {
     self.whenHeaderEnds = whenHeaderEnds
     self.body = body
-    self.limit = limit
-    self.answerTime = answerTime
-    self.progress = progress
-    limitOfRefusal = max(limit, 64 << 10)
+    self.options = options
   }
 
   /// Supplies the next body bytes; nil on a read error.
@@ -286,15 +270,15 @@ final class CurlExchange {
   func goesOn(uploaded count: Int64) -> Bool {
     if count != uploaded {
       (uploaded, lastSent) = (count, .now)
-      progress(count)
+      options.progress(count)
     }
-    return answerTime.map { .now - lastSent <= $0 } ?? true
+    return options.answerTime.map { .now - lastSent <= $0 } ?? true
   }
 
   /// Appends body bytes; false past the limit.
   func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
     // An error document may exceed the requested length.
-    let limit = status >= 300 ? limitOfRefusal : limit
+    let limit = status >= 300 ? max(options.limit, 64 << 10) : options.limit
     guard bytes.count <= limit - received.count else {
       unsafe received.append(contentsOf: bytes.prefix(limit - received.count))
       isExceeded = true
