@@ -27,7 +27,7 @@ struct ExternalDataJob {
   /// - Throws: `changed-meanwhile` if referenced files have disappeared.
   func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws -> Packed? {
     let found = try job.files.largeValues(in: fileSystem).files.filter { $0.status.kind == .regular }
-    let referenced = try content.map { content in try references(content, model) }
+    let referenced = try content.map { try ReferencedValues.read(in: $0, of: job.files.main, model: model).names }
     let names = Set(found.compactMap { $0.relative.last?.string })
     let missing = (referenced ?? []).subtracting(names).sorted()
     if !missing.isEmpty, packer.snapshot.isInUse, job.attempt < 3 {
@@ -67,16 +67,6 @@ struct ExternalDataJob {
       known[item.name] = item
     }
     return known
-  }
-
-  private func references(
-    _ content: DatabaseContent, _ model: ManagedObjectModel?
-  ) throws -> Set<String> {
-    do throws(FileError) {
-      return try ReferencedValues(in: content, model: model).names
-    } catch {
-      throw BackupError(error, store: job.files.main)
-    }
   }
 }
 

@@ -182,7 +182,8 @@ extension BackupRestorer {
     to new: StoreFileSet, _ write: (FilePath, Set<String>) throws -> Void
   ) throws {
     let target = new.path(of: .externalData)
-    try write(target, try referencedValues(of: try fileSystem.open(new.main), seeksAll: true).possibleNames)
+    let referenced = try ReferencedValues.read(in: fileSystem.open(new.main), of: new.main, seeksAll: true)
+    try write(target, referenced.possibleNames)
     guard try fileSystem.status(of: target)?.kind == .directory else { return }
     for folder in try fileSystem.descendants(of: target).folders + [[]] {
       try fileSystem.synchronizeDirectory(target.appending(folder))

@@ -230,7 +230,7 @@ struct ReferencedValues {
   /// - Parameters:
   ///   - model: the model; the one stored in the store if nil.
   ///   - seeksAll: whether to look for possible names in all blob columns.
-  init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FileError) {
+  private init(in content: any ByteSource, model: ManagedObjectModel?, seeksAll: Bool) throws(FileError) {
     let database = try Database(main: content)
     let schema = try database.schema()
     guard schema.table(named: "Z_METADATA") != nil else { return }
@@ -249,6 +249,17 @@ struct ReferencedValues {
           if case .blob(let bytes) = values[place] { note(bytes, isReference: own.contains(place)) }
         }
       }
+    }
+  }
+
+  /// Reads the references of a store at a path.
+  static func read(
+    in content: any ByteSource, of store: FilePath, model: ManagedObjectModel? = nil, seeksAll: Bool = false
+  ) throws -> ReferencedValues {
+    do throws(FileError) {
+      return try ReferencedValues(in: content, model: model, seeksAll: seeksAll)
+    } catch {
+      throw BackupError(error, store: store)
     }
   }
 

@@ -115,12 +115,11 @@ package enum ManifestCopy {
 
     init?(_ bytes: ArraySlice<UInt8>, _ packing: BackupCompression = .gzip) {
       let length = ManifestCopy.headerLength(packing)
-      let bytes = Array(bytes.prefix(length))
       let magic = packing == .gzip ? [0x1f, 0x8b, 8, 4] : ZstandardMember.magic
-      let letters = ManifestCopy.lettersOffset(packing)
-      guard bytes.count == length, bytes[0..<4].elementsEqual(magic),
-        bytes[letters..<(letters + 2)].elementsEqual("LM".utf8)
+      guard bytes.count >= length, bytes.starts(with: magic),
+        bytes.dropFirst(ManifestCopy.lettersOffset(packing)).starts(with: "LM".utf8)
       else { return nil }
+      let bytes = Array(bytes.prefix(length))
       func word(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) } }
       (number, manifestLength) = (word(length - 12), word(length - 4))
       guard manifestLength > 0, manifestLength <= BackupManifest.limit, number < word(length - 8),

@@ -313,7 +313,7 @@ extension BackupRestorer {
           // The manifest may name a version unknown here.
           preview.versions?.backup?.name = try BackupCatalog(of: place).backup(id).manifest?.model?.version
         }
-        let names = try referencedValues(of: content.main).names
+        let names = try ReferencedValues.read(in: content.main, of: content.main.path).names
         preview.values = RestorePreview.LargeValues(
           backup: try content.values.digests(of: names, in: fileSystem),
           present: try RestoredContent.Values.files(files.path(of: .externalData)).digests(of: names, in: fileSystem))

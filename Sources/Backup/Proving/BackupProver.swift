@@ -402,16 +402,12 @@ extension BackupProver {
   /// Returns external values that records refer to but the backup lacks.
   private func missingValues(_ store: ReadableFile, _ extraction: BackupExtraction) throws -> [String] {
     let manifest = try extraction.manifest
-    do throws(FileError) {
-      let referenced = try ReferencedValues(in: store)
-      guard manifest.kind == .original, let place = extraction.place as? FolderPlace else {
-        return referenced.missing(from: manifest.externalData)
-      }
-      return try referenced.missing(
-        from: place.original(manifest.id, in: extraction.section), in: surroundings.fileSystem)
-    } catch {
-      throw BackupError(error, store: store.path)
+    let referenced = try ReferencedValues.read(in: store, of: store.path)
+    guard manifest.kind == .original, let place = extraction.place as? FolderPlace else {
+      return referenced.missing(from: manifest.externalData)
     }
+    return try referenced.missing(
+      from: place.original(manifest.id, in: extraction.section), in: surroundings.fileSystem)
   }
 
   // MARK: The restored database

@@ -206,19 +206,7 @@ package struct BackupRestorer: Sendable {
 
   /// Returns external values that records refer to but are missing.
   func missingValues(of store: StoreFileSet) throws -> [String] {
-    let referenced = try referencedValues(of: try fileSystem.open(store.main))
-    return try referenced.missing(from: store, in: fileSystem)
-  }
-
-  /// Returns external values that a store's records refer to.
-  ///
-  /// - Parameter seeksAll: whether to include possible names.
-  func referencedValues(of store: ReadableFile, seeksAll: Bool = false) throws -> ReferencedValues {
-    do throws(FileError) {
-      return try ReferencedValues(in: store, seeksAll: seeksAll)
-    } catch {
-      throw BackupError(error, store: store.path)
-    }
+    try ReferencedValues.read(in: fileSystem.open(store.main), of: store.main).missing(from: store, in: fileSystem)
   }
 
   func valueCount(of store: StoreFileSet) throws -> Int {
