@@ -4,6 +4,8 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
+internal import struct SQLiteFormat.LogChecksum
+
 struct StoreWriting {
   private let generator: StoreGenerator
   private let set: StoreFileSet
@@ -149,8 +151,7 @@ struct StoreWriting {
     var result = plan.notes
     for entity in layout.entities {
       let properties = layout.model.entities[entity.name]?.properties ?? [:]
-      for name in properties.keys.sorted(by: precedesByCodeUnit) {
-        guard let property = properties[name], !property.traits.isTransient else { continue }
+      for (name, property) in properties.inCodeUnitOrder() where !property.traits.isTransient {
         let key = PropertyKey(entityName: entity.name, name: name)
         func add(_ kind: GenerationNote.Kind) {
           result.append(GenerationNote(kind: kind, entityName: entity.name, propertyName: name))
@@ -182,7 +183,7 @@ struct StoreWriting {
   func removeEverything() {
     removeUnfinished()
     for part in StoreFileSet.Part.allCases where part != .externalData { try? fileSystem.unlink(set.path(of: part)) }
-    try? ScratchFolder.remove(set.path(of: .externalData), fileSystem)
+    try? fileSystem.removeTree(set.path(of: .externalData))
   }
 }
 
@@ -237,52 +238,30 @@ struct LogCopy {
     }
     // The magic number's lowest bit is the checksums' byte order.
     let isBigEndian = header[3] & 1 == 1
-    let pageSize = Self.number(header[8..<12])
+    let pageSize = header[8..<12].reduce(0) { $0 << 8 | Int($1) }
     guard (512...65536).contains(pageSize) else {
       throw FileError(.other, operation: "copy the log", path: source, detail: "its page size is not one of SQLite's")
     }
     header.replaceSubrange(16..<24, with: salts)
-    var sums = Sums()
-    sums.add(header[0..<24], isBigEndian: isBigEndian)
-    header.replaceSubrange(24..<32, with: sums.bytes)
+    var sum = LogChecksum()
+    sum.add(header.span.extracting(0..<24), bigEndian: isBigEndian)
+    header.replaceSubrange(24..<32, with: Self.bytes(sum))
     try copy.write(header)
     var frame = [UInt8](repeating: 0, count: 24 + pageSize)
     var offset: Int64 = 32
     while try original.read(at: offset, length: frame.count, into: &frame) == frame.count {
       frame.replaceSubrange(8..<16, with: salts)
-      sums.add(frame[0..<8], isBigEndian: isBigEndian)
-      sums.add(frame[24...], isBigEndian: isBigEndian)
-      frame.replaceSubrange(16..<24, with: sums.bytes)
+      sum.add(frame.span.extracting(0..<8), bigEndian: isBigEndian)
+      sum.add(frame.span.extracting(24..<frame.count), bigEndian: isBigEndian)
+      frame.replaceSubrange(16..<24, with: Self.bytes(sum))
       try copy.write(frame)
       offset += Int64(frame.count)
     }
     try copy.commit()
   }
 
-  private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
-
-  private struct Sums {
-    var first: UInt32 = 0
-    var second: UInt32 = 0
-
-    var bytes: [UInt8] {
-      [first, second].flatMap { sum in (0..<4).map { UInt8(truncatingIfNeeded: sum >> UInt32(24 - 8 * $0)) } }
-    }
-
-    mutating func add(_ bytes: ArraySlice<UInt8>, isBigEndian: Bool) {
-      func word(_ index: Int) -> UInt32 {
-        (0..<4).reduce(0) { sum, place in
-          let byte = UInt32(bytes[index + place])
-          return sum | byte << UInt32(isBigEndian ? 24 - 8 * place : 8 * place)
-        }
-      }
-      var index = bytes.startIndex
-      while index + 8 <= bytes.endIndex {
-        first = first &+ word(index) &+ second
-        second = second &+ word(index + 4) &+ first
-        index += 8
-      }
-    }
+  private static func bytes(_ sum: LogChecksum) -> [UInt8] {
+    [sum.first, sum.second].flatMap { sum in (0..<4).map { UInt8(truncatingIfNeeded: sum >> UInt32(24 - 8 * $0)) } }
   }
 }
 
