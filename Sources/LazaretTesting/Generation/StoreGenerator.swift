@@ -166,7 +166,7 @@ struct GenerationPlan: Sendable {
     self.layout = layout
     profile = options.profile
     seed = options.seed
-    let entities = layout.entities.filter { layout.model.entities[$0.name]?.isAbstract == false }
+    let entities = layout.concreteEntities
     concrete = Dictionary(grouping: entities, by: \.rootName)
     guard profile != .empty else { return }
     for entity in entities {
@@ -221,13 +221,12 @@ struct GenerationPlan: Sendable {
   private func relationshipPairs() -> [Need] {
     var result: [Need] = []
     for entity in layout.entities {
-      let properties = layout.model.entities[entity.name]?.properties ?? [:]
-      for name in properties.keys.sorted(by: precedesByCodeUnit) {
-        guard let relationship = properties[name]?.relationship, !relationship.traits.isTransient else { continue }
+      for (name, property) in (layout.model.entities[entity.name]?.properties ?? [:]).inCodeUnitOrder() {
+        guard let relationship = property.relationship, !relationship.traits.isTransient else { continue }
         let least = relationship.leastDestinations
         guard least > 0 else { continue }
         let key = PropertyKey(entityName: entity.name, name: name)
-        let inverse = inverse(of: relationship, key)
+        let inverse = layout.mutualInverse(of: relationship, key)
         let holder = inverse?.key.entityName
         let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
         let isOwn = inverse?.key == key
@@ -243,16 +242,9 @@ struct GenerationPlan: Sendable {
     return result
   }
 
-  func inverse(of relationship: Relationship, _ key: PropertyKey) -> (key: PropertyKey, relationship: Relationship)? {
-    guard let found = layout.model.inverse(of: relationship), let back = layout.model.inverse(of: found.relationship),
-      back.key == key
-    else { return nil }
-    return found
-  }
-
   /// Limits counts to the capacity of uniqueness constraints.
   private mutating func limitByUniqueness() {
-    for (root, entities) in concrete.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (root, entities) in concrete.inCodeUnitOrder() {
       for key in uniqueAttributes(inHierarchyOf: root) {
         guard let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute,
           let holder = layout.entity(named: key.entityName)
@@ -350,15 +342,10 @@ struct RecordPool: Sendable {
   }
 
   func record(at position: Int) -> (number: Int, key: Int64)? {
-    var (low, high) = (0, members.count)
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if members[middle].offset <= position { low = middle } else { high = middle }
-    }
-    guard members.indices.contains(low) else { return nil }
     // Members without records share the next one's offset.
-    while low + 1 < members.count, position >= members[low].offset + members[low].count { low += 1 }
-    let member = members[low]
+    let next = members.partitioningIndex { $0.offset > position }
+    guard next > 0 else { return nil }
+    let member = members[next - 1]
     return (member.entity.number, member.primaryKey(position - member.offset))
   }
 
