@@ -103,7 +103,7 @@ struct MigrationComparisonWork {
   }
 
   var alterations: [MigrationComparison.Alteration] {
-    altered.sorted { precedesByCodeUnit($0.key, $1.key) }.map(\.value)
+    altered.inCodeUnitOrder().map(\.value)
   }
 
   mutating func alter(_ kind: MigrationCondition.Kind, _ entity: String, _ property: String) {
@@ -200,7 +200,7 @@ struct MigrationComparisonWork {
 
   /// For derived counts of a relationship, the actual numbers of destinations.
   private func derivedCounts(of entity: String) throws -> [(name: String, counts: [Int64: Int])] {
-    try new.model.properties(of: entity).sorted { precedesByCodeUnit($0.key, $1.key) }.compactMap { name, inherited in
+    try new.model.properties(of: entity).inCodeUnitOrder().compactMap { name, inherited in
       guard let attribute = inherited.property.attribute, !attribute.traits.isTransient,
         attribute.filteringPredicate == nil, let text = attribute.derivationExpression,
         case .function("count", let path) = DerivationExpression(text), path.count == 1

@@ -125,7 +125,7 @@ extension StoreLayout {
   var concreteEntities: [EntityLayout] { entities.filter { model.entities[$0.name]?.isAbstract == false } }
 
   func relationships(of entityName: String) -> [(key: PropertyKey, relationship: Relationship)] {
-    model.properties(of: entityName).sorted { precedesByCodeUnit($0.key, $1.key) }.compactMap { name, inherited in
+    model.properties(of: entityName).inCodeUnitOrder().compactMap { name, inherited in
       guard let relationship = inherited.property.relationship, !relationship.traits.isTransient else { return nil }
       return (PropertyKey(entityName: inherited.declaringEntityName, name: name), relationship)
     }

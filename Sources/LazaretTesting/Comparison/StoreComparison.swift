@@ -52,7 +52,9 @@ public struct StoreComparison: Sendable {
           .noModel, operation: "compare two stores", path: first.path,
           detail: "a store was opened without its model", hint: "Open both with their models.")
       }
-      var work = ComparisonWork(first, second, left, right, options)
+      var work = ComparisonWork(
+        first: first, second: second, left: left, right: right, options: options,
+        list: DifferenceList(limit: options.limit, includesValues: options.includesValues))
       try work.run()
       differences = work.list.differences
       differenceCount = work.list.count
@@ -75,15 +77,6 @@ private struct ComparisonWork {
   var records = 0
   var unmatchedEntities: [String] = []
   var unmatchedProperties: [String] = []
-
-  init(
-    _ first: PersistentStore, _ second: PersistentStore, _ left: StoreLayout, _ right: StoreLayout,
-    _ options: StoreComparison.Options
-  ) {
-    (self.first, self.second, self.left, self.right) = (first, second, left, right)
-    self.options = options
-    list = DifferenceList(limit: options.limit, includesValues: options.includesValues)
-  }
 
   mutating func run() throws {
     let byIdentifier = Dictionary(
@@ -152,8 +145,7 @@ private struct ComparisonWork {
     guard before != after else { return }
     let (olds, news) = (Set(before), Set(after))
     for pair in before where !news.contains(pair) {
-      list.add(
-        StoreDifference(.missingDestination, entity: new, primaryKey: pair.own, property: newName))
+      list.add(StoreDifference(.missingDestination, entity: new, primaryKey: pair.own, property: newName))
     }
     for pair in after where !olds.contains(pair) {
       list.add(StoreDifference(.extraDestination, entity: new, primaryKey: pair.own, property: newName))

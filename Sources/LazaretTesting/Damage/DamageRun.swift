@@ -69,7 +69,8 @@ struct DamageRun {
       try fileSystem.update(main).truncate(to: 0)
     case .prefix: try surround(Int(kind.number), behind: 0, kind)
     case .embedded: try surround(Int(kind.number), behind: 65536, kind)
-    case .logMissing, .journalMissing: try remove(kind)
+    case .logMissing: try remove(.wal, kind)
+    case .journalMissing: try remove(.journal, kind)
     case .logFrame, .logHeader, .logTail, .logForeign, .logShape: try spoilLog(kind)
     case .logPartial: try writePartially(kind)
     case .journalShape: try spoilJournal(kind)
@@ -252,10 +253,6 @@ struct DamageRun {
   }
 
   // MARK: Log and journal
-
-  private mutating func remove(_ kind: DamageKind) throws {
-    try remove(kind.name == .logMissing ? .wal : .journal, kind)
-  }
 
   mutating func remove(_ part: StoreFileSet.Part, _ kind: DamageKind) throws {
     try note(kind, part, 0, try size(of: part), nil)

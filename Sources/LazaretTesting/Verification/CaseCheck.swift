@@ -5,22 +5,10 @@ internal import Platform
 internal import SystemPackage
 
 struct CaseCheck {
-  private let verifier: MigrationVerifier
-  private let piece: VerifiedRun
-  private let profile: StoreProfile
-  private let folder: FilePath
-  private let isCancelled: @Sendable () -> Bool
-
-  init(
-    _ verifier: MigrationVerifier, _ piece: VerifiedRun, _ profile: StoreProfile, in folder: FilePath,
-    isCancelled: @escaping @Sendable () -> Bool
-  ) {
-    self.verifier = verifier
-    self.piece = piece
-    self.profile = profile
-    self.folder = folder
-    self.isCancelled = isCancelled
-  }
+  let verifier: MigrationVerifier
+  let piece: VerifiedRun
+  let profile: StoreProfile
+  let folder: FilePath
 
   private var surroundings: Surroundings { verifier.surroundings }
   private var options: MigrationVerifier.Options { verifier.options }
@@ -108,7 +96,7 @@ struct CaseCheck {
     options.isDirect = isDirect
     options.output = target
     options.mappings = self.options.mappings
-    options.isCancelled = isCancelled
+    options.isCancelled = self.options.isCancelled
     _ = try Migrator(bundle, surroundings: surroundings).migrate(store, options: options)
   }
 

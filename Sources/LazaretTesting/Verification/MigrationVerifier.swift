@@ -80,29 +80,25 @@ public struct MigrationVerifier: Sendable {
 
 struct Workplace: Sendable {
   private let path: FilePath
-  private let isKept: Bool
   private let fileSystem: FileSystem
 
+  /// Nil if the stores are kept.
   private let scratch: PrivateFolder?
 
   init(_ folder: FilePath?, _ surroundings: Surroundings) throws {
     fileSystem = surroundings.fileSystem
     if let folder {
-      try surroundings.fileSystem.makeDirectory(folder)
-      path = folder
-      isKept = true
-      scratch = nil
+      try fileSystem.makeDirectory(folder)
+      (path, scratch) = (folder, nil)
     } else {
       let made = try PrivateFolder(in: nil, to: "verify migrations", surroundings)
-      path = made.path
-      isKept = false
-      scratch = made
+      (path, scratch) = (made.path, made)
     }
   }
 
   /// Runs a piece of work in a temporary folder, or in the common one if the stores are kept.
   func withFolder<Value>(_ number: Int, _ body: (FilePath) throws -> Value) throws -> Value {
-    guard !isKept else { return try body(path) }
+    guard scratch != nil else { return try body(path) }
     let own = try ScratchFolder(in: path, named: "\(number)", fileSystem)
     return try body(own.path)
   }
@@ -123,22 +119,6 @@ final class ScratchFolder: Sendable {
 
   deinit {
     // The parent is cleaned up anyway.
-    try? Self.remove(path, fileSystem)
-  }
-
-  func empty() throws(FileError) {
-    for name in try fileSystem.entries(of: path) { try Self.remove(path.appending(name), fileSystem) }
-  }
-
-  static func remove(_ path: FilePath, _ fileSystem: FileSystem) throws(FileError) {
-    guard let status = try fileSystem.status(of: path, followingLinks: false) else { return }
-    guard status.kind == .directory else {
-      try fileSystem.unlink(path)
-      return
-    }
-    let content = try fileSystem.descendants(of: path)
-    for file in content.files { try fileSystem.unlink(file.path) }
-    for folder in content.folders.reversed() { try fileSystem.removeDirectory(path.appending(folder)) }
-    try fileSystem.removeDirectory(path)
+    try? fileSystem.removeTree(path)
   }
 }

@@ -130,7 +130,7 @@ struct VerificationWork {
       }
       guard goesOn, !options.isCancelled() else { throw Self.cancelled(at: run.version.name, bundle) }
       let result = try workplace.withFolder(number) { folder in
-        try CaseCheck(verifier, run, profile, in: folder, isCancelled: options.isCancelled).run()
+        try CaseCheck(verifier: verifier, piece: run, profile: profile, folder: folder).run()
       }
       open.withLock { open in
         let place = number / profiles.count
