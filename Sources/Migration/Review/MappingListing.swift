@@ -168,9 +168,14 @@ public struct MappingListing: Sendable {
     for item in items { add(item, indent: "  ", hanging: "    ") }
   }
 
-  /// Wraps text at words; a longer word gets its own line.
   private mutating func add(_ text: some StringProtocol, indent: some StringProtocol, hanging: String) {
-    var line = String(indent)
+    lines += Self.wrapped(text, indent: String(indent), hanging: hanging, width)
+  }
+
+  /// Wraps text at words; a longer word gets its own line.
+  static func wrapped(_ text: some StringProtocol, indent: String, hanging: String, _ width: Int) -> [String] {
+    var lines: [String] = []
+    var line = indent
     var isEmpty = true
     for word in text.split(separator: " ", omittingEmptySubsequences: false) {
       if !isEmpty, line.count + 1 + word.count > width {
@@ -181,6 +186,6 @@ public struct MappingListing: Sendable {
       line += isEmpty ? String(word) : " \(word)"
       isEmpty = false
     }
-    lines.append(line)
+    return lines + [line]
   }
 }

@@ -5,8 +5,7 @@ internal import Platform
 enum CloudKitRules {
   static func findings(in version: ModelVersion) -> [LintFinding] {
     var findings: [LintFinding] = []
-    for name in version.model.entities.keys.sorted(by: precedesByCodeUnit) {
-      guard let entity = version.model.entities[name] else { continue }
+    for (name, entity) in version.model.entities.inCodeUnitOrder() {
       for constraint in entity.uniquenessConstraints {
         findings.append(
           LintFinding(
@@ -17,8 +16,7 @@ enum CloudKitRules {
               """,
             hint: "Remove the constraint, and merge duplicates in the app."))
       }
-      for property in entity.properties.keys.sorted(by: precedesByCodeUnit) {
-        guard let property = entity.properties[property], !property.traits.isTransient else { continue }
+      for (_, property) in entity.properties.inCodeUnitOrder() where !property.traits.isTransient {
         findings += Self.findings(property, of: name, in: version.name)
       }
     }
@@ -67,10 +65,10 @@ enum CloudKitRules {
   /// A cloud field has the attribute's name, whatever its renaming identifier.
   static func encryptionFindings(from before: ModelVersion, to after: ModelVersion, place: String) -> [LintFinding] {
     var findings: [LintFinding] = []
-    for name in after.model.entities.keys.sorted(by: precedesByCodeUnit) {
-      guard let old = before.model.entities[name], let new = after.model.entities[name] else { continue }
-      for key in new.properties.keys.sorted(by: precedesByCodeUnit) {
-        guard let earlier = old.properties[key]?.attribute, let attribute = new.properties[key]?.attribute,
+    for (name, new) in after.model.entities.inCodeUnitOrder() {
+      guard let old = before.model.entities[name] else { continue }
+      for (key, property) in new.properties.inCodeUnitOrder() {
+        guard let earlier = old.properties[key]?.attribute, let attribute = property.attribute,
           earlier.traits.allowsCloudEncryption != attribute.traits.allowsCloudEncryption,
           !earlier.traits.isTransient, !attribute.traits.isTransient
         else { continue }

@@ -165,9 +165,10 @@ public struct LintListing: Sendable {
         place = finding.place
       }
       if let file = finding.file { lines.append("  \(printable(file)):\(finding.line ?? 1):") }
-      lines += Self.wrapped(
-        "\(finding.severity.rawValue): \(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", width)
-      lines += Self.wrapped(finding.hint, indent: "      ", width)
+      lines += MappingListing.wrapped(
+        "\(finding.severity.rawValue): \(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", hanging: "    ",
+        width)
+      lines += MappingListing.wrapped(finding.hint, indent: "      ", hanging: "        ", width)
     }
     if lint.findings.isEmpty {
       lines.append("nothing found")
@@ -186,20 +187,4 @@ public struct LintListing: Sendable {
 
   /// The lines with line feeds.
   public var text: String { lines.map { $0 + "\n" }.joined() }
-
-  private static func wrapped(_ text: String, indent: String, _ width: Int) -> [String] {
-    var lines: [String] = []
-    var line = indent
-    var isEmpty = true
-    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-      if !isEmpty, line.count + 1 + word.count > width {
-        lines.append(line)
-        line = indent + "  "
-        isEmpty = true
-      }
-      line += isEmpty ? String(word) : " \(word)"
-      isEmpty = false
-    }
-    return lines + [line]
-  }
 }
