@@ -50,10 +50,7 @@ extension Migrator {
   func removeExternalData(_ place: StoreFileSet) throws(FileError) {
     let external = place.path(of: .externalData)
     guard try fileSystem.status(of: external, followingLinks: false)?.kind == .directory else { return }
-    let content = try fileSystem.descendants(of: external)
-    for file in content.files { try fileSystem.unlink(file.path) }
-    for folder in content.folders.reversed() { try fileSystem.removeDirectory(external.appending(folder)) }
-    try fileSystem.removeDirectory(external)
+    try fileSystem.removeTree(external)
   }
 
   // MARK: Output

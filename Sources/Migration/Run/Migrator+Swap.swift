@@ -72,16 +72,16 @@ extension Migrator {
   /// - Returns: nil if the original is live, untouched or put back.
   func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> Result? {
     guard let journal = try folder.journal() else { return nil }
-    let backup: FilePath?
-    switch journal.phase {
-    case .stepping: return nil
-    case .reverting: backup = try finishReverting(original, folder, journal)
-    case .swapping: backup = try finishSwap(original, folder, journal)
+    let backup =
+      switch journal.phase {
+      case .stepping: FilePath?.none
+      case .reverting: try finishReverting(original, folder, journal)
+      case .swapping: try finishSwap(original, folder, journal)
+      }
+    return backup.map {
+      Result(
+        store: original.main, backup: $0, accounts: journal.steps.compactMap(\.account), resumed: journal.steps.count)
     }
-    guard let backup else { return nil }
-    return Result(
-      store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account),
-      resumed: journal.steps.count)
   }
 
   /// The set of a path, existing or not; nil without its folder.
@@ -276,23 +276,19 @@ extension Migrator {
       throw placeTaken(original, saved, "finish the migration")
     }
     try fileSystem.makeDirectory(saved.folder)
-    if try isSameFolder(saved.folder, original.folder) {
-      try writeNote(journal, of: original, for: saved)
-      try placeAside(journal, folder, beside: saved.main, like: original)
-      try move(original, to: saved, folder, leaving: folder.step(journal.steps.count))
-    } else {
-      let backups = try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
-      if try fileSystem.status(of: saved.main, followingLinks: false) != nil {
-        saved = StoreFileSet(main: try freeName(in: try fileSystem.realPath(saved.folder)))
-        journal.setBackup(saved.main, from: folder)
-        journal.store = PathText(original.main)
-        try folder.write(journal)
-      }
-      try writeNote(journal, of: original, for: saved)
-      try placeAside(journal, folder, beside: saved.main, like: original)
-      try move(original, to: saved, folder, leaving: folder.step(journal.steps.count))
-      backups.release()
+    // The folder of the store is locked already.
+    let isSame = try isSameFolder(saved.folder, original.folder)
+    let backups = isSame ? nil : try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
+    if !isSame, try fileSystem.status(of: saved.main, followingLinks: false) != nil {
+      saved = StoreFileSet(main: try freeName(in: try fileSystem.realPath(saved.folder)))
+      journal.setBackup(saved.main, from: folder)
+      journal.store = PathText(original.main)
+      try folder.write(journal)
     }
+    try writeNote(journal, of: original, for: saved)
+    try placeAside(journal, folder, beside: saved.main, like: original)
+    try move(original, to: saved, folder, leaving: folder.step(journal.steps.count))
+    backups?.release()
     lock.release()
     return true
   }
@@ -336,20 +332,20 @@ extension Migrator {
       hint: "Move the store that is in the way elsewhere, then run the same command again: the migration is finished.")
   }
 
-  /// Moves the original away.
+  /// Moves a store.
   ///
-  /// - Parameter result: The file that takes its name at once if the original's WAL and journal are empty; otherwise
+  /// - Parameter result: The file that takes the original's name at once if its WAL and journal are empty; otherwise
   ///   those must go first.
   private func move(
-    _ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder, leaving result: FilePath
+    _ store: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, leaving result: FilePath? = nil
   ) throws {
-    var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
-    let hasLog = relocation.steps.contains { [.wal, .journal].contains($0.part) && $0.bytes > 0 }
-    if !hasLog { relocation.replacement = PathText(result) }
+    var relocation = try Relocation(of: store, to: place, note: "migration", in: fileSystem)
+    if let result, !relocation.steps.contains(where: { [.wal, .journal].contains($0.part) && $0.bytes > 0 }) {
+      relocation.replacement = PathText(result)
+    }
     try relocation.run(
-      journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
-      whenMoved: {},
-      whenTakenBack: {})
+      journal: folder.movePath, in: fileSystem, takesDigests: result == nil, progress: { _, _ in },
+      whenArrived: { _ in }, whenMoved: {}, whenTakenBack: {})
   }
 
   private func put(_ file: FilePath, _ backup: FilePath, into place: StoreFileSet) throws {
@@ -362,6 +358,115 @@ extension Migrator {
     }
     try copyExternalData(of: StoreFileSet(main: backup), to: place, sharing: true)
     try fileSystem.install(file, at: place.main, replacing: false)
+  }
+}
+
+extension Migrator {
+  /// Puts the original back, because the migrated store does not open.
+  ///
+  /// Only for an unwritten one, which is discarded. After a kill `finishInterrupted` continues.
+  ///
+  /// - Parameter backup: From `Result.backup`.
+  package func takeBack(_ path: FilePath, from backup: FilePath) throws {
+    do {
+      let original = try StoreFileSet.locate(path, in: fileSystem)
+      let folder = WorkingFolder(for: original, in: fileSystem)
+      let lock = try takeLock(folder)
+      var journal = MigrationJournal(
+        request: "", store: PathText(original.main),
+        members: MigrationJournal.members(try StoreFileSet(main: backup).members(in: fileSystem)),
+        begun: surroundings.now().rfc3339, steps: [])
+      journal.backup = PathText(backup)
+      journal.result = try fileSystem.status(of: original.main, followingLinks: false)?.identity
+      journal.placed = MigrationJournal.content(try original.members(in: fileSystem))
+      let place = try FolderLock(original.folder, in: fileSystem)
+      let isBack = try revert(original, folder, journal)
+      try folder.removeEnded()
+      guard isBack else { throw changed(original) }
+      place.release()
+      lock.release()
+    } catch {
+      throw MigrationError(any: error, path: path)
+    }
+  }
+
+  /// Journals the reverting and does it; the caller holds the locks of working folder and store.
+  ///
+  /// - Returns: false if another process just wrote to the migrated store, which then stays.
+  func revert(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws -> Bool {
+    var journal = journal
+    let files = try original.members(in: fileSystem)
+    // The check or another process may have changed it; keep it.
+    journal.keepsResult = !journal.isUntouched(files)
+    journal.placed = MigrationJournal.content(files)
+    journal.phase = .reverting
+    try folder.write(journal)
+    return try bringBack(original, folder, journal)
+  }
+
+  /// Continues under the working folder's lock.
+  ///
+  /// - Returns: The backup if the migrated store stays, because another process wrote to it.
+  func finishReverting(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> FilePath? {
+    let place = try FolderLock(original.folder, in: fileSystem)
+    let saved = try backup(journal, original, folder)
+    let isBack = try bringBack(original, folder, journal)
+    if isBack { try folder.clearEnded() } else { try folder.removeEnded() }
+    place.release()
+    return isBack ? nil : saved
+  }
+
+  /// Puts the original back from any point of interruption; keeps the working folder.
+  ///
+  /// - Returns: Whether the original is back.
+  private func bringBack(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> Bool {
+    try finishMove(original, folder, journal)
+    let saved = StoreFileSet(main: try backup(journal, original, folder))
+    let now = try fileSystem.status(of: original.main, followingLinks: false)
+    // The original is complete while its main file is there.
+    guard try fileSystem.status(of: saved.main, followingLinks: false) != nil else {
+      if now != nil { return true }
+      throw FileError(.notFound, operation: "bring the original back", path: saved.main)
+    }
+    guard now == nil || journal.isResult(now) else { throw placeTaken(original, saved, "bring the original back") }
+    if now != nil {
+      guard journal.isUntouched(try original.members(in: fileSystem)) else { return false }
+      let lock = try StoreLock(on: original, in: fileSystem)
+      if journal.keepsResult == true {
+        try move(original, to: try unopenedPlace(saved), folder)
+      } else {
+        try removeResult(original)
+      }
+      lock.release()
+    }
+    try move(saved, to: original, folder)
+    // Its records are live again.
+    try fileSystem.unlink(OnlyHereNote.path(beside: saved.main))
+    try fileSystem.unlink(saved.main.sibling(suffix: RepairAccount.asideSuffix))
+    return true
+  }
+
+  private func unopenedPlace(_ saved: StoreFileSet) throws(FileError) -> StoreFileSet {
+    let name = (saved.main.stem ?? "Store") + "-unopened"
+    var number = 1
+    while true {
+      let path = saved.folder.appending(number == 1 ? "\(name).sqlite" : "\(name)-\(number).sqlite")
+      if try fileSystem.status(of: path, followingLinks: false) == nil { return StoreFileSet(main: path) }
+      number &+= 1
+    }
+  }
+
+  /// Removes the migrated store, its main file last because it identifies the rest.
+  private func removeResult(_ place: StoreFileSet) throws(FileError) {
+    try removeExternalData(place)
+    for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] {
+      try fileSystem.unlink(place.path(of: part))
+    }
+    try fileSystem.synchronizeDirectory(place.folder)
   }
 }
 

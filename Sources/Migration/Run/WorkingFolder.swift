@@ -111,8 +111,8 @@ struct WorkingFolder {
 
   func removeUnfinished(_ number: Int) throws(FileError) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-      try fileSystem.unlink(path.appending("step-\(number).sqlite.unfinished" + suffix))
-      try fileSystem.unlink(path.appending("step-\(number).prepared.unfinished" + suffix))
+      try fileSystem.unlink(unfinished(number).sibling(suffix: suffix))
+      try fileSystem.unlink(stageCopy(number).sibling(suffix: suffix))
     }
   }
 
