@@ -303,8 +303,7 @@ extension CustomRun {
     _ name: String, _ source: EntityLayout
   ) -> (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)? {
     guard
-      let target = layout.sourceSide.properties[source.name]?.first(where: { $0.path == PropertyPath(name) })?
-        .relationship?.destinationEntityName,
+      let target = layout.sourceSide.relationship(name, of: source.name)?.destinationEntityName,
       let family = layout.source.entity(named: target), let storage = layout.source.storage(of: name, in: source.name)
     else { return nil }
     let own = "old.\(SQLText.identifier(source.tableName)) AS s1"
@@ -321,10 +320,7 @@ extension CustomRun {
         conditions: [])
       return (pairs, "p.Z_PK", family, false)
     case .toManyByJoinTable(let table, let ownColumn, let destinationColumn, let orderColumn):
-      let join = layout.source.joinTable(named: table)
-      let inverseOrder = join.flatMap {
-        ownColumn == $0.sourceColumn ? $0.sourceOrderColumn : $0.destinationOrderColumn
-      }
+      let inverseOrder = layout.source.ownOrderColumn(ofJoinTable: table, ownColumn: ownColumn)
       let pairs = CustomPairs(
         ownOrder: inverseOrder.map { "p.\(SQLText.identifier($0))" },
         targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },

@@ -139,10 +139,8 @@ final class CustomRun {
   func count(_ account: inout StepAccount) throws {
     for route in step.routes where route.isSetBased {
       guard let source = route.source, let destination = route.destination else { continue }
-      let rows =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM old.\(SQLText.identifier(source.tableName)) AS o WHERE \(route.condition)") ?? 0
+      let rows = try database.count(
+        from: "old.\(SQLText.identifier(source.tableName)) AS o WHERE \(route.condition)")
       account.entities.append(.init(entity: destination.name, source: source.name, rows: rows))
     }
     policies?.count(&account)
@@ -310,11 +308,9 @@ struct CustomFilters {
     _ entity: EntityLayout, where condition: String, schema: String, _ database: Database
   ) throws -> MigrationPlan.Finding? {
     let place =
-      "FROM \(schema)\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return nil }
-    let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    return finding(entity.name, rows: rows, examples: keys)
+      "\(schema)\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
+    let rows = try database.count(from: place)
+    return rows > 0 ? finding(entity.name, rows: rows, examples: try database.examples(from: place)) : nil
   }
 
   private static func finding(_ entityName: String, rows: Int?, examples: [Int64]) -> MigrationPlan.Finding {

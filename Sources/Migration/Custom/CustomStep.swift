@@ -63,24 +63,6 @@ struct CustomStep {
   }
 }
 
-extension ColumnLayout {
-  /// The attribute or composite leaf.
-  var path: PropertyPath? {
-    switch role {
-    case .attribute(let key, _): PropertyPath(key.name)
-    case .compositeLeaf(let key, let path, _): PropertyPath(key.name, leaf: path)
-    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
-    }
-  }
-
-  var attributeType: AttributeType? {
-    switch role {
-    case .attribute(_, let type), .compositeLeaf(_, _, let type): type
-    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
-    }
-  }
-}
-
 struct CustomRoute {
   /// The index in the step; associations use it.
   let number: Int
@@ -198,9 +180,7 @@ struct CustomRouteBuilder {
     _ property: PropertyMapping?
   ) -> String {
     let new = attribute(path, route)
-    let old = bound.attribute.flatMap { name in
-      layout.sourceSide.properties[route.source.name]?.first { $0.path == name }
-    }
+    let old = bound.attribute.flatMap { layout.sourceSide.property($0, of: route.source.name) }
     // The marker byte belongs to the attribute, not to the value (format section 3.7).
     var sql = bound.sql
     if new?.isMarked == true, old?.isMarked != true {
@@ -211,7 +191,7 @@ struct CustomRouteBuilder {
   }
 
   private func attribute(_ path: PropertyPath, _ route: StepLayout.Route) -> StoredProperty? {
-    layout.destinationSide.properties[route.destination.name]?.first { $0.path == path }
+    layout.destinationSide.property(path, of: route.destination.name)
   }
 
   private func bind(

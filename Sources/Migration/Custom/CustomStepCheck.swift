@@ -183,7 +183,7 @@ struct CustomRunCheck {
   private struct Rule {
     let isBroken: String
 
-    /// Makes the error from the number of records, and the clauses that select them.
+    /// Makes the error from the number of records, and their table with the condition on them.
     let error: (Int, String) throws -> MigrationError
   }
 
@@ -191,7 +191,8 @@ struct CustomRunCheck {
     var rules: [Rule] = []
     for property in layout.destinationSide.properties[entity.name] ?? [] {
       let mapping = route.mapping.propertyMapping(of: property.path)
-      if let attribute = property.attribute, let column = column(property, entity) {
+      if let attribute = property.attribute, let column = layout.destination.column(of: property.path, in: entity.name)
+      {
         if attribute.isDerived { continue }
         let isMade =
           if case .expression = mapping?.value { true } else { route.makePolicy != nil }
@@ -212,9 +213,9 @@ struct CustomRunCheck {
 
   /// Reads the records once for all rules; the first broken one is reported.
   private func check(_ rules: ArraySlice<Rule>, _ entity: EntityLayout) throws {
-    let place = "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)"
+    let place = "main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)"
     let counts = rules.map { "count(*) FILTER (WHERE \($0.isBroken))" }.joined(separator: ", ")
-    guard let row = try Row.fetchOne(work.database, sql: "SELECT \(counts) \(place)") else { return }
+    guard let row = try Row.fetchOne(work.database, sql: "SELECT \(counts) FROM \(place)") else { return }
     for (index, rule) in rules.enumerated() {
       let rows: Int = row[index]
       if rows > 0 { throw try rule.error(rows, "\(place) AND (\(rule.isBroken))") }
@@ -243,14 +244,7 @@ struct CustomRunCheck {
     guard property.relationship == nil, route.makePolicy == nil, case .copy(let old)? = mapping?.value else {
       return true
     }
-    return layout.sourceSide.properties[route.source?.name ?? ""]?.first { $0.path == old }?.isOptional ?? true
-  }
-
-  private func column(_ property: StoredProperty, _ entity: EntityLayout) -> ColumnLayout? {
-    guard case .attribute(let columns) = layout.destination.storage(of: property.path.name, in: entity.name) else {
-      return nil
-    }
-    return columns.first { $0.path == property.path }
+    return layout.sourceSide.property(old, of: route.source?.name ?? "")?.isOptional ?? true
   }
 
   // MARK: Types
@@ -275,8 +269,8 @@ struct CustomRunCheck {
     case .undefined, .objectID, .composite: return nil
     }
     return Rule(isBroken: "\(name) IS NOT NULL AND NOT (\(isFit))") { rows, place in
-      let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) \(place) ORDER BY 1")
-      let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+      let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) FROM \(place) ORDER BY 1")
+      let keys = try work.database.examples(from: place)
       let words =
         (type == .string || type == .uri) && found == ["text"]
         ? "bytes that are no text in UTF-8" : "SQLite's \(found.joined(separator: ", "))"
@@ -344,7 +338,7 @@ struct CustomRunCheck {
     _ reason: Reason
   ) -> Rule {
     Rule(isBroken: isBroken) { rows, place in
-      let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+      let keys = try work.database.examples(from: place)
       return MigrationError(
         .dataViolation,
         detail:

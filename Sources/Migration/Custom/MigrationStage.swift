@@ -5,7 +5,7 @@ internal import Platform
 internal import SystemPackage
 
 extension Migrator {
-  enum StageMoment: String {
+  enum StageMoment: String, CaseIterable {
     case willMigrate, didMigrate
   }
 
@@ -15,9 +15,7 @@ extension Migrator {
       do {
         try step.mapping.check(policies: options.policies)
       } catch {
-        var told = MigrationError(any: error).told(step: step.name)
-        if told.path == nil { told.path = step.mapping.origin.path }
-        throw told
+        throw MigrationError(any: error).told(step: step.name).told(at: step.mapping.origin.path)
       }
     }
     var known = Set(bundle.versions.flatMap { [$0.name, $0.checksum] })
@@ -39,7 +37,7 @@ extension Migrator {
   }
 
   func hasCode(_ step: MigrationStep, _ options: Options) -> Bool {
-    StageMoment.allMoments.contains { !handlers($0, step, options).isEmpty }
+    StageMoment.allCases.contains { !handlers($0, step, options).isEmpty }
       || step.mapping.entityMappings.contains { $0.needsPolicy || options.policies.isNamed($0) }
   }
 
@@ -70,8 +68,8 @@ extension Migrator {
       throw MigrationError(any: error, path: copy)
     }
     let stage = PolicyRun.Stage(stepName: step.name, attempt: attempt, userInfo: options.userInfo)
-    try call(
-      handlers, .willMigrate, on: copy, try layout(step.mapping.source), stage, referenceDate: referenceDate)
+    let layout = try LayoutCache().entry(for: step.mapping.source).layout
+    try call(handlers, .willMigrate, on: copy, layout, stage, referenceDate: referenceDate)
     return copy
   }
 
@@ -83,27 +81,13 @@ extension Migrator {
     let handlers = handlers(.didMigrate, step, options)
     guard !handlers.isEmpty else { return }
     let layout = rebuild.layout.destination
-    try call(
-      handlers, .didMigrate, on: target, layout, rebuild.stage, referenceDate: rebuild.referenceDate)
-    let connection = try StepConnection(target, .immutable)
-    account.entities = try connection.read { database in
+    try call(handlers, .didMigrate, on: target, layout, rebuild.stage, referenceDate: rebuild.referenceDate)
+    account.entities = try StepConnection.read(target) { database in
       try layout.entities.compactMap { entity in
-        let rows =
-          try Int.fetchOne(
-            database,
-            sql: "SELECT count(*) FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)") ?? 0
+        let rows = try database.count(from: "\(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)")
         let source = rebuild.layout.routes.first { $0.destination.name == entity.name }?.source.name
         return rows == 0 && source == nil ? nil : .init(entity: entity.name, source: source, rows: rows)
       }
-    }
-    try connection.close()
-  }
-
-  private func layout(_ model: ManagedObjectModel) throws -> StoreLayout {
-    do {
-      return try StoreLayout(model)
-    } catch {
-      throw MigrationError(any: error)
     }
   }
 
@@ -159,10 +143,6 @@ extension Migrator {
     return MigrationError(
       .stageHandlerFailed, operation: "carry out a stage of the migration", detail: "\(moment.rawValue): \(detail)")
   }
-}
-
-extension Migrator.StageMoment {
-  static let allMoments: [Migrator.StageMoment] = [.willMigrate, .didMigrate]
 }
 
 /// App code before or after a step, for work a mapping can't do (Core Data's custom stages, format section 5.4).

@@ -45,9 +45,7 @@ extension InferenceBuilder {
 
   func newMapping(_ property: StoredProperty) -> PropertyMapping {
     switch property.content {
-    case .attribute(let attribute):
-      if attribute.isDerived { return PropertyMapping(property.path, .recompute) }
-      return PropertyMapping(property.path, attribute.hasReadableDefault ? .defaultValue : .null)
+    case .attribute(let attribute): return Self.newMapping(property.path, attribute)
     case .relationship(let relationship):
       let inverse = destination.inverse(of: relationship)
       let isFilled =
@@ -57,6 +55,10 @@ extension InferenceBuilder {
         } ?? false
       return PropertyMapping(property.path, isFilled ? .inverse : .null)
     }
+  }
+
+  static func newMapping(_ path: PropertyPath, _ attribute: Attribute) -> PropertyMapping {
+    PropertyMapping(path, attribute.isDerived ? .recompute : attribute.hasReadableDefault ? .defaultValue : .null)
   }
 
   mutating func addConditions(ofNew property: StoredProperty, _ pair: Pair) {

@@ -63,6 +63,14 @@ struct InferenceSide {
 
   func entity(_ name: String) -> Entity? { model.entities[name] }
 
+  func property(_ path: PropertyPath, of entity: String) -> StoredProperty? {
+    properties[entity]?.first { $0.path == path }
+  }
+
+  func relationship(_ name: String, of entity: String) -> Relationship? {
+    property(PropertyPath(name), of: entity)?.relationship
+  }
+
   func isKind(_ name: String, of ancestor: String) -> Bool {
     guard let place = ranges[name]?.lowerBound, let range = ranges[ancestor] else { return false }
     return range.contains(place)

@@ -110,7 +110,9 @@ struct PathFinder {
     guard start.hashes != target.versionHashes else { return [] }
     if options.isDirect {
       if let custom = custom(from: start.hashes, to: target) { return [step(from: start.name, to: target, custom)] }
-      return [try single(start, target)]
+      let direct = settled(start, target)
+      try refuse(direct.refusals)
+      return [direct.step]
     }
     guard start.name != nil else { return try unknown(start, target) }
     var steps: [MigrationStep] = []
@@ -208,12 +210,7 @@ struct PathFinder {
         hashes: .init(source: place.hashes, destination: target.versionHashes)))
     let step = MigrationStep(from: place.name, to: target.name, mapping: inference.mapping)
     return InferredStep(
-      step: step,
-      refusals: inference.refusals.map { refusal in
-        var copy = refusal
-        copy.step = step.name
-        return copy
-      })
+      step: step, refusals: inference.refusals.map { $0.ofStep(step.name) })
   }
 
   /// A step by the version's renaming identifiers, else by those of the store's model.
@@ -222,12 +219,6 @@ struct PathFinder {
     guard place.carried != nil, direct.refusals.contains(where: \.preventsLoss) else { return direct }
     let carried = inference(place, target, carried: true)
     return carried.refusals.isEmpty ? carried : direct
-  }
-
-  private func single(_ place: Place, _ target: ModelVersion) throws -> MigrationStep {
-    let direct = settled(place, target)
-    try refuse(direct.refusals)
-    return direct.step
   }
 
   /// One step if it can be inferred, else the walk with the least loss.
@@ -243,9 +234,7 @@ struct PathFinder {
     }
     // A detour must not lose data to avoid a refusal that prevents loss.
     if direct.refusals.contains(where: \.preventsLoss), found.losses > 0 { try refuse(direct.refusals) }
-    detours.append(
-      MigrationPath.Detour(
-        step: direct.step.name, refusals: direct.refusals, losses: direct.step.mapping.losses.withoutInherited()))
+    detours.append(.init(direct))
     return found.steps
   }
 
@@ -253,10 +242,6 @@ struct PathFinder {
     if let custom = custom(from: start.hashes, to: target) { return [step(from: nil, to: target, custom)] }
     let direct = inference(start, target)
     if direct.refusals.isEmpty { return [direct.step] }
-    guard !options.isDirect else {
-      try refuse(direct.refusals)
-      return [direct.step]
-    }
     let earlier = bundle.order.names(from: nil, to: target.name).compactMap { bundle.version(named: $0) }
     mayWalk = false
     defer { mayWalk = true }
@@ -272,9 +257,7 @@ struct PathFinder {
       }
       do {
         let steps = [first] + (try part(from: Place(version), to: target))
-        detours.append(
-          MigrationPath.Detour(
-            step: direct.step.name, refusals: direct.refusals, losses: direct.step.mapping.losses.withoutInherited()))
+        detours.append(.init(direct))
         return steps
       } catch {
         // Try an older version; else report the direct step.
@@ -286,16 +269,21 @@ struct PathFinder {
   }
 
   private func refuse(_ refusals: [MigrationRefusal]) throws {
-    guard let first = refusals.first else { return }
-    var error = MigrationError(refusals: refusals)
-    if error.path == nil { error.path = bundle.path }
-    throw first.step.map { error.told(step: $0) } ?? error
+    if !refusals.isEmpty { throw MigrationError.refused(refusals).told(at: bundle.path) }
   }
 }
 
 struct InferredStep {
   let step: MigrationStep
   let refusals: [MigrationRefusal]
+}
+
+extension MigrationPath.Detour {
+  init(_ direct: InferredStep) {
+    step = direct.step.name
+    refusals = direct.refusals
+    losses = direct.step.mapping.losses.withoutInherited()
+  }
 }
 
 /// Finds paths through intermediate versions.
@@ -349,8 +337,7 @@ struct VersionWalk {
 
   /// Whether a path keeps everything source and target share.
   private func isAllowed(_ way: Way) -> Bool {
-    way.losses == 0
-      || Way.losses(of: way.steps).allSatisfy { allowed.contains($0) }
+    way.losses == 0 || Way.losses(of: way.steps).allSatisfy(allowed.contains)
   }
 
   /// The best path to each version, oldest first.

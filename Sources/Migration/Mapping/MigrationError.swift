@@ -189,12 +189,25 @@ extension MigrationError {
     self.refusals = refusals
   }
 
+  /// Makes the error of models refused for a step.
+  static func refused(_ refusals: [MigrationRefusal]) -> MigrationError {
+    let error = MigrationError(refusals: refusals)
+    return refusals.first?.step.map { error.told(step: $0) } ?? error
+  }
+
   /// Returns the error with a step.
   public func told(step: String) -> MigrationError {
     guard self.step == nil else { return self }
     var copy = self
     copy.step = step
     copy.detail = "step \(printable(step)): \(detail)"
+    return copy
+  }
+
+  /// Returns the error with a path, if it has none.
+  func told(at path: FilePath?) -> MigrationError {
+    var copy = self
+    copy.path = self.path ?? path
     return copy
   }
 
@@ -272,6 +285,12 @@ public struct MigrationRefusal: Sendable, Hashable {
 
   /// The step, such as `V1 → V2`; nil if it is the only one.
   public var step: String?
+
+  func ofStep(_ step: String) -> MigrationRefusal {
+    var copy = self
+    copy.step = step
+    return copy
+  }
 
   /// Core Data's code in `NSCocoaErrorDomain`, below a 134140 (format section 5.1).
   public var coreDataCode: Int { 134190 }

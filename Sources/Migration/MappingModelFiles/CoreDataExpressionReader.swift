@@ -11,14 +11,12 @@ struct CoreDataExpressionReader {
   let entityName: String
 
   /// Whether plain key paths start at the record, as in filters.
-  var selfIsRecord = false
+  let selfIsRecord: Bool
 
   private(set) var used: Set<PropertyPath> = []
 
   init(_ side: InferenceSide, entity: String, selfIsRecord: Bool = false) {
-    self.side = side
-    entityName = entity
-    self.selfIsRecord = selfIsRecord
+    (self.side, entityName, self.selfIsRecord) = (side, entity, selfIsRecord)
   }
 
   // MARK: Expressions

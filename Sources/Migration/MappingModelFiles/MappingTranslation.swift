@@ -86,8 +86,7 @@ struct MappingTranslation {
       let value = propertyMapping(property, record, pair)
       if let path = value.source, let source = record.sourceName {
         used[source, default: []].insert(path)
-        let origin = builder.source.properties[source]?.first { $0.path == path }
-        if let origin { pair?.sources[property.path] = origin }
+        if let origin = builder.source.property(path, of: source) { pair?.sources[property.path] = origin }
       }
       mapping.propertyMappings.append(value)
     }
@@ -121,8 +120,8 @@ struct MappingTranslation {
     guard case .relationship = property.value,
       pair.sources[property.destination]?.relationship?.isToMany == true
     else { return false }
-    let known = builder.destination.properties[pair.destination.name] ?? []
-    return known.first { $0.path == property.destination }?.relationship?.isToMany == false
+    let new = builder.destination.property(property.destination, of: pair.destination.name)
+    return new?.relationship?.isToMany == false
   }
 
   private mutating func filter(_ record: EntityRecord) -> MappingExpression? {
@@ -331,7 +330,7 @@ extension MappingTranslation {
   // MARK: Lookup
 
   private func source(_ path: PropertyPath, of pair: InferenceBuilder.Pair) -> StoredProperty? {
-    builder.source.properties[pair.source.name]?.first { $0.path == path && $0.attribute != nil }
+    builder.source.property(path, of: pair.source.name).flatMap { $0.attribute == nil ? nil : $0 }
   }
 
   private static func path(_ text: String, appending leaf: [String] = []) -> PropertyPath {

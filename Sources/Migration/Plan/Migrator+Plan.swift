@@ -30,7 +30,7 @@ extension Migrator {
       let files = members.filter { [.main, .wal, .journal].contains($0.part) }
       let bytes = files.reduce(Int64(0)) { $0 + $1.status.size }
       let occupied = files.reduce(Int64(0)) { $0 + $1.status.occupiedSize }
-      let view = StoreView(of: original, surroundings: surroundings)
+      let view = StoreView(original: original, surroundings: surroundings)
       var plan = try self.plan(of: view, options)
       plan.store = PathText(path)
       plan.bytes = bytes
@@ -44,9 +44,7 @@ extension Migrator {
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
     } catch {
-      var error = MigrationError(any: error, path: path)
-      if error.path == nil { error.path = path }
-      throw error
+      throw MigrationError(any: error, path: path).told(at: path)
     }
   }
 
@@ -61,9 +59,7 @@ extension Migrator {
     if let plan { return plan }
     return try view.onCopy { file in
       let account = try step?.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
-      let connection = try StepConnection(file, .immutable)
-      var plan = try connection.read { try self.plan(of: $0, options) }
-      try connection.close()
+      var plan = try StepConnection.read(file) { try self.plan(of: $0, options) }
       plan.repair = account
       return plan
     }
@@ -121,16 +117,14 @@ extension Migrator {
     var earlier: [MappingModel] = []
     for step in path.steps {
       let layout = try StepLayout(step.mapping, layouts: layouts)
-      if var refusal = try ConditionCount(layout).mirroringRefusal(database) {
-        refusal.step = step.name
-        plan.refusals.append(.init(refusal))
-      } else if let refusal = foreignTable(step, layout, contents, isFirst: earlier.isEmpty) {
-        plan.refusals.append(.init(refusal))
-      }
+      let refusal =
+        try ConditionCount(layout: layout).mirroringRefusal(database)
+        ?? foreignTable(layout, contents, isFirst: earlier.isEmpty)
+      if let refusal { plan.refusals.append(.init(refusal.ofStep(step.name))) }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
       var planned = try self.step(step, layout, forecast, known, database)
       planned.code = code(of: step, options)
-      if earlier.isEmpty { planned.failures += try ConditionCount(layout).sharedKeys(database) }
+      if earlier.isEmpty { planned.failures += try ConditionCount(layout: layout).sharedKeys(database) }
       plan.steps.append(planned)
       earlier.append(step.mapping)
       // The app's additions are known only for the present store.
@@ -141,15 +135,11 @@ extension Migrator {
 
   /// The first table a step can't carry over; the app's and framework's additions exist at every step.
   private func foreignTable(
-    _ step: MigrationStep, _ layout: StepLayout, _ contents: SourceContents, isFirst: Bool
+    _ layout: StepLayout, _ contents: SourceContents, isFirst: Bool
   ) -> MigrationRefusal? {
     guard StepDecision(layout, contents: isFirst ? contents : nil).way == .rebuild else { return nil }
-    guard
-      var refusal = StoreRebuild.foreignTables(contents, layout.source).lazy
-        .compactMap({ StoreRebuild.refusal($0, layout) }).first
-    else { return nil }
-    refusal.step = step.name
-    return refusal
+    return StoreRebuild.foreignTables(contents, layout.source).lazy
+      .compactMap { StoreRebuild.refusal($0, layout) }.first
   }
 
   private func step(
@@ -304,26 +294,24 @@ extension Migrator {
     guard steps.count == plan.steps.count else { return }
     for (number, step) in steps.enumerated() {
       guard let account = step.account else { break }
-      plan.steps[number].losses = account.losses
-      plan.steps[number].failures = []
-      plan.steps[number].uncertain = []
-      plan.steps[number].leftBehind = account.leftBehind
-      for place in plan.steps[number].entities.indices {
-        plan.steps[number].entities[place].rows = Self.rows(of: plan.steps[number].entities[place], account)
+      var planned = plan.steps[number]
+      planned.losses = account.losses
+      planned.failures = []
+      planned.uncertain = []
+      planned.leftBehind = account.leftBehind
+      for place in planned.entities.indices {
+        planned.entities[place].rows = Self.rows(of: planned.entities[place], account)
       }
+      plan.steps[number] = planned
     }
   }
 
   private static func rows(of entity: MigrationPlan.EntityPlan, _ account: StepAccount) -> Int? {
     guard let destination = entity.destination else {
-      let removed = entity.source.flatMap { account.removedRows[$0] }
-      return removed ?? entity.rows
+      return entity.source.flatMap { account.removedRows[$0] } ?? entity.rows
     }
-    var rows: Int?
-    for made in account.entities where made.entity == destination && made.source == entity.source {
-      rows = (rows ?? 0) + made.rows
-    }
-    return rows ?? entity.rows
+    let made = account.entities.filter { $0.entity == destination && $0.source == entity.source }
+    return made.isEmpty ? entity.rows : made.reduce(0) { $0 + $1.rows }
   }
 
   /// Adds a failed step to the plan; later outcomes are unknown.

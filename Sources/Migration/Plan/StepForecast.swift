@@ -42,7 +42,7 @@ struct StepForecast {
     switch trace.trace(loss.sourceEntityName, property) {
     case (.entity(let name), .property(let path, _, _)):
       guard let filter = census.hasValue(path, in: name) else { return nil }
-      return try census.count(name, where: " AND \(filter)", examples: 0, database)
+      return try census.count(name, where: " AND \(filter)", hasExamples: false, database)
     // Values the migration adds are not the user's.
     case (.none, _), (_, .none), (_, .made): return StoreCensus.Count(rows: 0, examples: [])
     case (.unknown, _), (_, .unknown): return nil
@@ -95,7 +95,8 @@ struct StepForecast {
     case .tooManyDestinations:
       filter = census.destinations(of: path.name, in: name).map { "\($0) > \(condition.limit ?? 0)" }
     case .valueOutOfRange:
-      filter = newType(condition).flatMap { census.isOutOfRange(path, in: name, of: $0) }
+      let type = newProperty(condition)?.attribute?.type
+      filter = type.flatMap { census.isOutOfRange(path, in: name, of: $0) }
     case .severalOwners: return try census.sharedDestinations(of: path.name, in: name, database)
     case .destinationOfOtherEntity: return try strayDestinations(condition, of: path, in: name, database)
     case .newMandatoryAttribute, .newMandatoryRelationship, .duplicateValues, .recordsOfAbstractEntity, .newInverse,
@@ -105,19 +106,15 @@ struct StepForecast {
     return try filter.flatMap { try census.count(name, where: " AND \($0)", database) }
   }
 
-  private func newType(_ condition: MigrationCondition) -> AttributeType? {
-    destination.properties[condition.destinationEntityName]?
-      .first { $0.path == condition.destinationProperty }?.attribute?.type
+  private func newProperty(_ condition: MigrationCondition) -> StoredProperty? {
+    condition.destinationProperty.flatMap { destination.property($0, of: condition.destinationEntityName) }
   }
 
   /// The records with targets outside the new relationship's entity.
   private func strayDestinations(
     _ condition: MigrationCondition, of path: PropertyPath, in name: String, _ database: Database
   ) throws -> StoreCensus.Count? {
-    guard
-      let target = destination.properties[condition.destinationEntityName]?
-        .first(where: { $0.path == condition.destinationProperty })?.relationship?.destinationEntityName
-    else { return nil }
+    guard let target = newProperty(condition)?.relationship?.destinationEntityName else { return nil }
     var fitting: [Int] = []
     for entity in mapping.entityMappings {
       guard let to = entity.destinationEntityName, let from = entity.sourceEntityName,

@@ -16,38 +16,28 @@ struct StoreCensus {
 
   /// Counts an entity's records, without sub-entities.
   func rows(of entityName: String, _ database: Database) throws -> Int? {
-    try count(entityName, where: "", examples: 0, database)?.rows
+    try count(entityName, where: "", hasExamples: false, database)?.rows
   }
 
   /// Counts the records `o` that meet a condition (` AND …`); nil for an unknown entity.
   func count(
-    _ entityName: String, where condition: String, examples: Int = 10, _ database: Database
+    _ entityName: String, where condition: String, hasExamples: Bool = true, _ database: Database
   ) throws -> Count? {
     guard let entity = layout.entity(named: entityName) else { return nil }
     return try count(
       from: "\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)\(condition)",
-      examples: examples, database)
+      hasExamples: hasExamples, database)
   }
 
-  private func count(from place: String, examples: Int, _ database: Database) throws -> Count {
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(place)") ?? 0
-    guard rows > 0, examples > 0 else { return Count(rows: rows, examples: []) }
-    let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK FROM \(place) ORDER BY o.Z_PK LIMIT \(examples)")
-    return Count(rows: rows, examples: keys)
+  private func count(from place: String, hasExamples: Bool = true, _ database: Database) throws -> Count {
+    let rows = try database.count(from: place)
+    return Count(rows: rows, examples: rows > 0 && hasExamples ? try database.examples(from: place) : [])
   }
 
   // MARK: Values
 
   func column(of path: PropertyPath, in entityName: String) -> String? {
-    guard case .attribute(let columns) = layout.storage(of: path.name, in: entityName) else { return nil }
-    let found = columns.first { column in
-      switch column.role {
-      case .compositeLeaf(_, let leaf, _): leaf == path.leaf
-      case .primaryKey, .entityNumber, .saveCount, .attribute, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder:
-        path.leaf.isEmpty
-      }
-    }
-    return found.map { "o.\(SQLText.identifier($0.name))" }
+    layout.column(of: path, in: entityName).map { "o.\($0.sqlName)" }
   }
 
   /// The condition that a property of the record `o` has a value or destination.
@@ -127,21 +117,20 @@ struct StoreCensus {
   func sharedDestinations(of relationship: String, in entityName: String, _ database: Database) throws -> Count? {
     guard let pairs = pairs(of: relationship, in: entityName) else { return nil }
     let groups = "(SELECT b AS Z_PK FROM \(pairs) GROUP BY b HAVING count(*) > 1) AS o"
-    return try count(from: groups, examples: 10, database)
+    return try count(from: groups, database)
   }
 
   func destinations(
     of relationship: String, in entityName: String, outside numbers: [Int], _ database: Database
   ) throws -> Count? {
     guard let pairs = pairs(of: relationship, in: entityName),
-      let target = side.properties[entityName]?.first(where: { $0.path == PropertyPath(relationship) })?
-        .relationship?.destinationEntityName,
+      let target = side.relationship(relationship, of: entityName)?.destinationEntityName,
       let entity = layout.entity(named: target)
     else { return nil }
     let owners =
       "(SELECT DISTINCT p.a AS Z_PK FROM \(pairs) JOIN \(SQLText.identifier(entity.tableName)) AS q ON q.Z_PK = p.b "
       + "WHERE q.Z_ENT NOT IN \(numbers.sqlList)) AS o"
-    return try count(from: owners, examples: 10, database)
+    return try count(from: owners, database)
   }
 
   /// The records of some entities in one table with equal values in columns of `o`.
@@ -153,7 +142,7 @@ struct StoreCensus {
     // Nils are distinct, as in SQLite's unique indexes.
     let filled = columns.map { " AND \($0) IS NOT NULL" }.joined()
     let groups = "SELECT \(list) FROM \(place)\(filled) GROUP BY \(list) HAVING count(*) > 1"
-    return try count(from: "\(place) AND (\(list)) IN (\(groups))", examples: 10, database)
+    return try count(from: "\(place) AND (\(list)) IN (\(groups))", database)
   }
 }
 
@@ -162,8 +151,6 @@ struct StoreCensus {
 /// Counts records of conditions before a step.
 struct ConditionCount {
   let layout: StepLayout
-
-  init(_ layout: StepLayout) { self.layout = layout }
 
   /// Stops a doomed step before it starts.
   ///
@@ -180,7 +167,7 @@ struct ConditionCount {
     }
     // The index detects duplicates without an extra pass.
     for condition in layout.mapping.conditions where condition.effect == .fails && condition.kind != .duplicateValues {
-      guard let result = try count(condition, database), result.rows > 0 else { continue }
+      guard let result = try StepForecast(of: layout).count(condition, database), result.rows > 0 else { continue }
       throw Self.violation(condition, rows: result.rows, examples: result.examples)
     }
   }
@@ -188,8 +175,7 @@ struct ConditionCount {
   /// The tables with missing or shared primary keys.
   func sharedKeys(_ database: Database) throws -> [MigrationPlan.Finding] {
     try RecordRules(layout.source).looseKeys(in: SQLSchema(database)).compactMap { key in
-      let place = "FROM main.\(SQLText.identifier(key.table)) AS o NOT INDEXED WHERE \(key.isShared)"
-      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+      let rows = try database.count(from: RecordRules.rows(key.table, where: key.isShared))
       guard rows > 0 else { return nil }
       return MigrationPlan.Finding(
         kind: DataCheck.Kind.duplicateKey.rawValue, entity: layout.source.table(named: key.table)?.rootEntityName ?? "",
@@ -254,10 +240,5 @@ struct ConditionCount {
       propertyName: condition.destinationProperty?.description ?? condition.propertyNames.first,
       reason: condition.kind == .duplicateValues
         ? nil : "Validation error missing attribute values on mandatory destination attribute")
-  }
-
-  /// Counts the records; nil if the source alone can't show them.
-  func count(_ condition: MigrationCondition, _ database: Database) throws -> StoreCensus.Count? {
-    try StepForecast(of: layout).count(condition, database)
   }
 }

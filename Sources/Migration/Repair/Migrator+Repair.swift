@@ -29,7 +29,7 @@ extension Migrator {
       guard try fileSystem.status(of: original.main) != nil else {
         throw FileError(.notFound, operation: "plan the repair", path: path)
       }
-      let view = StoreView(of: original, surroundings: surroundings)
+      let view = StoreView(original: original, surroundings: surroundings)
       let found = try view.read { database in
         let facts = try StoreFacts(database)
         let repair = try repairStep(facts, database, options)
@@ -42,16 +42,14 @@ extension Migrator {
         return try step.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       }
     } catch {
-      var error = MigrationError(any: error, path: path)
-      if error.path == nil { error.path = path }
-      throw error.ofRepair
+      throw MigrationError(any: error, path: path).told(at: path).ofRepair
     }
   }
 
   package func hasSomethingToRepair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Bool {
     do {
       let options = Self.repairing(options)
-      let view = StoreView(of: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
+      let view = StoreView(original: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
       return try view.read { database in try repairStep(StoreFacts(database), database, options).step != nil }
     } catch {
       throw MigrationError(any: error, path: path)
@@ -89,12 +87,7 @@ extension Migrator {
     ) throws -> (account: RepairAccount, made: MadeValues, renumberings: [String: Renumbering]) {
       let connection = try StepConnection(copy, .write, referenceDate: referenceDate)
       let outcome = try connection.run { database in
-        // Core Data stores say WAL in both version bytes (format section 3.1).
-        try database.execute(
-          sql: """
-            PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
-            PRAGMA wal_autocheckpoint = 0
-            """)
+        try database.beginExclusiveLog()
         if scope == .data {
           try WorkingConnection.attach(aside, .create, as: "aside", to: database)
           try database.execute(sql: "PRAGMA aside.synchronous = OFF")

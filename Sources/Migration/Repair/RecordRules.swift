@@ -94,8 +94,7 @@ struct RecordRules {
       table.columns.compactMap { column -> Reference? in
         switch (column.role, column.role.property.flatMap { layout.storage(of: $0) }) {
         case (.toOne(let key), .toOne(_, let entity, let order)):
-          let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
-          return name.flatMap { layout.entity(named: $0) }.map {
+          return layout.destination(of: key).map {
             Reference(
               table: table.name, key: key, column: column.name, companions: [entity, order].compactMap(\.self),
               target: $0.tableName, entityColumn: entity)
@@ -166,13 +165,9 @@ struct RecordRules {
 
     /// The condition that a record with a lower key has the same values; NULLs are distinct.
     var isRepeated: String {
-      let columns = index.columns.map { SQLText.identifier($0.name) }
-      let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
-      let rows =
-        "FROM main.\(SQLText.identifier(index.tableName)) NOT INDEXED WHERE \(conditions.joined(separator: " AND "))"
+      let rows = "FROM main.\(SQLText.identifier(index.tableName)) NOT INDEXED WHERE \(index.isFilled)"
       // One pass, whatever the indexes.
-      return "o.Z_PK IN (SELECT Z_PK \(rows)) AND o.Z_PK NOT IN "
-        + "(SELECT min(Z_PK) \(rows) GROUP BY \(columns.joined(separator: ", ")))"
+      return "o.Z_PK IN (SELECT Z_PK \(rows)) AND o.Z_PK NOT IN (SELECT min(Z_PK) \(rows) GROUP BY \(index.columnList))"
     }
   }
 
@@ -184,8 +179,31 @@ struct RecordRules {
     }
   }
 
+  /// The rows `o` of a table that meet a condition, read without indexes, which may differ from the rows.
+  static func rows(_ table: String, where condition: String) -> String {
+    "main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(condition)"
+  }
+
   /// The condition that no record has a key; true for NULL.
   private static func hasNone(_ table: String, with key: String) -> String {
     "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = \(key))"
+  }
+}
+
+extension IndexLayout {
+  var columnList: String { columns.map { SQLText.identifier($0.name) }.joined(separator: ", ") }
+
+  /// The condition that a row is in the index with values in all columns; NULLs are distinct.
+  var isFilled: String {
+    let conditions =
+      columns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" } + [condition.map { "(\($0))" }].compactMap(\.self)
+    return conditions.joined(separator: " AND ")
+  }
+
+  /// The rows with values that others have too.
+  var collisions: String {
+    let table = SQLText.identifier(tableName)
+    let groups = "SELECT \(columnList) FROM \(table) WHERE \(isFilled) GROUP BY \(columnList) HAVING count(*) > 1"
+    return "\(table) WHERE \(isFilled) AND (\(columnList)) IN (\(groups))"
   }
 }

@@ -247,18 +247,10 @@ extension RepairRun {
       arguments: [index.name]) ?? false
   }
 
-  func collisions(_ index: IndexLayout) throws -> (rows: Int, examples: [Int64]) {
-    let columns = index.columns.map { SQLText.identifier($0.name) }
-    let list = columns.joined(separator: ", ")
-    let table = SQLText.identifier(index.tableName)
-    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
-    let condition = conditions.joined(separator: " AND ")
-    let groups = "SELECT \(list) FROM \(table) WHERE \(condition) GROUP BY \(list) HAVING count(*) > 1"
-    let place = "FROM \(table) WHERE \(condition) AND (\(list)) IN (\(groups))"
+  private func collisions(_ index: IndexLayout) throws -> (rows: Int, examples: [Int64]) {
     let key = layout.table(named: index.tableName) == nil ? "rowid" : "Z_PK"
     return (
-      try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0,
-      try Int64.fetchAll(database, sql: "SELECT \(key) \(place) ORDER BY \(key) LIMIT 10")
+      try database.count(from: index.collisions), try database.examples(from: index.collisions, key: key)
     )
   }
 }

@@ -40,9 +40,7 @@ extension RepairRun {
     noteMade(column, own)
     let given = try own.reduce(0) { sum, filling in
       let condition = filling.numbers.map { " WHERE Z_ENT IN \($0.sqlList)" } ?? ""
-      return sum
-        + (try Int.fetchOne(
-          database, sql: "SELECT count(*) FROM \(SQLText.identifier(table.name))\(condition)") ?? 0)
+      return sum + (try database.count(from: "\(SQLText.identifier(table.name))\(condition)"))
     }
     note(
       .column, in: table.name, column.name, rows: given > 0 ? given : nil,
@@ -88,8 +86,7 @@ extension RepairRun {
     case .toOne, .owner: return []
     case .toOneEntity(let key):
       guard case .toOne(let reference, _, _)? = layout.storage(of: key),
-        let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName,
-        let target = layout.entity(named: name)?.tableName
+        let target = layout.destination(of: key)?.tableName
       else { return [] }
       let place = "\(SQLText.identifier(table.name)).\(SQLText.identifier(reference))"
       return [filling("(SELECT q.Z_ENT FROM \(SQLText.identifier(target)) AS q WHERE q.Z_PK = \(place))")]
@@ -123,16 +120,14 @@ extension RepairRun {
   func holders(of path: PropertyPath, _ key: PropertyKey) -> [(EntityLayout, StoredProperty)] {
     guard let numbers = layout.entity(named: key.entityName)?.numbers else { return [] }
     return numbers.compactMap { layout.entity(numbered: $0) }.compactMap { entity in
-      side.properties[entity.name]?.first { $0.path == path }.map { (entity, $0) }
+      side.property(path, of: entity.name).map { (entity, $0) }
     }
   }
 
   func path(of column: ColumnLayout) -> (path: PropertyPath, key: PropertyKey)? {
-    switch column.role {
-    case .attribute(let key, _), .toOne(let key): (PropertyPath(key.name), key)
-    case .compositeLeaf(let key, let leaf, _): (PropertyPath(key.name, leaf: leaf), key)
-    case .primaryKey, .entityNumber, .saveCount, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
-    }
+    if case .toOne(let key) = column.role { return (PropertyPath(key.name), key) }
+    guard let path = column.path, let key = column.role.property else { return nil }
+    return (path, key)
   }
 
   private mutating func noteMade(_ column: ColumnLayout, _ fillings: [Filling]) {
@@ -149,7 +144,7 @@ extension RepairRun {
         && property.attribute.map { isShared || !$0.hasReadableDefault } ?? true
     }.map(\.0.number)
     guard !numbers.isEmpty else { return }
-    let place = "FROM \(SQLText.identifier(table.name)) WHERE Z_ENT IN \(numbers.sqlList)"
+    let place = "\(SQLText.identifier(table.name)) WHERE Z_ENT IN \(numbers.sqlList)"
     try leaveOut(.missingValue, in: table.name, column.name, rowsOf: place) { rows in
       "\(printable(key.description)) is mandatory and \(isShared ? Self.noSharedDefault : Self.noDefault): "
         + "\(counted(rows, "record")) have no value"
@@ -178,7 +173,7 @@ extension RepairRun {
   func computeDerivedValues() throws {
     for case .missingColumn(let table, let column) in drift.differences {
       guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
-        let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute, attribute.isDerived,
+        let attribute = layout.property(key)?.attribute, attribute.isDerived,
         let value = layout.derivedValue(of: attribute, entity)
       else { continue }
       try database.execute(

@@ -275,7 +275,7 @@ extension RepairRun {
 
   private mutating func tellMissingValue(_ attribute: MandatoryAttribute) throws {
     let (table, column) = (attribute.table.name, attribute.column.name)
-    let place = "FROM main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(attribute.condition)"
+    let place = RecordRules.rows(table, where: attribute.condition)
     try leaveOut(.missingValue, in: table, column, rowsOf: place) { rows in
       "\(attribute.words) is mandatory and \(attribute.obstacle): \(counted(rows, "record")) have no value"
     }
@@ -286,7 +286,7 @@ extension RepairRun {
     for table in layout.tables {
       for column in table.columns where hadColumn(column.name, in: table.name) {
         guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
-          let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute, attribute.isDerived,
+          let attribute = layout.property(key)?.attribute, attribute.isDerived,
           let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)
         else { continue }
         _ = try change(
@@ -307,12 +307,9 @@ extension RepairRun {
       + rules.mutuals.map { ($0.one.table, $0.isOneSided) }
       + rules.pairs.map { ($0.join.name, $0.leadNowhere) }
       + mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
-    for (table, condition) in conditions {
-      let found = try Bool.fetchOne(
-        database,
-        sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(condition))")
-      if found == true { return true }
+    return try conditions.contains { table, condition in
+      let rows = RecordRules.rows(table, where: condition)
+      return try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(rows))") == true
     }
-    return false
   }
 }

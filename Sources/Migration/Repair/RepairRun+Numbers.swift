@@ -117,10 +117,9 @@ extension RepairRun {
         "\(counted(changed, "record")) of table \(printable(name)) get the entity numbers of the model")
       for table in layout.tables where foundTable(table.name) != nil {
         for column in table.columns where hadColumn(column.name, in: table.name) {
-          guard case .toOneEntity(let key) = column.role,
-            let target = layout.model.entities[key.entityName]?.properties[key.name]?.relationship,
-            layout.entity(named: target.destinationEntityName)?.tableName == name
-          else { continue }
+          guard case .toOneEntity(let key) = column.role, layout.destination(of: key)?.tableName == name else {
+            continue
+          }
           _ = try renumber(column.name, of: table.name, renumbering, isOwn: false)
         }
       }
@@ -192,9 +191,7 @@ extension RepairRun {
 
   private mutating func insert(_ entity: EntityLayout, isMissing: Bool, _ rows: [Int64: KeyRow]) throws {
     let highest = try highestKey(of: entity, rows)
-    try database.execute(
-      sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-      arguments: [entity.number, entity.name, entity.parentNumber, highest])
+    try StoreLayout.notePrimaryKey(highest, of: entity, on: database)
     note(
       .primaryKeyRow, in: "Z_PRIMARYKEY", entity.name,
       "the row of \(printable(entity.name)) in Z_PRIMARYKEY is \(isMissing ? "added" : "made as the model has it")"

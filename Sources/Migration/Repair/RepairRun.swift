@@ -104,17 +104,15 @@ struct RepairRun {
   /// Reports remaining rows with ten keys.
   ///
   /// - Parameters:
-  ///   - place: The query's `FROM` and `WHERE`.
+  ///   - place: The table, and the condition on its rows.
   ///   - key: The key column, if any.
   mutating func leaveOut(
     _ kind: RepairAccount.Kind, in table: String, _ name: String, rowsOf place: String, key: String? = "Z_PK",
     _ words: (Int) -> String
   ) throws {
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+    let rows = try database.count(from: place)
     guard rows > 0 else { return }
-    let examples = try key.map { key in
-      try Int64.fetchAll(database, sql: "SELECT \(key) \(place) ORDER BY \(key) LIMIT 10")
-    }
+    let examples = try key.map { try database.examples(from: place, key: $0) }
     leaveOut(kind, in: table, name, rows: rows, examples: examples ?? [], words(rows))
   }
 
@@ -132,9 +130,7 @@ struct RepairRun {
     foundTable(table)?.columns.contains { $0.name.uppercased() == column.uppercased() } == true
   }
 
-  func rows(of table: String) throws -> Int {
-    try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
-  }
+  func rows(of table: String) throws -> Int { try database.count(from: SQLText.identifier(table)) }
 
   mutating func countRows() throws {
     account.rows = try layout.tables.reduce(0) { $0 + (try rows(of: $1.name)) }
@@ -287,14 +283,14 @@ struct RepairRun {
   mutating func tellDangling() throws {
     guard account.scope == .structure else { return }
     for reference in rules.references {
-      let place = "FROM main.\(SQLText.identifier(reference.table)) AS o NOT INDEXED WHERE \(reference.leadsNowhere)"
+      let place = RecordRules.rows(reference.table, where: reference.leadsNowhere)
       try leaveOut(.danglingReference, in: reference.table, reference.column, rowsOf: place) { rows in
         "\(counted(rows, "reference")) of \(printable(reference.key.description)) \(rows == 1 ? "leads" : "lead") to no "
           + "record; a repair of records cuts \(rows == 1 ? "it" : "them")"
       }
     }
     for pairs in rules.pairs {
-      let place = "FROM main.\(SQLText.identifier(pairs.join.name)) AS o NOT INDEXED WHERE \(pairs.leadNowhere)"
+      let place = RecordRules.rows(pairs.join.name, where: pairs.leadNowhere)
       try leaveOut(.danglingPair, in: pairs.join.name, pairs.join.name, rowsOf: place, key: nil) { rows in
         "\(counted(rows, "pair")) of \(printable(pairs.join.relationship.description)) "
           + "\(rows == 1 ? "leads" : "lead") to no record; a repair of records sets \(rows == 1 ? "it" : "them") aside"

@@ -79,13 +79,10 @@ package struct RepairVerification {
       arguments: [index.name])
     if isTaken == true { return true }
     guard index.isUnique else { return false }
-    let columns = index.columns.map { SQLText.identifier($0.name) }
-    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
     return try Bool.fetchOne(
       database,
-      sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(index.tableName)) "
-        + "WHERE \(conditions.joined(separator: " AND ")) GROUP BY \(columns.joined(separator: ", ")) "
-        + "HAVING count(*) > 1)") ?? false
+      sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(index.tableName)) WHERE \(index.isFilled) "
+        + "GROUP BY \(index.columnList) HAVING count(*) > 1)") ?? false
   }
 
   /// Checks new entity numbers by the original's `Z_PRIMARYKEY` or the table's only entity.
@@ -159,25 +156,15 @@ package struct RepairVerification {
     let keys = try list(["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], of: "Z_PRIMARYKEY", database)
     guard !keys.isEmpty else { return }
     let values = keys.map { $0 == "Z_NAME" ? $0 : "ifnull(CAST(\($0) AS INTEGER), 0)" }.joined(separator: ", ")
-    var fallen = 0
-    if keys.contains("Z_ENT") {
-      fallen +=
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM (SELECT \(values) FROM old.Z_PRIMARYKEY WHERE CAST(Z_ENT AS INTEGER) > "
-            + "\(StoreRebuild.firstReservedNumber) EXCEPT SELECT \(values) FROM main.Z_PRIMARYKEY)") ?? 0
-    } else {
-      fallen +=
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY WHERE Z_NAME NOT IN (SELECT Z_NAME FROM main.Z_PRIMARYKEY)") ?? 0
-    }
+    var fallen = try database.count(
+      from: keys.contains("Z_ENT")
+        ? "(SELECT \(values) FROM old.Z_PRIMARYKEY WHERE CAST(Z_ENT AS INTEGER) > \(StoreRebuild.firstReservedNumber) "
+          + "EXCEPT SELECT \(values) FROM main.Z_PRIMARYKEY)"
+        : "old.Z_PRIMARYKEY WHERE Z_NAME NOT IN (SELECT Z_NAME FROM main.Z_PRIMARYKEY)")
     if keys.contains("Z_NAME"), keys.contains("Z_MAX") {
-      fallen +=
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n ON n.Z_NAME = o.Z_NAME "
-            + "WHERE n.Z_MAX < CAST(o.Z_MAX AS INTEGER)") ?? 0
+      fallen += try database.count(
+        from: "old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n ON n.Z_NAME = o.Z_NAME "
+          + "WHERE n.Z_MAX < CAST(o.Z_MAX AS INTEGER)")
     }
     guard fallen == 0 else { throw failed("rows of Z_PRIMARYKEY have gone, or their highest keys have fallen") }
   }
@@ -202,22 +189,17 @@ package struct RepairVerification {
       ?? false
     let taken = Set(columns.map { $0.lowercased() })
     let noted = try notedColumns(of: table, database)
-    let before = try Int.fetchOne(database, sql: "SELECT count(*) FROM old.\(name)") ?? 0
-    let after = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(name)") ?? 0
+    let (before, after) = (try database.count(from: "old.\(name)"), try database.count(from: "main.\(name)"))
     guard hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else {
       let list = columns.map(SQLText.quotedIdentifier).joined(separator: ", ")
-      let lost =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM (SELECT \(list) FROM old.\(name) EXCEPT SELECT \(list) FROM main.\(name))") ?? 0
+      let lost = try database.count(
+        from: "(SELECT \(list) FROM old.\(name) EXCEPT SELECT \(list) FROM main.\(name))")
       guard before == after, lost == 0 else { throw differs(table, before - after + lost) }
       return
     }
-    let kept =
-      try Int.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
-          + "WHERE \(SQLText.all(columns.map { condition($0, table, isNoted: noted.contains($0)) }))") ?? 0
+    let kept = try database.count(
+      from: "old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
+        + "WHERE \(SQLText.all(columns.map { condition($0, table, isNoted: noted.contains($0)) }))")
     let removed = try setAsideRows(of: table, columns, rowid, database)
     guard kept == after, kept + removed == before else { throw differs(table, before - kept - removed) }
   }
@@ -232,9 +214,7 @@ package struct RepairVerification {
     var hierarchy: String?
     switch role {
     case .entityNumber: hierarchy = table
-    case .toOneEntity(let key):
-      hierarchy = layout.model.entities[key.entityName]?.properties[key.name]?.relationship
-        .flatMap { layout.entity(named: $0.destinationEntityName)?.tableName }
+    case .toOneEntity(let key): hierarchy = layout.destination(of: key)?.tableName
     case .primaryKey, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneOrder, .owner, .ownerOrder: return nil
     }
     return hierarchy.flatMap { renumberings[$0] }?
@@ -251,11 +231,8 @@ extension RepairVerification {
     let tables = try String.fetchAll(
       database, sql: "SELECT name FROM aside.sqlite_master WHERE type = 'table' AND name LIKE ? ESCAPE '@'",
       arguments: ["lazaret@_set@_aside@_%"])
-    var rows = 0
-    for table in tables {
-      rows += try Int.fetchOne(database, sql: "SELECT count(*) FROM aside.\(SQLText.quotedIdentifier(table))") ?? 0
-    }
-    let values = try Int.fetchOne(database, sql: "SELECT count(*) FROM aside.lazaret_values_changed") ?? 0
+    let rows = try tables.reduce(0) { try $0 + database.count(from: "aside.\(SQLText.quotedIdentifier($1))") }
+    let values = try database.count(from: "aside.lazaret_values_changed")
     guard rows == account.setAsideRows, values == account.changedValues else {
       throw failed(
         "\(counted(rows, "row")) and \(counted(values, "value")) lie in the file of what was set aside, and "
@@ -332,13 +309,10 @@ extension RepairVerification {
     else { return 0 }
     let (name, kept) = (SQLText.quotedIdentifier(table), SQLText.quotedIdentifier(place))
     let conditions = columns.map { same($0, table) }
-    let removed =
-      try Int.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM old.\(name) AS o JOIN aside.\(kept) AS n "
-          + "ON n.lazaret_key = o.\(rowid) WHERE \(SQLText.all(conditions)) AND NOT EXISTS "
-          + "(SELECT 1 FROM main.\(name) AS m WHERE m.\(rowid) = o.\(rowid))") ?? 0
-    let all = try Int.fetchOne(database, sql: "SELECT count(*) FROM aside.\(kept)") ?? 0
+    let removed = try database.count(
+      from: "old.\(name) AS o JOIN aside.\(kept) AS n ON n.lazaret_key = o.\(rowid) WHERE \(SQLText.all(conditions)) "
+        + "AND NOT EXISTS (SELECT 1 FROM main.\(name) AS m WHERE m.\(rowid) = o.\(rowid))")
+    let all = try database.count(from: "aside.\(kept)")
     guard all == removed else {
       throw failed(
         "\(counted(all - removed, "row")) set aside from table \(printable(table)) were not there, or still are")

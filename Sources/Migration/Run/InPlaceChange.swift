@@ -280,7 +280,7 @@ struct ColumnOrigin {
       switch mapping.value {
       case .convert(_, let from, let to) where !Self.areStoredAlike(from, to): self = .computed
       case .copy(let old), .convert(let old, _, _):
-        guard let name = layout.columnName(of: old, route) else {
+        guard let name = layout.source.column(of: old, in: route.source.name)?.name else {
           self = .computed
           return
         }
@@ -288,8 +288,10 @@ struct ColumnOrigin {
       case .defaultValue: self = standard == "NULL" ? .nothing : .value(standard)
       case .null: self = mapping.replacesNilWithDefault && standard != "NULL" ? .value(standard) : .nothing
       case .recompute:
-        let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == path }
-        guard let old, StepLayout.isSameDerivation(old, new), let name = layout.columnName(of: path, route) else {
+        let old = layout.sourceSide.property(path, of: route.source.name)
+        guard StepLayout.isSameDerivation(old, new),
+          let name = layout.source.column(of: path, in: route.source.name)?.name
+        else {
           self = .computed
           return
         }
@@ -316,8 +318,7 @@ struct ColumnOrigin {
       guard case .relationship(let name) = mapping.value,
         case .toOne(let column, let entityColumn, let orderColumn) = layout.source.storage(
           of: name, in: route.source.name),
-        let old = layout.sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
-          .relationship,
+        let old = layout.sourceSide.relationship(name, of: route.source.name),
         layout.fit(oldDestination: old.destinationEntityName, newDestination: new.destinationEntityName)?.isComplete
           == true
       else {
@@ -355,13 +356,6 @@ struct ColumnOrigin {
 }
 
 extension StepLayout {
-  func columnName(of path: PropertyPath, _ route: Route) -> String? {
-    guard case .attribute(let columns) = source.storage(of: path.name, in: route.source.name) else { return nil }
-    return columns.first { column in
-      if case .compositeLeaf(_, let leaf, _) = column.role { leaf == path.leaf } else { path.leaf.isEmpty }
-    }?.name
-  }
-
   fileprivate func isUsed(_ column: String, by entity: EntityLayout) -> Bool {
     guard let role = source.role(ofColumn: column, table: entity.tableName), let key = role.property else {
       return true
@@ -369,7 +363,7 @@ extension StepLayout {
     var name = key.entityName
     switch role {
     case .owner, .ownerOrder:
-      name = source.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName ?? name
+      name = source.property(key)?.relationship?.destinationEntityName ?? name
     case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder: break
     }
     return source.entity(named: name)?.numbers.contains(entity.number) ?? true

@@ -32,7 +32,7 @@ struct InPlaceStep {
   /// - Parameter database: Exclusive, with a WAL.
   /// - Returns: Nil if the store needs a rebuild.
   func run(in database: Database) throws -> Outcome? {
-    try ConditionCount(layout).refuseViolations(database)
+    try ConditionCount(layout: layout).refuseViolations(database)
     var outcome = Outcome(
       account: StepAccount(step: rebuild.name, way: .inPlace), changedTables: [], schema: contents.schema)
     outcome.account.losses = try StepForecast(of: layout, made: rebuild.made).losses(database)
@@ -93,31 +93,26 @@ struct InPlaceStep {
   private func rename(_ database: Database) throws {
     let tables = change.tables.map(\.name).filter { $0.old != $0.new }
     try rename(tables) { from, to in
-      "ALTER TABLE \(SQLText.identifier(from)) RENAME TO \(SQLText.identifier(to))"
-    } execute: {
-      try database.execute(sql: $0)
+      try database.execute(sql: "ALTER TABLE \(SQLText.identifier(from)) RENAME TO \(SQLText.identifier(to))")
     }
     for table in change.tables where !table.columns.isEmpty {
       try rename(table.columns) { from, to in
-        "ALTER TABLE \(SQLText.identifier(table.name.new)) RENAME COLUMN \(SQLText.identifier(from)) "
-          + "TO \(SQLText.identifier(to))"
-      } execute: {
-        try database.execute(sql: $0)
+        try database.execute(
+          sql: "ALTER TABLE \(SQLText.identifier(table.name.new)) RENAME COLUMN \(SQLText.identifier(from)) "
+            + "TO \(SQLText.identifier(to))")
       }
     }
   }
 
-  private func rename(
-    _ renamings: [InPlaceChange.Renaming], _ statement: (String, String) -> String, execute: (String) throws -> Void
-  ) throws {
+  private func rename(_ renamings: [InPlaceChange.Renaming], _ execute: (String, String) throws -> Void) throws {
     let old = Set(renamings.map { $0.old.uppercased() })
     // The new name may be another's old one, or differ in case only.
     guard renamings.contains(where: { old.contains($0.new.uppercased()) }) else {
-      for renaming in renamings { try execute(statement(renaming.old, renaming.new)) }
+      for renaming in renamings { try execute(renaming.old, renaming.new) }
       return
     }
-    for (index, renaming) in renamings.enumerated() { try execute(statement(renaming.old, "lazaret_renamed_\(index)")) }
-    for (index, renaming) in renamings.enumerated() { try execute(statement("lazaret_renamed_\(index)", renaming.new)) }
+    for (index, renaming) in renamings.enumerated() { try execute(renaming.old, "lazaret_renamed_\(index)") }
+    for (index, renaming) in renamings.enumerated() { try execute("lazaret_renamed_\(index)", renaming.new) }
   }
 
   // MARK: Values
@@ -146,9 +141,7 @@ struct InPlaceStep {
         sql: "UPDATE Z_PRIMARYKEY SET Z_NAME = ?, Z_SUPER = ? WHERE Z_ENT = ?",
         arguments: [entity.name, entity.parentNumber, entity.number])
       guard database.changesCount == 0 else { continue }
-      try database.execute(
-        sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, 0)",
-        arguments: [entity.number, entity.name, entity.parentNumber])
+      try StoreLayout.notePrimaryKey(0, of: entity, on: database)
     }
     for root in layout.destination.entities where root.isRoot {
       try database.execute(
@@ -162,13 +155,16 @@ struct InPlaceStep {
 
   /// Drops an index of the old model under any earlier name; keeps the app's.
   private func drop(_ index: IndexLayout, _ database: Database) throws {
-    let columns = index.columns.map { $0.name.uppercased() }
-    for found in contents.schema.indexes.values
-    where found.tableName.uppercased() == index.tableName.uppercased() && found.isUnique == index.isUnique
-      && found.columns.map({ $0.uppercased() }) == columns && found.name.hasPrefix("Z")
-    {
+    for found in contents.schema.indexes.values where isSame(found, index) {
       try database.execute(sql: "DROP INDEX \(SQLText.quotedIdentifier(found.name))")
     }
+  }
+
+  /// Whether an index, possibly of an earlier name, is the framework's for this purpose.
+  private func isSame(_ found: SQLIndex, _ index: IndexLayout) -> Bool {
+    found.tableName.uppercased() == index.tableName.uppercased() && found.isUnique == index.isUnique
+      && found.columns.map { $0.uppercased() } == index.columns.map { $0.name.uppercased() }
+      && found.name.hasPrefix("Z")
   }
 
   /// Makes the new model's missing indexes.
@@ -178,21 +174,11 @@ struct InPlaceStep {
     let found = try SQLSchema.indexes(of: database)
     var tables: Set<String> = []
     for index in layout.destination.indexes {
-      let columns = index.columns.map { $0.name.uppercased() }
-      let isThere = found.values.contains { other in
-        other.tableName.uppercased() == index.tableName.uppercased() && other.isUnique == index.isUnique
-          && other.columns.map { $0.uppercased() } == columns && other.name.hasPrefix("Z")
-          && (!other.isPartial || !index.isUnique)
-      }
-      if isThere { continue }
+      if found.values.contains(where: { isSame($0, index) && (!$0.isPartial || !index.isUnique) }) { continue }
       guard found[index.name] == nil else {
         throw InPlaceObstacle("an older index has the name \(index.name)")
       }
-      do {
-        try database.execute(sql: index.statement)
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-        throw try rebuild.duplicates(index, database)
-      }
+      try rebuild.make(index, database)
       tables.insert(index.tableName)
     }
     return tables
@@ -210,14 +196,7 @@ struct InPlaceCopy {
   /// Opens a copy without a WAL that is open nowhere else.
   init(_ path: FilePath, referenceDate: Double) throws {
     connection = try StepConnection(path, .write, referenceDate: referenceDate)
-    // Core Data stores say WAL in both version bytes (format section 3.1).
-    try connection.run { database in
-      try database.execute(
-        sql: """
-          PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
-          PRAGMA wal_autocheckpoint = 0
-          """)
-    }
+    try connection.run { try $0.beginExclusiveLog() }
   }
 
   func contents(for change: InPlaceChange, _ layout: StepLayout) throws -> SourceContents {

@@ -230,9 +230,8 @@ extension Migrator {
       logger.notice("migrated", metadata: ["metrics": "\(metrics.words)"])
       if options.isRecorded { append(metrics, to: recordsFolder(path, options)) }
       return result
-    case .failure(var error):
-      if error.path == nil { error.path = path }
-      error = error.recognizingFullDisk { freeSpace(beside: path) }
+    case .failure(let failure):
+      var error = failure.told(at: path).recognizingFullDisk { freeSpace(beside: path) }
       error.tellSpace(trace.neededBytes)
       guard error.kind != .cancelled else { throw error }
       logger.error("migration failed", metadata: ["code": "\(error.code)", "detail": "\(printable(error.detail))"])

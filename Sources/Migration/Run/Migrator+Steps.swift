@@ -16,10 +16,7 @@ extension Migrator {
         // All tables with possible losses exist now.
         try refuseLosses(work.path, run.source.path, options)
       } catch {
-        let error = MigrationError(any: error)
-        let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
-        try? folder.removeUnfinished(run.number)
-        throw told(reason, run)
+        throw told(error, run)
       }
     }
     var remaining = work.path.steps[...]
@@ -28,26 +25,24 @@ extension Migrator {
         let done = try next(remaining, &run)
         remaining = remaining.dropFirst(done)
       } catch {
-        let error = MigrationError(any: error)
-        // Ask while the disk is still full.
-        let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
-        // A partial file takes space; report the first error only.
-        try? folder.removeUnfinished(run.number)
-        throw told(reason, run).told(step: step.name)
+        throw told(error, run).told(step: step.name)
       }
     }
     return run.journal
   }
 
-  /// Adds the needed bytes to a disk-full error.
-  private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
+  /// Removes the unfinished file and adds the needed bytes to a disk-full error.
+  private func told(_ error: any Error, _ run: StepRun) -> MigrationError {
+    // Ask while the disk is still full.
+    var told = MigrationError(any: error).recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
+    // A partial file takes space; report the first error only.
+    try? run.folder.removeUnfinished(run.number)
     // A failing size check would hide the original error.
-    guard error.lacksNeededBytes else { return error }
+    guard told.lacksNeededBytes else { return told }
     let needed = wholeSpace(run)
-    var error = error
-    error.detail += "; the migration needs up to \(needed) bytes beside the store"
-    error.neededBytes = needed
-    return error
+    told.detail += "; the migration needs up to \(needed) bytes beside the store"
+    told.neededBytes = needed
+    return told
   }
 
   struct StepRun {
@@ -205,10 +200,7 @@ extension Migrator {
   private func contents(
     of file: FilePath, for change: InPlaceChange, _ layout: StepLayout
   ) throws -> SourceContents {
-    let connection = try StepConnection(file, .immutable)
-    let contents = try connection.read { try SourceContents(for: change, schema: nil, $0, layout) }
-    try connection.close()
-    return contents
+    try StepConnection.read(file) { try SourceContents(for: change, schema: nil, $0, layout) }
   }
 
   private func verify(_ target: FilePath, _ changed: Set<String>) throws {
@@ -216,11 +208,9 @@ extension Migrator {
     _ = try concurrently {
       try fileSystem.synchronizeFile(target)
     } _: {
-      let connection = try StepConnection(target, .immutable)
-      try connection.read { database in
+      try StepConnection.read(target) { database in
         for table in changed.sorted() { try StepVerification.checkIntegrity(of: table, database) }
       }
-      try connection.close()
     }
   }
 

@@ -14,7 +14,7 @@ extension Migrator {
     var options = options
     options.version = expected.last?.destination ?? options.version ?? bundle.current.name
     options.via = expected.dropLast().map(\.destination)
-    let rest = try way(from: try storeFacts(file), options)
+    let rest = try way(from: try StepConnection.read(file) { try StoreFacts($0) }, options)
     let found = rest.steps.map { ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) }
     return found == expected.map(\.destinationChecksum) ? rest : nil
   }
@@ -49,14 +49,11 @@ extension Migrator {
   func wayAndRepair(
     _ file: FilePath, _ options: Options
   ) throws -> (path: MigrationPath, repair: RepairStep?, nothing: RepairAccount) {
-    let connection = try StepConnection(file, .immutable)
-    let found = try connection.read { database in
+    try StepConnection.read(file) { database in
       let facts = try StoreFacts(database)
       let repair = try repairStep(facts, database, options)
       return (path: try way(from: facts, options), repair: repair.step, nothing: repair.nothing)
     }
-    try connection.close()
-    return found
   }
 
   /// The store's model: a version of the bundle, or its own.
@@ -80,13 +77,11 @@ extension Migrator {
     guard options.whenMigrationLoses == .refuse else { return }
     let contested = ContestedEntity.all(on: path)
     guard !contested.isEmpty else { return }
-    let connection = try StepConnection(file, .immutable)
-    let refusals = try connection.read { try path.refusals(for: contested, $0) }
-    try connection.close()
-    guard let first = refusals.first else { return }
-    var error = MigrationError(refusals: refusals)
+    let refusals = try StepConnection.read(file) { try path.refusals(for: contested, $0) }
+    guard !refusals.isEmpty else { return }
+    var error = MigrationError.refused(refusals)
     error.operation = "plan the migration"
-    throw first.step.map { error.told(step: $0) } ?? error
+    throw error
   }
 
   func version(of facts: StoreFacts) -> ModelVersion? {
@@ -153,12 +148,9 @@ struct ContestedEntity {
 
   func refusal(_ database: Database, _ layout: StoreLayout) throws -> MigrationRefusal? {
     guard let entity = layout.entity(named: name) else { return nil }
-    let rows =
-      try Int.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)") ?? 0
+    let rows = try database.count(from: "\(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)")
     guard rows > 0 else { return nil }
-    var refusal = MigrationRefusal(
+    return MigrationRefusal(
       .losesEntity, entity: name, reason: "The entity is removed although the destination has one of its name",
       detail: """
         \(rows) record\(rows == 1 ? "" : "s") of entity "\(printable(name))" would be deleted, although the version has an \
@@ -167,9 +159,8 @@ struct ContestedEntity {
       wayRound: """
         Give a mapping for the step that says what becomes of them. If they are meant to go, \
         \(MigrationRefusal.acceptLoss)
-        """)
-    refusal.step = step
-    return refusal
+        """
+    ).ofStep(step)
   }
 }
 

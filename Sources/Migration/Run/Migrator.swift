@@ -312,13 +312,7 @@ public struct Migrator: Sendable {
     } catch {
       throw MigrationError(any: error, path: original.main)
     }
-    let copied = try StepConnection(target.main, .write)
-    try copied.run { database in
-      // Opening rolls back a hot journal; leaving WAL mode checkpoints.
-      try database.bringLogIntoMainFile()
-      try database.execute(sql: "PRAGMA journal_mode = DELETE")
-    }
-    try copied.close()
+    try StepConnection.checkpoint(target.main, .write)
     try installStep(0, as: 0, folder)
   }
 

@@ -75,7 +75,7 @@ struct SourceContents {
   }
 
   mutating func countRows(of table: String, _ database: Database) throws {
-    rowCounts[table] = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
+    rowCounts[table] = try database.count(from: SQLText.identifier(table))
   }
 
   /// A table's row count; 0 if not counted.
@@ -135,9 +135,9 @@ struct SourceContents {
   }
 
   static func unknownRecords(in table: TableLayout, _ numbers: [Int], _ database: Database) throws -> MigrationError {
-    let place = "FROM \(SQLText.identifier(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList)"
-    let unknown = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-    let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10")
+    let place = "\(SQLText.identifier(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList)"
+    let unknown = try database.count(from: place)
+    let keys = try database.examples(from: place, key: "Z_PK")
     return MigrationError(
       .dataViolation,
       detail:

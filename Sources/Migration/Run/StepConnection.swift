@@ -53,7 +53,48 @@ struct StepConnection {
     try wrapping(failure) { try connection.close() }
   }
 
+  /// Reads a file on a connection of its own.
+  static func read<Value>(
+    _ path: FilePath, _ mode: WorkingConnection.Mode = .immutable, _ body: (Database) throws -> Value
+  ) throws -> Value {
+    let connection = try StepConnection(path, mode)
+    let value = try connection.read(body)
+    try connection.close()
+    return value
+  }
+
+  /// Brings a copy's log into its main file.
+  static func checkpoint(_ path: FilePath, _ mode: WorkingConnection.Mode) throws {
+    let connection = try StepConnection(path, mode)
+    try connection.run { database in
+      // Opening rolls back a hot journal; leaving WAL mode checkpoints.
+      try database.bringLogIntoMainFile()
+      try database.execute(sql: "PRAGMA journal_mode = DELETE")
+    }
+    try connection.close()
+  }
+
   private func failure(_ error: any Error) -> MigrationError { MigrationError(any: error, path: path) }
+}
+
+extension Database {
+  /// Prepares a copy that is open nowhere else for changes without syncing.
+  func beginExclusiveLog() throws {
+    // Core Data stores say WAL in both version bytes (format section 3.1).
+    try execute(
+      sql: """
+        PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
+        PRAGMA wal_autocheckpoint = 0
+        """)
+  }
+
+  /// Counts the rows of a table or of what conditions select from it.
+  func count(from place: String) throws -> Int { try Int.fetchOne(self, sql: "SELECT count(*) FROM \(place)") ?? 0 }
+
+  /// Returns the first ten keys of such rows.
+  func examples(from place: String, key: String = "o.Z_PK") throws -> [Int64] {
+    try Int64.fetchAll(self, sql: "SELECT \(key) FROM \(place) ORDER BY \(key) LIMIT 10")
+  }
 }
 
 extension MigrationError {
@@ -91,13 +132,8 @@ extension MigrationError {
 /// SQLite writes next to a WAL store even when reading (https://sqlite.org/wal.html, "Read-Only Databases"), so it is
 /// first copied to the temporary folder.
 struct StoreView {
-  private let original: StoreFileSet
-  private let surroundings: Surroundings
-
-  init(of original: StoreFileSet, surroundings: Surroundings) {
-    self.original = original
-    self.surroundings = surroundings
-  }
+  let original: StoreFileSet
+  let surroundings: Surroundings
 
   /// Reads a consistent state of the store.
   ///
@@ -107,7 +143,7 @@ struct StoreView {
       let before = MigrationJournal.members(try members())
       let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
       let isAlone = before.allSatisfy { $0.part == .main || $0.size == 0 }
-      let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
+      let result = Result { try isAlone ? StepConnection.read(original.main, .immutable, body) : readCopy(body) }
       let isUnchanged = MigrationJournal.members(try members()) == before
       lock.release()
       // A write may have mixed old and new.
@@ -133,12 +169,7 @@ struct StoreView {
       let isUnchanged = MigrationJournal.members(try members()) == before
       lock.release()
       guard isUnchanged else { continue }
-      let connection = try StepConnection(copy.files.main, .copy)
-      try connection.run { database in
-        try database.bringLogIntoMainFile()
-        try database.execute(sql: "PRAGMA journal_mode = DELETE")
-      }
-      try connection.close()
+      try StepConnection.checkpoint(copy.files.main, .copy)
       let value = try body(copy.files.main)
       copy.remove()
       return value
@@ -152,16 +183,7 @@ struct StoreView {
 
   private func readCopy<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let copy = try PrivateCopy(of: original, surroundings: surroundings)
-    return try Self.read(copy.files.main, .copy, body)
-  }
-
-  private static func read<Value>(
-    _ path: FilePath, _ mode: WorkingConnection.Mode, _ body: (Database) throws -> Value
-  ) throws -> Value {
-    let connection = try StepConnection(path, mode)
-    let value = try connection.read(body)
-    try connection.close()
-    return value
+    return try StepConnection.read(copy.files.main, .copy, body)
   }
 }
 
@@ -172,12 +194,13 @@ extension Migrator {
 
     var model: ManagedObjectModel?
   }
+}
 
-  func storeFacts(_ path: FilePath) throws -> StoreFacts {
-    let connection = try StepConnection(path, .immutable)
-    let facts = try connection.read { try StoreFacts($0) }
-    try connection.close()
-    return facts
+extension StoreMetadata {
+  /// Reads a row of `Z_UUID` and `Z_PLIST`.
+  init(_ row: Row) throws {
+    try self.init(
+      uuid: String.fromDatabaseValue(row[0]) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(row[1]) ?? Data()))
   }
 }
 
@@ -195,11 +218,7 @@ extension Migrator.StoreFacts {
       throw MigrationError(
         .dataViolation, detail: "it is not a Core Data store", hint: "Give a store that Core Data or SwiftData made.")
     }
-    let uuid: DatabaseValue = row[0]
-    let list: DatabaseValue = row[1]
-    metadata = try StoreMetadata(
-      uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(list) ?? Data()))
-    model = nil
+    metadata = try StoreMetadata(row)
     if try database.hasStored(["Z_CONTENT"], in: "Z_MODELCACHE"),
       let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
       let bytes = Data.fromDatabaseValue(value)

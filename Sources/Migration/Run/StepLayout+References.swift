@@ -36,8 +36,7 @@ extension StepLayout {
     var result: [(source: PairSource, numbers: [Int])] = []
     for route in routes(of: key) {
       guard let name = origin(of: key, in: route), let storage = source.storage(of: name, in: route.source.name),
-        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
-          .relationship
+        let old = sourceSide.relationship(name, of: route.source.name)
       else { continue }
       let found = PairSource(
         ownTable: route.source.tableName, oldDestination: old.destinationEntityName, storage: storage)
@@ -60,8 +59,7 @@ extension StepLayout {
     case .relationship(let name):
       guard
         case .toOne(let column, let entityColumn, let orderColumn) = source.storage(of: name, in: route.source.name),
-        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
-          .relationship
+        let old = sourceSide.relationship(name, of: route.source.name)
       else { return nil }
       let found = reference(
         to: Self.column(column), entityColumn: entityColumn.map(Self.column), order: orderColumn.map(Self.column),
@@ -124,10 +122,10 @@ extension StepLayout {
   ///
   /// - Parameter leavingOut: Storage to ignore, because it is the record's own column.
   func ownerReference(_ key: PropertyKey, _ route: Route, leavingOut place: [String] = []) -> Reference? {
-    let references = pairSources(of: key).filter { $0.source.place != place }.compactMap { source, numbers in
-      ownerReference(source, numbers, key: key, route)
-    }
-    return Self.either(references)
+    Self.either(
+      pairSources(of: key).filter { $0.source.place != place }.compactMap { source, numbers in
+        ownerReference(source, numbers, route)
+      })
   }
 
   private static func either(_ references: [Reference]) -> Reference? {
@@ -139,9 +137,8 @@ extension StepLayout {
     return Reference(key: either(\.key), entityNumber: either(\.entityNumber), order: either(\.order))
   }
 
-  private func ownerReference(
-    _ pairs: PairSource, _ numbers: [Int], key: PropertyKey, _ route: Route
-  ) -> Reference? {
+  /// A reference to an owner; its entity must still have the relationship.
+  private func ownerReference(_ pairs: PairSource, _ numbers: [Int], _ route: Route) -> Reference? {
     let expression: String
     var order: String?
     let own = Self.column("Z_PK")
@@ -164,26 +161,22 @@ extension StepLayout {
         "(SELECT p.\(SQLText.identifier(column)) FROM \(place) ORDER BY p.\(SQLText.identifier(ownColumn)) LIMIT 1)"
       }
     }
-    return reference(
-      to: expression, entityColumn: nil, order: order, owners: numbers, ownTable: pairs.ownTable, key: key)
-  }
-
-  /// A reference to an owner; its entity must still have the relationship.
-  private func reference(
-    to expression: String, entityColumn: String?, order: String?, owners: [Int], ownTable: String, key: PropertyKey
-  ) -> Reference? {
-    let known = numbers
-    let table = SQLText.identifier(ownTable)
-    let family = Set(source.entities.filter { $0.tableName == ownTable && !isAbstract($0) }.map(\.number))
-    let isComplete = family.isSubset(of: Set(owners))
-    let entity = "(SELECT q.Z_ENT FROM old.\(table) AS q WHERE q.Z_PK = \(expression))"
-    let reference = isComplete ? expression : "CASE WHEN \(entity) IN \(owners.sqlList) THEN \(expression) END"
-    let cases = owners.map { "WHEN \($0) THEN \(known[$0] ?? 0)" }.joined(separator: " ")
-    let place = order ?? Self.column("Z_PK")
+    let known = self.numbers
+    let entity =
+      "(SELECT q.Z_ENT FROM old.\(SQLText.identifier(pairs.ownTable)) AS q WHERE q.Z_PK = \(expression))"
+    let isComplete = coversTable(pairs, numbers)
+    let reference = isComplete ? expression : "CASE WHEN \(entity) IN \(numbers.sqlList) THEN \(expression) END"
+    let cases = numbers.map { "WHEN \($0) THEN \(known[$0] ?? 0)" }.joined(separator: " ")
     return Reference(
       key: reference, entityNumber: "CASE \(entity) \(cases) END",
-      order: "CASE WHEN \(reference) IS NOT NULL THEN \(place) END")
+      order: "CASE WHEN \(reference) IS NOT NULL THEN \(order ?? own) END")
   }
 
-  func isAbstract(_ entity: EntityLayout) -> Bool { sourceSide.entity(entity.name)?.isAbstract ?? false }
+  /// Whether these numbers are those of all records in the owners' table.
+  func coversTable(_ pairs: PairSource, _ numbers: [Int]) -> Bool {
+    source.entities.allSatisfy { entity in
+      entity.tableName != pairs.ownTable || numbers.contains(entity.number)
+        || sourceSide.entity(entity.name)?.isAbstract == true
+    }
+  }
 }

@@ -70,7 +70,7 @@ struct StepLayout {
   }
 
   func relationship(_ key: PropertyKey) -> Relationship? {
-    destination.model.entities[key.entityName]?.properties[key.name]?.relationship
+    destination.property(key)?.relationship
   }
 
   func origin(of key: PropertyKey, in route: Route) -> String? {
@@ -99,8 +99,8 @@ struct StepLayout {
   }
 }
 
-extension Sequence<Int> {
-  var sqlList: String { "(" + map(String.init).joined(separator: ", ") + ")" }
+extension Sequence where Element: BinaryInteger {
+  var sqlList: String { "(" + map { String($0) }.joined(separator: ", ") + ")" }
 }
 
 extension StepLayout {
@@ -157,13 +157,9 @@ extension StepLayout {
 
   /// Whether all records of the pairs are kept.
   private func isComplete(_ table: JoinTableLayout) -> Bool {
-    let tables = [table.relationship, table.inverse].map { key in
-      pairSources(of: key).allSatisfy { pairs, numbers in
-        let owners = source.entities.filter { $0.tableName == pairs.ownTable && !isAbstract($0) }.map(\.number)
-        return Set(owners).isSubset(of: Set(numbers))
-      }
+    [table.relationship, table.inverse].allSatisfy { key in
+      pairSources(of: key).allSatisfy { coversTable($0.source, $0.numbers) }
     }
-    return tables.allSatisfy { $0 }
   }
 
   private func selection(
@@ -216,10 +212,9 @@ extension StepLayout {
         own: column(key), destination: "p.Z_PK", ownOrder: nil, destinationOrder: order.map(column),
         from: "old.\(SQLText.identifier(table)) AS p")
     case .toManyByJoinTable(let name, let own, let destination, let order):
-      let table = source.joinTable(named: name)
-      let ownOrder = table.flatMap { own == $0.sourceColumn ? $0.sourceOrderColumn : $0.destinationOrderColumn }
       return Pair(
-        own: column(own), destination: column(destination), ownOrder: ownOrder.map(column),
+        own: column(own), destination: column(destination),
+        ownOrder: source.ownOrderColumn(ofJoinTable: name, ownColumn: own).map(column),
         destinationOrder: order.map(column), from: "old.\(SQLText.identifier(name)) AS p")
     }
   }
@@ -278,7 +273,7 @@ extension StepLayout {
   }
 
   func attribute(_ path: PropertyPath, of entityName: String) -> StoredProperty? {
-    destinationSide.properties[entityName]?.first { $0.path == path && $0.attribute != nil }
+    destinationSide.property(path, of: entityName).flatMap { $0.attribute == nil ? nil : $0 }
   }
 
   func defaultLiteral(_ property: StoredProperty) -> String {
@@ -286,21 +281,13 @@ extension StepLayout {
   }
 
   func column(of path: PropertyPath, _ route: Route) -> String {
-    guard case .attribute(let columns) = source.storage(of: path.name, in: route.source.name) else { return "NULL" }
-    let found = columns.first { column in
-      switch column.role {
-      case .compositeLeaf(_, let leaf, _): leaf == path.leaf
-      case .primaryKey, .entityNumber, .saveCount, .attribute, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder:
-        path.leaf.isEmpty
-      }
-    }
-    return found.map { Self.column($0.name) } ?? "NULL"
+    source.column(of: path, in: route.source.name).map { Self.column($0.name) } ?? "NULL"
   }
 
   /// The kept derived value if the derivation is the same; otherwise computed later.
   private func derivedValue(_ path: PropertyPath, _ route: Route) -> String {
-    let new = destinationSide.properties[route.destination.name]?.first { $0.path == path }
-    let old = sourceSide.properties[route.source.name]?.first { $0.path == path }
+    let new = destinationSide.property(path, of: route.destination.name)
+    let old = sourceSide.property(path, of: route.source.name)
     return keepsDerivedValue(old, new, route.destination.name) ? column(of: path, route) : "NULL"
   }
 

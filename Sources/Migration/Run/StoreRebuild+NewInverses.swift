@@ -34,8 +34,7 @@ extension StoreRebuild {
     var result: [PropertyKey] = []
     for condition in layout.mapping.conditions where condition.kind == .newInverse || condition.kind == .severalOwners {
       guard let name = condition.destinationProperty?.name,
-        let found = layout.destinationSide.properties[condition.destinationEntityName]?
-          .first(where: { $0.path == PropertyPath(name) }),
+        let found = layout.destinationSide.property(PropertyPath(name), of: condition.destinationEntityName),
         found.relationship?.isToMany == false, !result.contains(found.key)
       else { continue }
       result.append(found.key)

@@ -55,7 +55,7 @@ struct StoreRebuild {
     }
     let (counted, built) = try concurrently {
       try old.read { database in
-        try ConditionCount(layout).refuseViolations(database)
+        try ConditionCount(layout: layout).refuseViolations(database)
         let losses =
           try StepForecast(of: layout, made: made).losses(database) + contents.unexpectedColumnLosses(database, layout)
         let counted = hasAllEntities ? try SourceContents(database, layout) : contents
@@ -177,26 +177,22 @@ struct StoreRebuild {
   // MARK: Indexes
 
   private func createIndexes(_ database: Database) throws {
-    for index in layout.destination.indexes {
-      do {
-        try database.execute(sql: index.statement)
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-        throw try duplicates(index, database)
-      }
-    }
+    for index in layout.destination.indexes { try make(index, database) }
     try layout.destination.makeSpatialIndexes(on: database)
   }
 
-  func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
-    let columns = index.columns.map { SQLText.identifier($0.name) }
-    let table = SQLText.identifier(index.tableName)
-    let filled = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    let groups =
-      "SELECT \(columns.joined(separator: ", ")) FROM \(table) WHERE \(filled) "
-      + "GROUP BY \(columns.joined(separator: ", ")) HAVING count(*) > 1"
-    let sql = "FROM \(table) WHERE (\(columns.joined(separator: ", "))) IN (\(groups))"
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(sql)") ?? 0
-    let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(sql) ORDER BY Z_PK LIMIT 10")
+  func make(_ index: IndexLayout, _ database: Database) throws {
+    do {
+      try database.execute(sql: index.statement)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      throw try duplicates(index, database)
+    }
+  }
+
+  private func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
+    let (rows, keys) = (
+      try database.count(from: index.collisions), try database.examples(from: index.collisions, key: "Z_PK")
+    )
     var entity: String?
     var properties: [String] = []
     if case .uniqueness(let name, let names) = index.purpose { (entity, properties) = (name, names) }
@@ -220,17 +216,13 @@ struct StoreRebuild {
   }
 }
 
-extension Sequence<Int64> {
-  var sqlList: String { "(" + map { String($0) }.joined(separator: ", ") + ")" }
-}
-
 extension StoreRebuild {
   /// Renumbers entities and changed-property bits in the history; drops removed entities' changes.
   func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
     let known = layout.numbers
     let removed = layout.source.entities.map(\.number).filter { known[$0] == nil }
     let condition = "WHERE ZENTITY IN \(removed.sqlList)"
-    account.removedChanges = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.ACHANGE \(condition)") ?? 0
+    account.removedChanges = try database.count(from: "main.ACHANGE \(condition)")
     try database.execute(sql: "DELETE FROM main.ACHANGE \(condition)")
     if try database.columns(in: "ACHANGE").contains(where: { $0.name == "ZCOLUMNS" }) {
       try moveChangedProperties(database)
@@ -306,9 +298,7 @@ extension StoreRebuild {
       throw MigrationError(.dataViolation, detail: "the store has no metadata")
     }
     let uuid: DatabaseValue = row[0]
-    let list: DatabaseValue = row[1]
-    var metadata = try StoreMetadata(
-      uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(list) ?? Data()))
+    var metadata = try StoreMetadata(row)
     let fresh = StoreMetadata(model: model, uuid: metadata.uuid)
     for key in [
       StoreMetadata.Key.versionHashes, StoreMetadata.Key.versionHashesVersion, StoreMetadata.Key.versionIdentifiers,
@@ -332,7 +322,7 @@ extension StoreRebuild {
       where property.declaringEntityName == entity.name && property.attribute?.isDerived == true {
         let numbers =
           layout.routes(of: property.key).filter { route in
-            let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == property.path }
+            let old = layout.sourceSide.property(property.path, of: route.source.name)
             return !layout.keepsDerivedValue(old, property, route.destination.name)
           }.map(\.destination.number) + (layout.isCustom ? Array(entity.numbers) : [])
         guard !numbers.isEmpty, let attribute = property.attribute,

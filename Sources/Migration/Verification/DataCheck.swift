@@ -89,9 +89,7 @@ package struct DataCheck: Sendable, Encodable {
       }, uniquingKeysWith: { first, _ in first })
     let rules = RecordRules(layout)
     for key in try rules.looseKeys(in: SQLSchema(database)) {
-      try find(
-        .duplicateKey, key.table, key.columns, key.words, keys: key.columns.map { "o.\(Self.name($0))" },
-        from: "\(Self.rows(key.table)) WHERE \(key.isShared)", database)
+      try find(.duplicateKey, key.table, key.columns, key.words, keys: key.columns, where: key.isShared, database)
     }
     try checkReferences(database, rules)
     try checkJoinTables(database, rules)
@@ -108,7 +106,7 @@ package struct DataCheck: Sendable, Encodable {
   ///
   /// - Throws: A file error, or `MigrationError` if SQLite can't read it.
   package init(of store: StoreFileSet, layout: StoreLayout, surroundings: Surroundings = .machine) throws {
-    self = try StoreView(of: store, surroundings: surroundings).read { database in
+    self = try StoreView(original: store, surroundings: surroundings).read { database in
       var check = try DataCheck(database, layout)
       try check.checkFiles(database, layout, try store.largeValueNames(in: surroundings.fileSystem))
       return check
@@ -125,23 +123,19 @@ package struct DataCheck: Sendable, Encodable {
       else { continue }
       let condition = isThere ? reference.leadsNowhere : "\(reference.place) IS NOT NULL"
       try find(
-        .danglingReference, reference.table, [reference.column], reference.key.description, keys: ["o.Z_PK"],
-        from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
+        .danglingReference, reference.table, [reference.column], reference.key.description, where: condition, database)
     }
     for reference in rules.references {
       guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
         has(reference.table, ["Z_PK", reference.column, column]), has(reference.target, ["Z_PK", "Z_ENT"])
       else { continue }
-      try find(
-        .wrongEntityNumber, reference.table, [column], reference.key.description, keys: ["o.Z_PK"],
-        from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
+      try find(.wrongEntityNumber, reference.table, [column], reference.key.description, where: condition, database)
     }
     for mutual in rules.mutuals {
       let (one, other) = (mutual.one, mutual.other)
       guard has(one.table, ["Z_PK", one.column]), has(other.table, ["Z_PK", other.column]) else { continue }
       try find(
-        .oneSidedRelationship, one.table, [one.column], one.key.description, keys: ["o.Z_PK"],
-        from: "\(Self.rows(one.table)) WHERE \(mutual.isOneSided)", database)
+        .oneSidedRelationship, one.table, [one.column], one.key.description, where: mutual.isOneSided, database)
     }
   }
 
@@ -153,9 +147,8 @@ package struct DataCheck: Sendable, Encodable {
         pairs.tables.allSatisfy({ missing.contains($0) || hasToCheck($0, ["Z_PK"]) })
       else { continue }
       try find(
-        .danglingJoinRow, pairs.join.name, columns, pairs.join.relationship.description,
-        keys: columns.map { "o.\(Self.name($0))" },
-        from: "\(Self.rows(pairs.join.name)) WHERE \(missing.isEmpty ? pairs.leadNowhere : "1")", database)
+        .danglingJoinRow, pairs.join.name, columns, pairs.join.relationship.description, keys: columns,
+        where: missing.isEmpty ? pairs.leadNowhere : "1", database)
     }
   }
 
@@ -165,7 +158,7 @@ package struct DataCheck: Sendable, Encodable {
       guard hasToCheck(table, ["Z_PK"] + columns) else { continue }
       try find(
         .duplicate, table, columns, "\(constraint.entity).\(constraint.properties.joined(separator: "+"))",
-        keys: ["o.Z_PK"], from: "\(Self.rows(table)) WHERE \(constraint.isRepeated)", database)
+        where: constraint.isRepeated, database)
     }
   }
 
@@ -173,13 +166,13 @@ package struct DataCheck: Sendable, Encodable {
     for table in layout.tables {
       for column in table.columns {
         guard case .attribute(let key, _) = column.role,
-          let property = layout.model.entities[key.entityName]?.properties[key.name], !property.traits.isOptional,
+          let property = layout.property(key), !property.traits.isOptional,
           property.attribute?.isDerived == false, let numbers = layout.entity(named: key.entityName)?.numbers,
           hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
         else { continue }
         try find(
-          .missingValue, table.name, [column.name], key.description, keys: ["o.Z_PK"],
-          from: "\(Self.rows(table.name)) WHERE o.\(column.sqlName) IS NULL "
+          .missingValue, table.name, [column.name], key.description,
+          where: "o.\(column.sqlName) IS NULL "
             + "AND o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)", database)
       }
     }
@@ -188,11 +181,13 @@ package struct DataCheck: Sendable, Encodable {
   // MARK: Counting
 
   private mutating func find(
-    _ kind: Kind, _ table: String, _ columns: [String], _ property: String, keys: [String], from source: String,
-    _ database: Database
+    _ kind: Kind, _ table: String, _ columns: [String], _ property: String, keys: [String] = ["Z_PK"],
+    where condition: String, _ database: Database
   ) throws {
-    guard let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(source)"), count > 0 else { return }
-    let list = keys.joined(separator: ", ")
+    let source = RecordRules.rows(table, where: condition)
+    let count = try database.count(from: source)
+    guard count > 0 else { return }
+    let list = keys.map { "o.\(SQLText.identifier($0))" }.joined(separator: ", ")
     let rows = try Row.fetchAll(
       database, sql: "SELECT \(list) FROM \(source) ORDER BY \(list) LIMIT \(Self.listLimit)")
     findings.append(
@@ -216,11 +211,6 @@ package struct DataCheck: Sendable, Encodable {
     notChecked = Set(notChecked).union(words).sorted()
     return false
   }
-
-  /// The rows `o` of a table, read without indexes.
-  static func rows(_ table: String) -> String { "\(name(table)) AS o NOT INDEXED" }
-
-  private static func name(_ name: String) -> String { SQLText.identifier(name) }
 }
 
 extension DataCheck.Kind {
@@ -260,19 +250,17 @@ extension DataCheck {
     for table in layout.tables {
       for column in table.columns {
         guard case .attribute(let key, _) = column.role,
-          let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute,
+          let attribute = layout.property(key)?.attribute,
           attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
           let numbers = layout.entity(named: key.entityName)?.numbers,
           hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
         else { continue }
-        let rows = try Row.fetchCursor(
-          database,
-          sql: """
-            SELECT o.Z_PK, o.\(column.sqlName) FROM \(Self.rows(table.name))
-            WHERE o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND typeof(o.\(column.sqlName)) = 'blob'
-            AND length(o.\(column.sqlName)) BETWEEN 2 AND \(Self.longestName) AND substr(o.\(column.sqlName), 1, 1) = x'02'
-            ORDER BY o.Z_PK
-            """)
+        let name = "o.\(column.sqlName)"
+        let marked = RecordRules.rows(
+          table.name,
+          where: "o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND typeof(\(name)) = 'blob' "
+            + "AND length(\(name)) BETWEEN 2 AND \(Self.longestName) AND substr(\(name), 1, 1) = x'02'")
+        let rows = try Row.fetchCursor(database, sql: "SELECT o.Z_PK, \(name) FROM \(marked) ORDER BY o.Z_PK")
         var (count, keys): (Int, [[Int64]]) = (0, [])
         while let row = try rows.next() {
           let values = Array(row.databaseValues)

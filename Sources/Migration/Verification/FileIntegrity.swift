@@ -114,9 +114,6 @@ struct InPlaceCount: Sendable {
   private static func unknownRecords(
     in table: TableLayout, _ numbers: [Int], of source: FilePath
   ) throws -> MigrationError {
-    let connection = try StepConnection(source, .immutable)
-    let error = try connection.read { try SourceContents.unknownRecords(in: table, numbers, $0) }
-    try connection.close()
-    return error
+    try StepConnection.read(source) { try SourceContents.unknownRecords(in: table, numbers, $0) }
   }
 }

@@ -175,7 +175,7 @@ struct StepVerification {
         case .toOne(let column, _, _):
           // A dangling key counts as empty.
           let key = SQLText.identifier(column)
-          let target = layout.destinationSide.properties[entity.name]?.first { $0.path == path }?.relationship
+          let target = layout.destinationSide.property(path, of: entity.name)?.relationship
           let table = target.flatMap { layout.destination.entity(named: $0.destinationEntityName)?.tableName }
           isUnfit =
             table.map { table in
@@ -200,11 +200,10 @@ struct StepVerification {
         .newInverse, .unreadableDefault:
         continue
       }
-      let place = "FROM \(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
-      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+      let place = "\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
+      let rows = try database.count(from: place)
       guard rows == 0 else {
-        let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-        throw ConditionCount.violation(condition, rows: rows, examples: keys)
+        throw ConditionCount.violation(condition, rows: rows, examples: try database.examples(from: place))
       }
     }
   }
@@ -233,32 +232,27 @@ package enum Dangling {
   }
 
   static func count(_ database: Database, _ layout: StoreLayout) throws -> Int {
-    var total = 0
-    for reference in references(of: layout) {
+    try references(of: layout).reduce(0) { total, reference in
       let column = SQLText.identifier(reference.column)
-      total &+=
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(SQLText.identifier(reference.table)) AS o WHERE o.\(column) IS NOT NULL "
+      return try total
+        &+ database.count(
+          from: "\(SQLText.identifier(reference.table)) AS o WHERE o.\(column) IS NOT NULL "
             + "AND NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = o.\(column))")
-        ?? 0
     }
-    return total
   }
 
   private static func references(of layout: StoreLayout) -> [Reference] {
     var result: [Reference] = []
     for table in layout.tables {
       for column in table.columns {
-        let name: String?
+        let found: EntityLayout?
         switch column.role {
-        case .toOne(let key):
-          name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
-        case .owner(let key): name = key.entityName
+        case .toOne(let key): found = layout.destination(of: key)
+        case .owner(let key): found = layout.entity(named: key.entityName)
         case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
-          name = nil
+          found = nil
         }
-        guard let target = name.flatMap({ layout.entity(named: $0) }) else { continue }
+        guard let target = found else { continue }
         result.append(Reference(table: table.name, column: column.name, target: target.tableName))
       }
     }

@@ -120,10 +120,9 @@ struct MappingPathResolver {
 
   /// The column in `o`; nil for anything but its attributes.
   func attribute(_ path: [String], of entityName: String) -> (path: PropertyPath, sql: String)? {
-    guard let first = path.first, case .attribute(let columns)? = layout.storage(of: first, in: entityName),
-      let column = Self.column(columns, Array(path.dropFirst()))
-    else { return nil }
-    return (PropertyPath(first, leaf: Array(path.dropFirst())), "o.\(column.sqlName)")
+    guard let first = path.first else { return nil }
+    let path = PropertyPath(first, leaf: Array(path.dropFirst()))
+    return layout.column(of: path, in: entityName).map { (path, "o.\($0.sqlName)") }
   }
 
   func sql(
@@ -150,7 +149,7 @@ struct MappingPathResolver {
     let name = "\(printable(first)) of \(printable(entityName))"
     switch layout.storage(of: first, in: entityName) {
     case .attribute(let columns) where reading.function == nil:
-      guard let column = Self.column(columns, Array(rest)) else {
+      guard let column = columns.first(where: { $0.path == PropertyPath(first, leaf: Array(rest)) }) else {
         throw ExpressionProblem(
           reading.position, "attribute \(name) is not followed by the right names",
           hint: "Its leaves: \(Self.leaves(columns)).")
@@ -237,12 +236,6 @@ struct MappingPathResolver {
   private func isMarked(_ name: String, _ entityName: String) -> Bool {
     guard let attribute = layout.model.properties(of: entityName)[name]?.property.attribute else { return false }
     return attribute.allowsExternalBinaryDataStorage && (attribute.type == .binary || attribute.type == .transformable)
-  }
-
-  private static func column(_ columns: [ColumnLayout], _ leaf: [String]) -> ColumnLayout? {
-    columns.first { column in
-      if case .compositeLeaf(_, let path, _) = column.role { path == leaf } else { leaf.isEmpty }
-    }
   }
 
   private static func leaves(_ columns: [ColumnLayout]) -> String {

@@ -156,9 +156,7 @@ extension MappingFile {
     do {
       return try builder.model()
     } catch {
-      var told = MigrationError(any: error)
-      told.path = told.path ?? path
-      throw told
+      throw MigrationError(any: error).told(at: path)
     }
   }
 

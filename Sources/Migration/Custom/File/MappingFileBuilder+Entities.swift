@@ -47,10 +47,9 @@ extension MappingFileBuilder {
     _ builder: InferenceBuilder, _ entity: MappingFile.Entity
   ) -> (PropertyMapping) -> PropertyMapping {
     { mapping in
-      let property = builder.destination.properties[entity.destination]?.first { $0.path == mapping.destination }
+      let property = builder.destination.property(mapping.destination, of: entity.destination)
       guard let attribute = property?.attribute else { return PropertyMapping(mapping.destination, .null) }
-      if attribute.isDerived { return PropertyMapping(mapping.destination, .recompute) }
-      return PropertyMapping(mapping.destination, attribute.hasReadableDefault ? .defaultValue : .null)
+      return InferenceBuilder.newMapping(mapping.destination, attribute)
     }
   }
 
@@ -88,7 +87,7 @@ extension MappingFileBuilder {
       case .copy(let other):
         put(new.path, try copy(try find(other, old, true, place, entity.source), new, place))
       case .constant(let node):
-        let constant = MappingConstant(node, type: new.attribute?.type ?? .undefined)
+        let constant = MappingConstant(node: node, type: new.attribute?.type ?? .undefined)
         guard let literal = constant.literal else {
           throw MappingFile.invalid(file.path, place, max(node.line, 1), constant.detail, hint: constant.hint)
         }
@@ -165,13 +164,8 @@ extension MappingFileBuilder {
 }
 
 struct MappingConstant {
-  private let node: JSONTree
-  private let type: AttributeType
-
-  init(_ node: JSONTree, type: AttributeType) {
-    self.node = node
-    self.type = type
-  }
+  let node: JSONTree
+  let type: AttributeType
 
   var detail: String { "\(node.kindName) is no constant for the type \(type.sourceName), or not this one" }
 

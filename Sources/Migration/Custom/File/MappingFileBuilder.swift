@@ -266,7 +266,7 @@ extension MappingFileBuilder {
       result.formUnion(
         common.filter { loss in
           guard let path = loss.property else { return true }
-          guard let property = side.properties[name]?.first(where: { $0.path == path }) else {
+          guard let property = side.property(path, of: name) else {
             return used[name]?.contains(path.description) != true
           }
           // Only the relationship itself keeps an order.

@@ -206,9 +206,8 @@ public final class MigrationContext {
 
   private func route(_ name: String) throws -> CustomRoute {
     if let route = run.step.route(named: name) { return route }
-    throw MigrationError(
-      .policyFailed, operation: "carry out a custom step",
-      detail: "there is no entity mapping \"\(printable(name))\" that makes records",
+    throw RecordAccess.failure(
+      "there is no entity mapping \"\(printable(name))\" that makes records",
       hint: NameSuggestion.hint(for: name, among: run.step.routes.map(\.mapping.name), "entity mappings"))
   }
 

@@ -272,15 +272,11 @@ final class PolicyRun {
     case _ where MigrationError(environmental: error) != nil:
       return MigrationError(any: error)
     case let error as DatabaseError:
-      told = MigrationError(
-        .policyFailed, operation: "carry out a custom step",
-        detail: "\(place), \(stage): SQLite reported \(error.resultCode)")
+      told = RecordAccess.failure("\(place), \(stage): SQLite reported \(error.resultCode)")
     default:
       // App errors may contain record values.
-      told = MigrationError(
-        .policyFailed, operation: "carry out a custom step",
-        detail:
-          "\(place), \(stage): the policy threw an error of type \(printable(typeName(of: error)))")
+      told = RecordAccess.failure(
+        "\(place), \(stage): the policy threw an error of type \(printable(typeName(of: error)))")
     }
     told.entityName = told.entityName ?? mapping.destinationEntityName ?? mapping.sourceEntityName
     return told

@@ -17,15 +17,14 @@ extension RecordAccess {
   private func find(_ name: String, of entityName: String) throws -> Found {
     if let known = relationships[[entityName, name]] { return known }
     guard
-      let relationship = side.properties[entityName]?.first(where: { $0.path == PropertyPath(name) })?.relationship,
+      let relationship = side.relationship(name, of: entityName),
       let storage = layout.storage(of: name, in: entityName),
       let target = layout.entity(named: relationship.destinationEntityName)
     else {
       let known = side.properties[entityName]?.filter { $0.relationship != nil }.map(\.path.description) ?? []
-      throw MigrationError(
-        .policyFailed, operation: "carry out a custom step",
-        detail: "\(printable(entityName)) has no relationship \"\(printable(name))\"",
-        hint: NameSuggestion.hint(for: name, among: known, "relationships"), entityName: entityName, propertyName: name)
+      throw Self.failure(
+        "\(printable(entityName)) has no relationship \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: known, "relationships"), entity: entityName, property: name)
     }
     let inverse = side.inverse(of: relationship).flatMap { inverse in
       layout.storage(of: inverse.key).map { (relationship: inverse.relationship, storage: $0) }
@@ -50,7 +49,7 @@ extension RecordAccess {
     case .toManyByColumn(let table, let column, let order):
       sql =
         "SELECT Z_PK FROM \(schema)\(SQLText.identifier(table)) WHERE \(SQLText.identifier(column)) = ? "
-        + "ORDER BY \((order.map { [SQLText.identifier($0)] } ?? []).joined())\(order == nil ? "" : ", ")Z_PK"
+        + "ORDER BY \(order.map { "\(SQLText.identifier($0)), " } ?? "")Z_PK"
     case .toManyByJoinTable(let table, let own, let destination, let order):
       let key = SQLText.identifier(destination)
       sql =
@@ -68,9 +67,7 @@ extension RecordAccess {
   }
 
   func setDestinations(of name: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
-    guard !isReadOnly else {
-      throw Self.failure("relationships cannot be changed at this stage", entity: record.entityName, property: name)
-    }
+    try requireWriting(record, name)
     let found = try find(name, of: record.entityName)
     let wanted = Set(others.map(\.primaryKey))
     for key in try destinationKeys(of: name, from: record) where !wanted.contains(key) {
@@ -82,9 +79,7 @@ extension RecordAccess {
   /// Adds records to a relationship; the last counts if it is to-one.
   func connect(_ name: String, from record: MigrationRecord, to others: [MigrationRecord], at start: Int? = nil) throws
   {
-    guard !isReadOnly else {
-      throw Self.failure("relationships cannot be changed at this stage", entity: record.entityName, property: name)
-    }
+    try requireWriting(record, name)
     try flush()
     let found = try find(name, of: record.entityName)
     var place = start ?? 0
@@ -103,6 +98,12 @@ extension RecordAccess {
     }
   }
 
+  private func requireWriting(_ record: MigrationRecord, _ relationship: String) throws {
+    guard isReadOnly else { return }
+    throw Self.failure(
+      "relationships cannot be changed at this stage", entity: record.entityName, property: relationship)
+  }
+
   private func table(_ entityName: String) -> String {
     schema + SQLText.identifier(layout.entity(named: entityName)?.tableName ?? "")
   }
@@ -114,8 +115,10 @@ extension RecordAccess {
       if case .toOne = found.inverse?.storage {
         // One-to-one: each side loses its former partner.
         try cutPartner(of: own, found.storage, other.entityName, found.inverse?.storage)
-        if let inverse = found.inverse { try cutPartner(of: other, inverse.storage, own.entityName, found.storage) }
-        if let inverse = found.inverse { try set(other, inverse.storage, own, nil) }
+        if let inverse = found.inverse {
+          try cutPartner(of: other, inverse.storage, own.entityName, found.storage)
+          try set(other, inverse.storage, own, nil)
+        }
       }
       try set(
         own, found.storage, other, found.inverse?.relationship.isOrdered == true ? Int(clamping: own.primaryKey) : nil)
@@ -126,25 +129,15 @@ extension RecordAccess {
         schema + SQLText.identifier(table), other.primaryKey,
         [(column, own.primaryKey), (entityColumn, number(own)), (orderColumn, Int64(place))])
     case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, let orderColumn):
-      let join = layout.joinTable(named: name)
-      let inverseOrder = join.flatMap {
-        ownColumn == $0.sourceColumn ? $0.sourceOrderColumn : $0.destinationOrderColumn
-      }
-      var columns = [ownColumn, destinationColumn]
-      var values = [own.primaryKey, other.primaryKey]
-      if let orderColumn {
-        columns.append(orderColumn)
-        values.append(Int64(place))
-      }
-      if let inverseOrder {
-        columns.append(inverseOrder)
-        values.append(own.primaryKey)
-      }
+      let inverseOrder = layout.ownOrderColumn(ofJoinTable: name, ownColumn: ownColumn)
+      let row = [
+        (ownColumn, own.primaryKey), (destinationColumn, other.primaryKey), (orderColumn, Int64(place)),
+        (inverseOrder, own.primaryKey),
+      ].compactMap { column, value in column.map { (SQLText.identifier($0), value) } }
       try openDatabase().cachedStatement(
-        sql: "INSERT OR REPLACE INTO \(schema)\(SQLText.identifier(name)) "
-          + "(\(columns.map(SQLText.identifier).joined(separator: ", "))) "
-          + "VALUES (\(Array(repeating: "?", count: columns.count).joined(separator: ", ")))"
-      ).execute(arguments: StatementArguments(values))
+        sql: "INSERT OR REPLACE INTO \(schema)\(SQLText.identifier(name)) (\(row.map(\.0).joined(separator: ", "))) "
+          + "VALUES (\(row.map { _ in "?" }.joined(separator: ", ")))"
+      ).execute(arguments: StatementArguments(row.map(\.1)))
     }
   }
 

@@ -48,9 +48,12 @@ final class RecordAccess {
     return database
   }
 
-  static func failure(_ detail: String, entity: String? = nil, property: String? = nil) -> MigrationError {
+  static func failure(
+    _ detail: String, hint: String? = nil, entity: String? = nil, property: String? = nil
+  ) -> MigrationError {
     MigrationError(
-      .policyFailed, operation: "carry out a custom step", detail: detail, entityName: entity, propertyName: property)
+      .policyFailed, operation: "carry out a custom step", detail: detail, hint: hint, entityName: entity,
+      propertyName: property)
   }
 
   func shape(of entityName: String) throws -> EntityShape {
@@ -76,10 +79,9 @@ final class RecordAccess {
     let known = side.properties[entityName]?.filter { $0.attribute != nil }.map(\.path.description) ?? []
     problem =
       problem
-      ?? MigrationError(
-        .policyFailed, operation: "carry out a custom step",
-        detail: "\(printable(entityName)) has no attribute \"\(printable(name))\"",
-        hint: NameSuggestion.hint(for: name, among: known, "attributes"), entityName: entityName, propertyName: name)
+      ?? Self.failure(
+        "\(printable(entityName)) has no attribute \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: known, "attributes"), entity: entityName, property: name)
   }
 
   func allowsChange(of name: String, in entityName: String) -> Bool {
@@ -177,8 +179,7 @@ final class RecordAccess {
     for table in layout.tables {
       for column in table.columns {
         guard case .toOne(let key) = column.role,
-          let relationship = layout.model.entities[key.entityName]?.properties[key.name]?.relationship,
-          let target = layout.entity(named: relationship.destinationEntityName), target.numbers.contains(entity.number),
+          let target = layout.destination(of: key), target.numbers.contains(entity.number),
           case .toOne(_, let entityColumn, _) = layout.storage(of: key)
         else { continue }
         let rest = entityColumn.map { ", \(SQLText.identifier($0)) = NULL" } ?? ""
@@ -266,10 +267,9 @@ struct EntityShape {
     self.entity = entity
     var attributes: [Attribute] = []
     for property in side.properties[entity.name] ?? [] {
-      guard let attribute = property.attribute,
-        case .attribute(let columns) = layout.storage(of: property.path.name, in: entity.name),
-        let column = columns.first(where: { $0.path == property.path })
-      else { continue }
+      guard let attribute = property.attribute, let column = layout.column(of: property.path, in: entity.name) else {
+        continue
+      }
       attributes.append(
         Attribute(
           name: property.path.description, column: column, type: attribute.type, isMarked: property.isMarked,
@@ -299,15 +299,7 @@ struct EntityShape {
 
 extension EntityShape.Attribute {
   func value(_ value: DatabaseValue) -> RecordValue {
-    let stored: StoredValue =
-      switch value.storage {
-      case .null: .null
-      case .int64(let number): .integer(number)
-      case .double(let number): .real(number)
-      case .string(let text): .text(text)
-      case .blob(let data): .blob([UInt8](data))
-      }
-    return RecordValue(stored, type: type, allowsExternalStorage: isMarked)
+    RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked)
   }
 
   /// The column value; nil if the type differs.
