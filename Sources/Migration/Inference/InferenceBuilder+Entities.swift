@@ -84,10 +84,6 @@ extension InferenceBuilder {
 
   mutating func addLoss(of property: StoredProperty, _ pair: Pair) {
     guard !pair.source.isAbstract else { return }
-    func loss(_ kind: MigrationLoss.Kind) -> MigrationLoss {
-      MigrationLoss(
-        kind, source: pair.source.name, declaredBy: property.declaringEntityName, property: property.path)
-    }
     let name = property.path.name
     let isTransient =
       property.path.leaf.isEmpty
@@ -97,16 +93,20 @@ extension InferenceBuilder {
     case .attribute(let attribute):
       // A derived attribute can be recomputed while the model defines it.
       guard !attribute.isDerived else { return }
-      losses.append(loss(isTransient ? .becomesTransient : .removedAttribute))
+      losses.append(loss(isTransient ? .becomesTransient : .removedAttribute, of: property, pair))
     case .relationship(let relationship):
       if let inverse = source.inverse(of: relationship), inverse.key != property.key,
         continuedRelationships.contains(inverse.key)
       {
-        if relationship.isOrdered { losses.append(loss(.relationshipOrder)) }
+        if relationship.isOrdered { losses.append(loss(.relationshipOrder, of: property, pair)) }
       } else {
-        losses.append(loss(isTransient ? .becomesTransient : .removedRelationship))
+        losses.append(loss(isTransient ? .becomesTransient : .removedRelationship, of: property, pair))
       }
     }
+  }
+
+  func loss(_ kind: MigrationLoss.Kind, of property: StoredProperty, _ pair: Pair) -> MigrationLoss {
+    MigrationLoss(kind, source: pair.source.name, declaredBy: property.declaringEntityName, property: property.path)
   }
 
   private func isTransientHeir(_ heir: Property, of property: StoredProperty) -> Bool {

@@ -24,10 +24,7 @@ extension InferenceBuilder {
     let fit = destinationFit(old.destinationEntityName, new.destinationEntityName)
     guard fit != .none else {
       if !pair.source.isAbstract {
-        losses.append(
-          MigrationLoss(
-            .unrelatedDestination, source: pair.source.name, declaredBy: origin.declaringEntityName,
-            property: origin.path))
+        losses.append(loss(.unrelatedDestination, of: origin, pair))
       }
       if pair.hasRecords, new.needsDestination {
         var mandatory = condition(.newMandatoryRelationship, origin, property, pair)
@@ -37,9 +34,7 @@ extension InferenceBuilder {
       return PropertyMapping(property.path, .null)
     }
     if !pair.source.isAbstract, old.isOrdered, !new.isOrdered {
-      losses.append(
-        MigrationLoss(
-          .relationshipOrder, source: pair.source.name, declaredBy: origin.declaringEntityName, property: origin.path))
+      losses.append(loss(.relationshipOrder, of: origin, pair))
     }
     if pair.hasRecords {
       if fit == .some { conditions.append(condition(.destinationOfOtherEntity, origin, property, pair)) }
@@ -97,10 +92,8 @@ extension InferenceBuilder {
     let images = imagePlaces(of: old)
     guard images.hasFamily else { return .all }
     guard let range = destination.ranges[new] else { return .none }
-    let fitting =
-      Self.count(of: images.places, below: range.upperBound + 1)
-      - Self.count(
-        of: images.places, below: range.lowerBound)
+    func count(below limit: Int) -> Int { images.places.partitioningIndex { $0 >= limit } }
+    let fitting = count(below: range.upperBound + 1) - count(below: range.lowerBound)
     if fitting == 0 { return .none }
     return fitting == images.places.count ? .all : .some
   }
@@ -112,10 +105,6 @@ extension InferenceBuilder {
     let result = (places, !concrete.isEmpty)
     familyImages[name] = result
     return result
-  }
-
-  private static func count(of sorted: [Int], below limit: Int) -> Int {
-    sorted.partitioningIndex { $0 >= limit }
   }
 }
 
@@ -133,9 +122,7 @@ extension InferenceBuilder {
   ) -> PropertyMapping {
     if new.isDerived {
       if !old.isDerived, !pair.source.isAbstract {
-        losses.append(
-          MigrationLoss(
-            .becomesDerived, source: pair.source.name, declaredBy: origin.declaringEntityName, property: origin.path))
+        losses.append(loss(.becomesDerived, of: origin, pair))
       }
       return PropertyMapping(property.path, .recompute)
     }

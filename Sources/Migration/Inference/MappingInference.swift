@@ -12,7 +12,7 @@ public struct MappingInference: Sendable {
   public let refusals: [MigrationRefusal]
 
   /// The renames only intermediate versions show.
-  public let carriedRenames: [CarriedRename]
+  public var carriedRenames: [CarriedRename] { mapping.carriedRenames }
 
   /// Infers the mapping from one model to another.
   ///
@@ -43,9 +43,7 @@ public struct MappingInference: Sendable {
       other.build()
       if other.refusals.count < builder.refusals.count { builder = other }
     }
-    mapping = MappingModel(
-      inferredBy: builder, source: builder.source.model, destination: builder.destination.model)
-    carriedRenames = builder.carried
+    mapping = MappingModel(inferredBy: builder)
     refusals = builder.refusals.ordered { first, second in
       if first.entityName != second.entityName { return precedesByCodeUnit(first.entityName, second.entityName) }
       return precedesByCodeUnit(first.property?.description ?? "", second.property?.description ?? "")

@@ -229,14 +229,10 @@ public struct UnusedMapping: Sendable, Hashable {
   }
 
   private static func side(_ hashes: [String: VersionHash], _ bundle: ModelBundle) -> Side {
-    var best: Side?
-    for version in bundle.versions {
-      let names = differing(hashes, version.versionHashes)
-      if best.map({ names.count < $0.entityNames.count }) ?? true {
-        best = Side(nearestVersion: version.name, entityNames: names)
-      }
+    let sides = bundle.versions.map { version in
+      Side(nearestVersion: version.name, entityNames: differing(hashes, version.versionHashes))
     }
-    return best ?? Side(nearestVersion: nil, entityNames: [])
+    return sides.min { $0.entityNames.count < $1.entityNames.count } ?? Side(nearestVersion: nil, entityNames: [])
   }
 
   static func differing(_ first: [String: VersionHash], _ second: [String: VersionHash]) -> [String] {

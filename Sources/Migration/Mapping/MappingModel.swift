@@ -76,10 +76,10 @@ public struct MappingModel: Sendable, Hashable {
     self.carriedRenames = carriedRenames
   }
 
-  init(inferredBy builder: InferenceBuilder, source: ManagedObjectModel, destination: ManagedObjectModel) {
+  init(inferredBy builder: InferenceBuilder) {
     origin = .inferred
-    self.source = source
-    self.destination = destination
+    source = builder.source.model
+    destination = builder.destination.model
     sourceHashes = builder.hashes.source
     destinationHashes = builder.hashes.destination
     entityMappings = builder.mappings.ordered(by: Self.precedes)
@@ -219,8 +219,8 @@ extension MappingModel {
     path: FilePath, for bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
   ) throws -> LoadedMappingModels {
     let (files, isOne) = try MappingModelFiles(fileSystem: fileSystem).find(path)
+    var result = LoadedMappingModels()
     if isOne, let file = files.first {
-      var result = LoadedMappingModels()
       try loadOne(file, bundle, fileSystem, into: &result)
       return result
     }
@@ -230,7 +230,6 @@ extension MappingModel {
         detail: "the folder holds no mapping model (.xcmappingmodel or .cdm)",
         hint: "Name the mapping model or a folder that holds it.")
     }
-    var result = LoadedMappingModels()
     for file in files {
       do {
         try loadOne(file, bundle, fileSystem, into: &result)

@@ -179,13 +179,19 @@ extension MigrationError {
 
   /// Makes the error of uninferable models, worded by its first refusal.
   public init(refusals: [MigrationRefusal]) {
-    let first = refusals.first
-    let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
     self.init(
-      refusals.contains(where: \.preventsLoss) ? .wouldLose : .notInferable,
-      operation: "infer the mapping",
-      detail: (first?.detail ?? "the models do not fit") + more, hint: first?.wayRound,
-      entityName: first?.entityName, propertyName: first?.property?.description, reason: first?.reason)
+      refusals.contains(where: \.preventsLoss) ? .wouldLose : .notInferable, operation: "infer the mapping",
+      refusals: refusals, by: refusals.first, otherwise: "the models do not fit")
+  }
+
+  init(
+    _ kind: Kind, operation: String, path: FilePath? = nil, refusals: [MigrationRefusal], by first: MigrationRefusal?,
+    otherwise detail: String
+  ) {
+    self.init(
+      kind, operation: operation, path: path, detail: (first?.detail ?? detail) + more(than: refusals.count),
+      hint: first?.wayRound, entityName: first?.entityName, propertyName: first?.property?.description,
+      reason: first?.reason)
     self.refusals = refusals
   }
 
@@ -313,3 +319,6 @@ public struct MigrationRefusal: Sendable, Hashable {
     self.wayRound = wayRound
   }
 }
+
+/// Says how many more there are than the first: ` (and 2 more)`.
+func more(than count: Int) -> String { count > 1 ? " (and \(count - 1) more)" : "" }
