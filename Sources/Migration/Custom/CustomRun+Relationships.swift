@@ -154,20 +154,12 @@ extension CustomRun {
     var pairs = pairs(of: table.relationship, owners)
     if !table.isReflexive { pairs += self.pairs(of: table.inverse, owners).map(\.reversed) }
     for pair in pairs {
-      var columns = [table.sourceColumn, table.destinationColumn]
-      var values = [pair.own, pair.target]
       // A new order starts as primary key order.
-      if let column = table.sourceOrderColumn {
-        columns.append(column)
-        values.append("coalesce(\(pair.ownOrder ?? "NULL"), \(pair.own))")
-      }
-      if let column = table.destinationOrderColumn {
-        columns.append(column)
-        values.append("coalesce(\(pair.targetOrder ?? "NULL"), \(pair.target))")
-      }
+      let (columns, values) = table.row(
+        pair.own, pair.target, ownOrder: "coalesce(\(pair.ownOrder ?? "NULL"), \(pair.own))",
+        destinationOrder: "coalesce(\(pair.targetOrder ?? "NULL"), \(pair.target))")
       try database.execute(
-        sql: "INSERT OR IGNORE INTO main.\(SQLText.identifier(table.name)) "
-          + "(\(columns.map(SQLText.identifier).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) "
+        sql: "INSERT OR IGNORE INTO main.\(SQLText.identifier(table.name)) (\(columns)) SELECT \(values) "
           + "FROM \(pair.from) WHERE \(pair.conditions.joined(separator: " AND ")) ORDER BY 1, 2")
     }
   }

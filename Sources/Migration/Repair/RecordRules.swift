@@ -139,8 +139,10 @@ struct RecordRules {
     let join: JoinTableLayout
     let tables: [String]
 
+    var columns: [String] { [join.sourceColumn, join.destinationColumn] }
+
     var leadNowhere: String {
-      let lacking = zip([join.sourceColumn, join.destinationColumn], tables).map { column, table in
+      let lacking = zip(columns, tables).map { column, table in
         RecordRules.hasNone(table, with: "o.\(SQLText.identifier(column))")
       }
       return "(\(lacking.joined(separator: " OR ")))"

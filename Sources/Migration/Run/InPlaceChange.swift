@@ -211,7 +211,7 @@ struct ColumnOrigin {
   init(_ column: ColumnLayout, _ routes: [StepLayout.Route], _ layout: StepLayout) throws(InPlaceObstacle) {
     var without: [StepLayout.Route] = []
     for route in routes {
-      switch Single(column, route, layout) {
+      switch Single.of(column, route, layout) {
       case .column(let name, let literal):
         guard self.column == nil || self.column == name else { throw Self.differs(column) }
         self.column = name
@@ -252,51 +252,38 @@ struct ColumnOrigin {
     /// Dependent on other values.
     case computed
 
-    init(_ column: ColumnLayout, _ route: StepLayout.Route, _ layout: StepLayout) {
-      if let key = column.role.property, !layout.isDeclared(key, column.role, by: route.destination) {
-        self = .nothing
-        return
-      }
+    static func of(_ column: ColumnLayout, _ route: StepLayout.Route, _ layout: StepLayout) -> Single {
+      if let key = column.role.property, !layout.isDeclared(key, column.role, by: route.destination) { return .nothing }
       switch column.role {
-      case .primaryKey: self = .column("Z_PK", replacingNil: nil)
-      case .entityNumber: self = .column("Z_ENT", replacingNil: nil)
-      case .saveCount: self = .column("Z_OPT", replacingNil: nil)
-      case .attribute(let key, _): self.init(attribute: PropertyPath(key.name), route, layout)
-      case .compositeLeaf(let key, let path, _): self.init(attribute: PropertyPath(key.name, leaf: path), route, layout)
-      case .toOne(let key), .toOneEntity(let key), .toOneOrder(let key):
-        self.init(toOne: key, column.role, route, layout)
-      case .owner(let key), .ownerOrder(let key): self.init(owner: key, column.role, route, layout)
+      case .primaryKey: return .column("Z_PK", replacingNil: nil)
+      case .entityNumber: return .column("Z_ENT", replacingNil: nil)
+      case .saveCount: return .column("Z_OPT", replacingNil: nil)
+      case .attribute(let key, _): return attribute(PropertyPath(key.name), route, layout)
+      case .compositeLeaf(let key, let path, _): return attribute(PropertyPath(key.name, leaf: path), route, layout)
+      case .toOne(let key), .toOneEntity(let key), .toOneOrder(let key): return toOne(key, column.role, route, layout)
+      case .owner(let key), .ownerOrder(let key): return owner(key, column.role, route, layout)
       }
     }
 
-    private init(attribute path: PropertyPath, _ route: StepLayout.Route, _ layout: StepLayout) {
+    private static func attribute(_ path: PropertyPath, _ route: StepLayout.Route, _ layout: StepLayout) -> Single {
       guard let mapping = route.mapping.propertyMapping(of: path),
         let new = layout.attribute(path, of: route.destination.name)
-      else {
-        self = .nothing
-        return
-      }
+      else { return .nothing }
       let standard = layout.defaultLiteral(new)
       switch mapping.value {
-      case .convert(_, let from, let to) where !Self.areStoredAlike(from, to): self = .computed
+      case .convert(_, let from, let to) where !areStoredAlike(from, to): return .computed
       case .copy(let old), .convert(let old, _, _):
-        guard let name = layout.source.column(of: old, in: route.source.name)?.name else {
-          self = .computed
-          return
-        }
-        self = .column(name, replacingNil: mapping.replacesNilWithDefault && standard != "NULL" ? standard : nil)
-      case .defaultValue: self = standard == "NULL" ? .nothing : .value(standard)
-      case .null: self = mapping.replacesNilWithDefault && standard != "NULL" ? .value(standard) : .nothing
+        guard let name = layout.source.column(of: old, in: route.source.name)?.name else { return .computed }
+        return .column(name, replacingNil: mapping.replacesNilWithDefault && standard != "NULL" ? standard : nil)
+      case .defaultValue: return standard == "NULL" ? .nothing : .value(standard)
+      case .null: return mapping.replacesNilWithDefault && standard != "NULL" ? .value(standard) : .nothing
       case .recompute:
         let old = layout.sourceSide.property(path, of: route.source.name)
         guard StepLayout.isSameDerivation(old, new),
           let name = layout.source.column(of: path, in: route.source.name)?.name
-        else {
-          self = .computed
-          return
-        }
-        self = .column(name, replacingNil: nil)
-      case .externalize, .relationship, .destinations, .inverse, .expression: self = .computed
+        else { return .computed }
+        return .column(name, replacingNil: nil)
+      case .externalize, .relationship, .destinations, .inverse, .expression: return .computed
       }
     }
 
@@ -308,49 +295,41 @@ struct ColumnOrigin {
       return fractions.contains(first) && fractions.contains(second)
     }
 
-    private init(toOne key: PropertyKey, _ role: ColumnRole, _ route: StepLayout.Route, _ layout: StepLayout) {
+    private static func toOne(
+      _ key: PropertyKey, _ role: ColumnRole, _ route: StepLayout.Route, _ layout: StepLayout
+    ) -> Single {
       guard let new = layout.relationship(key),
         let mapping = route.mapping.propertyMapping(of: PropertyPath(key.name)), mapping.value != .null
-      else {
-        self = .nothing
-        return
-      }
+      else { return .nothing }
       guard case .relationship(let name) = mapping.value,
         case .toOne(let column, let entityColumn, let orderColumn) = layout.source.storage(
           of: name, in: route.source.name),
         let old = layout.sourceSide.relationship(name, of: route.source.name),
         layout.fit(oldDestination: old.destinationEntityName, newDestination: new.destinationEntityName)?.isComplete
           == true
-      else {
-        self = .computed
-        return
-      }
+      else { return .computed }
       let found: String? =
         switch role {
         case .toOneEntity: entityColumn
         case .toOneOrder: orderColumn
         case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .owner, .ownerOrder: column
         }
-      self = found.map { .column($0, replacingNil: nil) } ?? .computed
+      return found.map { .column($0, replacingNil: nil) } ?? .computed
     }
 
-    private init(owner key: PropertyKey, _ role: ColumnRole, _ route: StepLayout.Route, _ layout: StepLayout) {
+    private static func owner(
+      _ key: PropertyKey, _ role: ColumnRole, _ route: StepLayout.Route, _ layout: StepLayout
+    ) -> Single {
       let sources = layout.pairSources(of: key)
-      guard let first = sources.first else {
-        self = .nothing
-        return
-      }
+      guard let first = sources.first else { return .nothing }
       guard sources.count == 1, case .toManyByColumn(let table, let column, let order) = first.source.storage,
         table == route.source.tableName, case .owner(let old)? = layout.source.role(ofColumn: column, table: table),
         layout.source.entity(named: old.entityName).map({ Set($0.numbers) }) == Set(first.numbers),
         let destination = layout.relationship(key)?.destinationEntityName,
         layout.fit(oldDestination: first.source.oldDestination, newDestination: destination)?.isComplete == true
-      else {
-        self = .computed
-        return
-      }
+      else { return .computed }
       let found: String? = if case .ownerOrder = role { order } else { column }
-      self = found.map { .column($0, replacingNil: nil) } ?? .computed
+      return found.map { .column($0, replacingNil: nil) } ?? .computed
     }
   }
 }

@@ -170,17 +170,10 @@ extension StepLayout {
       swap(&pair.own, &pair.destination)
       swap(&pair.ownOrder, &pair.destinationOrder)
     }
-    var columns = [table.sourceColumn, table.destinationColumn]
-    var values = [pair.own, pair.destination]
     // A new order starts as primary key order.
-    if let column = table.sourceOrderColumn {
-      columns.append(column)
-      values.append(pair.ownOrder ?? pair.own)
-    }
-    if let column = table.destinationOrderColumn {
-      columns.append(column)
-      values.append(pair.destinationOrder ?? pair.destination)
-    }
+    let (columns, values) = table.row(
+      pair.own, pair.destination, ownOrder: pair.ownOrder ?? pair.own,
+      destinationOrder: pair.destinationOrder ?? pair.destination)
     var conditions = ["\(pair.own) IS NOT NULL", "\(pair.destination) IS NOT NULL"]
     if !isComplete(table) {
       conditions += [
@@ -188,8 +181,8 @@ extension StepLayout {
         existence(of: pair.destination, as: table.inverse.entityName),
       ].compactMap { $0 }
     }
-    return " (\(columns.map(SQLText.identifier).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) "
-      + "FROM \(pair.from) WHERE \(conditions.joined(separator: " AND ")) ORDER BY 1, 2"
+    return
+      " (\(columns)) SELECT \(values) FROM \(pair.from) WHERE \(conditions.joined(separator: " AND ")) ORDER BY 1, 2"
   }
 
   /// The condition that the record exists, in an entity with the relationship.
@@ -379,4 +372,57 @@ extension AttributeValue {
   }
 
   private static func blob(_ bytes: [UInt8]) -> String { "x'\(bytes.hexadecimal)'" }
+}
+
+extension StoreLayout {
+  func property(_ key: PropertyKey) -> Property? { model.entities[key.entityName]?.properties[key.name] }
+
+  /// The entity that a relationship leads to.
+  func destination(of key: PropertyKey) -> EntityLayout? {
+    (property(key)?.relationship?.destinationEntityName).flatMap { entity(named: $0) }
+  }
+
+  /// The column of an attribute or a composite's leaf.
+  func column(of path: PropertyPath, in entityName: String) -> ColumnLayout? {
+    guard case .attribute(let columns) = storage(of: path.name, in: entityName) else { return nil }
+    return columns.first { $0.path == path }
+  }
+
+  /// The number of a to-many relationship's destinations, as SQL over the record `o`.
+  func destinationCount(of relationship: String, in entityName: String) -> String? {
+    switch storage(of: relationship, in: entityName) {
+    case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+      "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+    case .toOne, .attribute, nil: nil
+    }
+  }
+
+  /// The column of the owner's position, as the inverse orders it, in a join table that has the owner in `ownColumn`.
+  func ownOrderColumn(ofJoinTable name: String, ownColumn: String) -> String? {
+    joinTable(named: name).flatMap { $0.sourceColumn == ownColumn ? $0.sourceOrderColumn : $0.destinationOrderColumn }
+  }
+}
+
+extension ColumnLayout {
+  /// The attribute or composite leaf.
+  var path: PropertyPath? {
+    switch role {
+    case .attribute(let key, _): PropertyPath(key.name)
+    case .compositeLeaf(let key, let path, _): PropertyPath(key.name, leaf: path)
+    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
+    }
+  }
+}
+
+extension JoinTableLayout {
+  /// The columns of a row, and the values for them.
+  func row(
+    _ own: String, _ destination: String, ownOrder: String, destinationOrder: String
+  ) -> (columns: String, values: String) {
+    let order = [(sourceOrderColumn, ownOrder), (destinationOrderColumn, destinationOrder)].filter { $0.0 != nil }
+    return (
+      columns.map(SQLText.identifier).joined(separator: ", "),
+      ([own, destination] + order.map(\.1)).joined(separator: ", ")
+    )
+  }
 }

@@ -141,13 +141,12 @@ package struct DataCheck: Sendable, Encodable {
 
   private mutating func checkJoinTables(_ database: Database, _ rules: RecordRules) throws {
     for pairs in rules.pairs {
-      let columns = [pairs.join.sourceColumn, pairs.join.destinationColumn]
       let missing = pairs.tables.filter { self.columns[StoreOutline.key($0)] == nil }
-      guard hasToCheck(pairs.join.name, columns),
+      guard hasToCheck(pairs.join.name, pairs.columns),
         pairs.tables.allSatisfy({ missing.contains($0) || hasToCheck($0, ["Z_PK"]) })
       else { continue }
       try find(
-        .danglingJoinRow, pairs.join.name, columns, pairs.join.relationship.description, keys: columns,
+        .danglingJoinRow, pairs.join.name, pairs.columns, pairs.join.relationship.description, keys: pairs.columns,
         where: missing.isEmpty ? pairs.leadNowhere : "1", database)
     }
   }

@@ -74,15 +74,13 @@ struct StepVerification {
       }
     }
     if let first = serious.first {
-      throw Self.failed(
-        "it differs from a new store of the version: \(first.text)"
-          + (serious.count > 1 ? " (and \(serious.count - 1) more)" : ""))
+      throw Self.failed("it differs from a new store of the version: \(first.text)" + more(than: serious.count))
     }
     let missing = layout.destination.triggers.filter { found.triggers[$0.name] == nil }
     if let first = missing.first {
       throw Self.failed(
-        "trigger \(printable(first.name)) of table \(printable(first.tableName)) is missing"
-          + (missing.count > 1 ? " (and \(missing.count - 1) more)" : ""))
+        "trigger \(printable(first.name)) of table \(printable(first.tableName)) is missing" + more(than: missing.count)
+      )
     }
   }
 
@@ -187,13 +185,7 @@ struct StepVerification {
         case .attribute, nil: continue
         }
       case .tooFewDestinations, .tooManyDestinations:
-        let count: String
-        switch layout.destination.storage(of: path.name, in: entity.name) {
-        case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-          count =
-            "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-        case .toOne, .attribute, nil: continue
-        }
+        guard let count = layout.destination.destinationCount(of: path.name, in: entity.name) else { continue }
         let limit = condition.limit ?? 0
         isUnfit = condition.kind == .tooManyDestinations ? "\(count) > \(limit)" : "\(count) BETWEEN 1 AND \(limit - 1)"
       case .duplicateValues, .recordsOfAbstractEntity, .valueOutOfRange, .severalOwners, .destinationOfOtherEntity,
@@ -211,24 +203,17 @@ struct StepVerification {
 
 /// The dangling references of a store: to-one columns, hidden columns and join tables.
 package enum Dangling {
-  private struct Reference {
-    let table: String
-    let column: String
-    let target: String
-  }
-
   /// Whether any reference dangles; sorted single lookups make this as fast as reading the tables.
   package static func exist(_ database: Database, _ layout: StoreLayout) throws -> Bool {
-    for reference in references(of: layout) {
+    try references(of: layout).contains { reference in
       let column = SQLText.identifier(reference.column)
       let table = SQLText.identifier(reference.table)
-      let found = try Bool.fetchOne(
+      return try Bool.fetchOne(
         database,
         sql: "SELECT EXISTS (SELECT 1 FROM (SELECT DISTINCT \(column) AS k FROM \(table) WHERE \(column) IS NOT NULL) "
           + "AS o WHERE NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = o.k))")
-      if found == true { return true }
+        == true
     }
-    return false
   }
 
   static func count(_ database: Database, _ layout: StoreLayout) throws -> Int {
@@ -241,28 +226,9 @@ package enum Dangling {
     }
   }
 
-  private static func references(of layout: StoreLayout) -> [Reference] {
-    var result: [Reference] = []
-    for table in layout.tables {
-      for column in table.columns {
-        let found: EntityLayout?
-        switch column.role {
-        case .toOne(let key): found = layout.destination(of: key)
-        case .owner(let key): found = layout.entity(named: key.entityName)
-        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
-          found = nil
-        }
-        guard let target = found else { continue }
-        result.append(Reference(table: table.name, column: column.name, target: target.tableName))
-      }
-    }
-    for join in layout.joinTables {
-      guard let own = layout.entity(named: join.relationship.entityName),
-        let other = layout.entity(named: join.inverse.entityName)
-      else { continue }
-      result.append(Reference(table: join.name, column: join.sourceColumn, target: own.tableName))
-      result.append(Reference(table: join.name, column: join.destinationColumn, target: other.tableName))
-    }
-    return result
+  private static func references(of layout: StoreLayout) -> [(table: String, column: String, target: String)] {
+    let rules = RecordRules(layout)
+    return rules.references.map { ($0.table, $0.column, $0.target) }
+      + rules.pairs.flatMap { pairs in zip(pairs.columns, pairs.tables).map { (pairs.join.name, $0, $1) } }
   }
 }

@@ -9,6 +9,11 @@ struct FoundRelationship {
   let target: EntityLayout
 
   let inverse: (relationship: Relationship, storage: PropertyStorage)?
+
+  /// The column of the owner's entity number, in the table of the destination.
+  var ownerEntityColumn: String? {
+    if case .toOne(_, let name, _) = inverse?.storage { name } else { nil }
+  }
 }
 
 extension RecordAccess {
@@ -123,11 +128,9 @@ extension RecordAccess {
       try set(
         own, found.storage, other, found.inverse?.relationship.isOrdered == true ? Int(clamping: own.primaryKey) : nil)
     case .toManyByColumn(let table, let column, let orderColumn):
-      var entityColumn: String?
-      if case .toOne(_, let name, _) = found.inverse?.storage { entityColumn = name }
       try assign(
         schema + SQLText.identifier(table), other.primaryKey,
-        [(column, own.primaryKey), (entityColumn, number(own)), (orderColumn, Int64(place))])
+        [(column, own.primaryKey), (found.ownerEntityColumn, number(own)), (orderColumn, Int64(place))])
     case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, let orderColumn):
       let inverseOrder = layout.ownOrderColumn(ofJoinTable: name, ownColumn: ownColumn)
       let row = [
@@ -150,10 +153,8 @@ extension RecordAccess {
         try set(.init(entityName: found.target.name, primaryKey: other), inverse.storage, nil, nil)
       }
     case .toManyByColumn(let table, let column, let orderColumn):
-      var entityColumn: String?
-      if case .toOne(_, let name, _) = found.inverse?.storage { entityColumn = name }
       try assign(
-        schema + SQLText.identifier(table), other, [(column, nil), (entityColumn, nil), (orderColumn, nil)])
+        schema + SQLText.identifier(table), other, [(column, nil), (found.ownerEntityColumn, nil), (orderColumn, nil)])
     case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, _):
       try openDatabase().cachedStatement(
         sql: "DELETE FROM \(schema)\(SQLText.identifier(name)) WHERE \(SQLText.identifier(ownColumn)) = ? "
