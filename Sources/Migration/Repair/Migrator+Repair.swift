@@ -38,7 +38,7 @@ extension Migrator {
       }
       guard let step = found.step else { return found.nothing }
       return try view.onCopy { file in
-        try FileIntegrity.checkSource(file, in: fileSystem)
+        try FileIntegrity.check(file, in: fileSystem, orThrow: .sourceDamaged)
         return try step.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       }
     } catch {
@@ -183,7 +183,7 @@ extension Migrator {
     let fileSystem = fileSystem
     // Damage needs salvage, not repair; pages are checked during the change.
     let (_, outcome) = try concurrently {
-      try FileIntegrity.checkSource(source, in: fileSystem)
+      try FileIntegrity.check(source, in: fileSystem, orThrow: .sourceDamaged)
     } _: {
       try fileSystem.duplicate(source, to: target)
       return try repair.run(on: target, aside: aside)
@@ -194,7 +194,7 @@ extension Migrator {
     _ = try concurrently {
       try fileSystem.synchronizeFile(target)
       if repair.scope == .data { try fileSystem.synchronizeFile(aside) }
-      try FileIntegrity.check(target, in: fileSystem)
+      try FileIntegrity.check(target, in: fileSystem, orThrow: .verificationFailed)
     } _: {
       try verification.check(target, against: source)
     }

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 internal import Logging
 import ManagedObjectModel
@@ -36,8 +35,7 @@ final class MigrationTrace: Sendable {
   var seconds: Double { Self.seconds(since: begun) }
 
   private static func seconds(since start: ContinuousClock.Instant) -> Double {
-    let (seconds, attoseconds) = (ContinuousClock.now - start).components
-    return Double(seconds) + Double(attoseconds) * 1e-18
+    (ContinuousClock.now - start) / .seconds(1)
   }
 
   // MARK: Events
@@ -117,7 +115,7 @@ final class MigrationTrace: Sendable {
       "step finished",
       metadata: [
         "step": "\(printable(name))", "way": "\(account.way.rawValue)", "rows": "\(account.rows)",
-        "seconds": "\(Self.seconds(seconds))",
+        "seconds": "\(inThousandths(seconds))",
       ])
     guard logger.logLevel <= .debug else { return }
     for entity in account.entities {
@@ -150,16 +148,10 @@ final class MigrationTrace: Sendable {
       logger.debug(
         "SQL",
         metadata: [
-          "number": "\(number)", "seconds": "\(Self.seconds(duration))",
+          "number": "\(number)", "seconds": "\(inThousandths(duration))",
           "statement": "\(printable(SQLMask.masked(statement.sql)))",
         ])
     }
-  }
-
-  private static func seconds(_ span: Double) -> String {
-    let thousandths = Int64((min(max(span, 0), 1e12) * 1000).rounded())
-    let rest = String(thousandths % 1000)
-    return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
   }
 
   // MARK: State
@@ -168,6 +160,13 @@ final class MigrationTrace: Sendable {
   var from: String? { state.withLock { $0.from } }
   var to: String? { state.withLock { $0.to } }
   var steps: [MigrationReport.Step] { state.withLock { $0.steps } }
+}
+
+/// Formats seconds with three decimals.
+package func inThousandths(_ seconds: Double) -> String {
+  let thousandths = Int64((min(max(seconds, 0), 1e12) * 1000).rounded())
+  let rest = String(thousandths % 1000)
+  return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
 }
 
 /// Masks SQL literals for logs.

@@ -1,4 +1,3 @@
-internal import GRDB
 import PersistentStore
 internal import Platform
 internal import SystemPackage
@@ -243,7 +242,7 @@ extension Migrator {
       try concurrently {
         try StepVerification(layout: layout).check(target, against: source, before: before, made)
       } _: {
-        try FileIntegrity.check(target, in: fileSystem)
+        try FileIntegrity.check(target, in: fileSystem, orThrow: .verificationFailed)
       }
     }
     return account

@@ -101,7 +101,7 @@ extension Migrator {
     var journal = journal
     let file = folder.step(journal.steps.count)
     let backups = try makeBackups(original, in: home ?? original.folder)
-    try adoptAccess(of: original, file)
+    try fileSystem.adoptAccess(of: original.main, to: file)
     journal.setBackup(try freeName(in: backups), from: folder)
     journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
     journal.placed = MigrationJournal.content(try StoreFileSet(main: file).members(in: fileSystem))
@@ -113,11 +113,6 @@ extension Migrator {
     }
     return Result(
       store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account), resumed: resumed)
-  }
-
-  /// Gives the new store the old one's permissions.
-  func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
-    try fileSystem.adoptAccess(of: original.main, to: file)
   }
 
   func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
@@ -277,7 +272,7 @@ extension Migrator {
     }
     try fileSystem.makeDirectory(saved.folder)
     // The folder of the store is locked already.
-    let isSame = try isSameFolder(saved.folder, original.folder)
+    let isSame = try fileSystem.status(of: saved.folder)?.identity == fileSystem.status(of: original.folder)?.identity
     let backups = isSame ? nil : try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
     if !isSame, try fileSystem.status(of: saved.main, followingLinks: false) != nil {
       saved = StoreFileSet(main: try freeName(in: try fileSystem.realPath(saved.folder)))
@@ -314,13 +309,9 @@ extension Migrator {
     guard journal.steps.first?.account?.repair?.setsAside == true else { return }
     let path = file.sibling(suffix: RepairAccount.asideSuffix)
     try fileSystem.duplicate(folder.asidePath, to: path)
-    try adoptAccess(of: original, path)
+    try fileSystem.adoptAccess(of: original.main, to: path)
     try fileSystem.synchronizeFile(path)
     try fileSystem.synchronizeDirectory(path.folder)
-  }
-
-  private func isSameFolder(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
-    try fileSystem.status(of: one)?.identity == fileSystem.status(of: other)?.identity
   }
 
   /// The error of another process's new store, while the original is already in the backups.

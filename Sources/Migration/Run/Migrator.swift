@@ -1,4 +1,3 @@
-internal import GRDB
 public import Logging
 public import ManagedObjectModel
 internal import PersistentStore
@@ -53,12 +52,10 @@ public struct Migrator: Sendable {
   }
 
   private func run(_ path: FilePath, _ options: Options) throws -> Result {
-    if options.output == nil, let finished = try finishInterruptedSwap(path) {
-      // An earlier run's nearly finished result is this run's, unless more is to do.
-      let result = try begin(path, options)
-      return result.isNothing ? finished : result
-    }
-    return try begin(path, options)
+    let finished = options.output == nil ? try finishInterruptedSwap(path) : nil
+    let result = try begin(path, options)
+    // An earlier run's nearly finished result is this run's, unless more is to do.
+    return result.isNothing ? finished ?? result : result
   }
 
   private func begin(_ path: FilePath, _ options: Options) throws -> Result {

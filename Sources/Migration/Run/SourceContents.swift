@@ -25,13 +25,6 @@ struct SourceContents {
   /// SQLite's name of the text encoding, equal in both files of a step.
   private(set) var encoding = "UTF-8"
 
-  /// Reads only the schema.
-  ///
-  /// - Throws: `migration-data-violation` for a missing table or column.
-  init(outlineOf database: Database, _ layout: StepLayout) throws {
-    try self.init(schema: SQLSchema(database), database, layout)
-  }
-
   /// Takes a known schema.
   ///
   /// - Throws: `migration-data-violation` for a missing table or column.
@@ -47,8 +40,8 @@ struct SourceContents {
   ///
   /// - Throws: `migration-data-violation` for a missing table or column, or records of an unknown entity.
   init(_ database: Database, _ layout: StepLayout) throws {
-    try self.init(outlineOf: database, layout)
-    try countRows(database, layout)
+    try self.init(schema: SQLSchema(database), database, layout)
+    for table in layout.source.tables { try countRows(of: table, database, layout) }
   }
 
   private static func encoding(of database: Database) throws -> String {
@@ -68,10 +61,6 @@ struct SourceContents {
         kind: "column-of-the-app", entity: entity, property: column, rows: rows, examples: [],
         text: "\(printable(entity)): column \(printable(column)) is none of the model's: its values are left behind")
     }
-  }
-
-  mutating func countRows(_ database: Database, _ layout: StepLayout) throws {
-    for table in layout.source.tables { try countRows(of: table, database, layout) }
   }
 
   mutating func countRows(of table: String, _ database: Database) throws {

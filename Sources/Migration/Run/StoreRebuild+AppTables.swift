@@ -1,6 +1,5 @@
 internal import Foundation
 internal import GRDB
-import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 

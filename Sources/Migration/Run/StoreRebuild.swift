@@ -51,7 +51,8 @@ struct StoreRebuild {
     let hasAllEntities =
       custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
     let contents = try old.read { database in
-      hasAllEntities ? try SourceContents(outlineOf: database, layout) : try SourceContents(database, layout)
+      hasAllEntities
+        ? try SourceContents(schema: SQLSchema(database), database, layout) : try SourceContents(database, layout)
     }
     let (counted, built) = try concurrently {
       try old.read { database in
@@ -60,7 +61,7 @@ struct StoreRebuild {
           try StepForecast(of: layout, made: made).losses(database) + contents.unexpectedColumnLosses(database, layout)
         let counted = hasAllEntities ? try SourceContents(database, layout) : contents
         // Data on a damaged page would go missing silently.
-        try FileIntegrity.checkSource(source, in: FileSystem())
+        try FileIntegrity.check(source, in: FileSystem(), orThrow: .sourceDamaged)
         return (counted, losses)
       }
     } _: {
@@ -91,7 +92,8 @@ struct StoreRebuild {
       let custom = try custom.map { try CustomRun($0, database, contents, stage) }
       defer { custom?.close() }
       if let custom { try custom.fill() } else { try fillTables(database, contents) }
-      try fillBookkeeping(database)
+      try fillPrimaryKeys(database)
+      try writeMetadata(database, from: "old")
       try custom?.notePrimaryKeys()
       try copyForeign(database, contents, custom, &account)
       try createIndexes(database)
@@ -190,9 +192,8 @@ struct StoreRebuild {
   }
 
   private func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
-    let (rows, keys) = (
-      try database.count(from: index.collisions), try database.examples(from: index.collisions, key: "Z_PK")
-    )
+    let rows = try database.count(from: index.collisions)
+    let keys = try database.examples(from: index.collisions, key: "Z_PK")
     var entity: String?
     var properties: [String] = []
     if case .uniqueness(let name, let names) = index.purpose { (entity, properties) = (name, names) }
@@ -259,11 +260,6 @@ extension StoreRebuild {
 extension StoreRebuild {
   /// The first of Core Data's own entity numbers: history, mirroring, index tracking.
   static let firstReservedNumber = 16000
-
-  func fillBookkeeping(_ database: Database) throws {
-    try fillPrimaryKeys(database)
-    try writeMetadata(database, from: "old")
-  }
 
   /// Keeps the source's highest keys (format section 3.3).
   private func fillPrimaryKeys(_ database: Database) throws {

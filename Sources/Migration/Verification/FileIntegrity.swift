@@ -7,13 +7,6 @@ internal import SystemPackage
 ///
 /// It is independent of SQLite: four times as fast, in constant memory, and a second opinion on its output.
 enum FileIntegrity {
-  /// Checks a step's source; damage in it needs a salvage.
-  ///
-  /// - Throws: `store-damaged`, or a reading error.
-  static func checkSource(_ path: FilePath, in fileSystem: FileSystem) throws {
-    try check(path, in: fileSystem, orThrow: .sourceDamaged)
-  }
-
   /// Checks the source of steps in place and counts its records.
   ///
   /// - Throws: `store-damaged`, `migration-data-violation` for records of an unknown entity, or a reading error.
@@ -21,9 +14,7 @@ enum FileIntegrity {
     of layout: StoreLayout, _ path: FilePath, in fileSystem: FileSystem
   ) throws -> InPlaceCount {
     var tables: [UInt32: String] = [:]
-    let report: IntegrityReport
-    do {
-      let database = try Database(main: try fileSystem.open(path))
+    let report = try report(path, in: fileSystem, orThrow: .sourceDamaged) { database in
       let schema = try database.schema()
       var columns: [UInt32: Int] = [:]
       for table in layout.tables {
@@ -31,11 +22,8 @@ enum FileIntegrity {
         tables[entry.rootPage] = table.name
         columns[entry.rootPage] = entry.tableDefinition?.column(named: "Z_ENT")
       }
-      report = try database.checkIntegrity(findingLimit: 10, countingBy: columns)
-    } catch {
-      throw MigrationError(any: error, path: path)
+      return columns
     }
-    try refuseDamage(.sourceDamaged, report)
     var counted: [String: [Int64?: Int]] = [:]
     for tree in report.trees {
       if let name = tables[tree.root] { counted[name] = tree.counts }
@@ -45,29 +33,30 @@ enum FileIntegrity {
 
   /// Checks a file without writers and WAL.
   ///
-  /// - Throws: `migration-verification-failed`, or a reading error.
-  static func check(_ path: FilePath, in fileSystem: FileSystem) throws {
-    try check(path, in: fileSystem, orThrow: .verificationFailed)
+  /// - Parameter kind: `store-damaged` for a step's source, whose damage needs a salvage, or
+  ///   `migration-verification-failed`.
+  /// - Throws: An error of the kind, or a reading error.
+  static func check(_ path: FilePath, in fileSystem: FileSystem, orThrow kind: MigrationError.Kind) throws {
+    _ = try report(path, in: fileSystem, orThrow: kind) { _ in [:] }
   }
 
-  private static func check(
-    _ path: FilePath, in fileSystem: FileSystem, orThrow kind: MigrationError.Kind
-  ) throws {
+  private static func report(
+    _ path: FilePath, in fileSystem: FileSystem, orThrow kind: MigrationError.Kind,
+    countingBy columns: (inout Database) throws -> [UInt32: Int]
+  ) throws -> IntegrityReport {
     let report: IntegrityReport
     do {
-      report = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10)
+      var database = try Database(main: try fileSystem.open(path))
+      report = try database.checkIntegrity(findingLimit: 10, countingBy: try columns(&database))
     } catch {
       throw MigrationError(any: error, path: path)
     }
-    try refuseDamage(kind, report)
-  }
-
-  private static func refuseDamage(_ kind: MigrationError.Kind, _ report: IntegrityReport) throws {
     guard report.isSound else {
       let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
       let detail = "its pages are damaged (\(kinds))"
       throw kind == .sourceDamaged ? MigrationError(kind, detail: detail) : StepVerification.failed(detail)
     }
+    return report
   }
 }
 
