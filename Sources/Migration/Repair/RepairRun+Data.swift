@@ -103,9 +103,8 @@ extension RepairRun {
   private mutating func setRepeatedKeysAside() throws {
     for key in rules.looseKeys(in: found) {
       let removed = try setAside(key.table, .duplicate, where: key.isRepeated)
-      guard removed > 0 else { continue }
       note(
-        .duplicate, in: key.table, key.table, rows: removed,
+        .duplicate, in: key.table, key.table, changed: removed,
         "\(counted(removed, "row")) of table \(printable(key.table)) (\(printable(key.words))) "
           + "\(removed == 1 ? "is" : "are") set aside: without a primary key, or with that of another row")
     }
@@ -116,9 +115,8 @@ extension RepairRun {
     for constraint in rules.constraints {
       let index = constraint.index
       let removed = try setAside(index.tableName, .duplicate, where: constraint.isRepeated)
-      guard removed > 0 else { continue }
       note(
-        .duplicate, in: index.tableName, index.name, rows: removed,
+        .duplicate, in: index.tableName, index.name, changed: removed,
         "\(counted(removed, "record")) of \(printable(constraint.entity)) are set aside: others have the same "
           + constraint.properties.map(printable).joined(separator: ", "))
     }
@@ -129,9 +127,8 @@ extension RepairRun {
   private mutating func cutDanglingReferences() throws {
     for reference in rules.references {
       let cut = try self.cut(reference, where: reference.leadsNowhere)
-      guard cut > 0 else { continue }
       note(
-        .danglingReference, in: reference.table, reference.column, rows: cut,
+        .danglingReference, in: reference.table, reference.column, changed: cut,
         "\(counted(cut, "reference")) of \(printable(reference.key.description)) that lead to no record are cut")
     }
   }
@@ -144,9 +141,8 @@ extension RepairRun {
       let number =
         "(SELECT q.Z_ENT FROM main.\(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = \(reference.place))"
       let changed = try change(column, of: reference.table, to: number, where: condition)
-      guard changed > 0 else { continue }
       note(
-        .entityNumbers, in: reference.table, column, rows: changed,
+        .entityNumbers, in: reference.table, column, changed: changed,
         "\(counted(changed, "reference")) of \(printable(reference.key.description)) "
           + "\(changed == 1 ? "gets" : "get") the number of the entity that \(changed == 1 ? "it leads" : "they lead") to"
       )
@@ -165,9 +161,8 @@ extension RepairRun {
     for pairs in rules.pairs {
       let join = pairs.join
       let removed = try setAside(join.name, .danglingPair, where: pairs.leadNowhere)
-      guard removed > 0 else { continue }
       note(
-        .danglingPair, in: join.name, join.name, rows: removed,
+        .danglingPair, in: join.name, join.name, changed: removed,
         "\(counted(removed, "pair")) of \(printable(join.relationship.description)) that lead to no record are set aside"
       )
     }
@@ -192,9 +187,8 @@ extension RepairRun {
       let one = mutual.one
       let cut = try self.cut(one, where: mutual.isOneSided)
       let total = cut + (joined[one.column + "." + one.table] ?? 0)
-      guard total > 0 else { continue }
       note(
-        .oneSidedRelationship, in: one.table, one.column, rows: total,
+        .oneSidedRelationship, in: one.table, one.column, changed: total,
         "\(counted(total, "reference")) of \(printable(one.key.description)) that only one of two records had are put right"
       )
     }
@@ -260,9 +254,8 @@ extension RepairRun {
       }
       let changed = try change(
         attribute.column.name, of: attribute.table.name, to: literal, where: attribute.condition)
-      guard changed > 0 else { continue }
       note(
-        .missingValue, in: attribute.table.name, attribute.column.name, rows: changed,
+        .missingValue, in: attribute.table.name, attribute.column.name, changed: changed,
         "\(counted(changed, "record")) without the mandatory \(attribute.words) get its default")
     }
   }
@@ -285,12 +278,8 @@ extension RepairRun {
   private mutating func renewDerivedValues() throws {
     for table in layout.tables {
       for column in table.columns where hadColumn(column.name, in: table.name) {
-        guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
-          let attribute = layout.property(key)?.attribute, attribute.isDerived,
-          let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)
-        else { continue }
-        _ = try change(
-          column.name, of: table.name, to: value, where: "o.Z_ENT IN \(Array(entity.numbers).sqlList)")
+        guard let (value, numbers) = derivation(of: column, isTimeWanted: false) else { continue }
+        _ = try change(column.name, of: table.name, to: value, where: "o.Z_ENT IN \(numbers.sqlList)")
       }
     }
   }

@@ -20,17 +20,10 @@ extension RepairRun {
   ///
   /// - Throws: `repair-refused` for other numbers, or if history or mirroring would have to follow.
   mutating func resolveNumbers() throws {
-    let tables = Set(
-      drift.differences.compactMap { difference in
-        switch difference {
-        case .otherEntityNumber(let entity, _): entity.tableName
-        case .otherNumbersInRows(let table, _), .missingNumbersInRows(let table): table
-        case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
-          .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingIndex, .missingSpatialIndex,
-          .missingTrigger, .missingKeyRow, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherModelCached:
-          nil
-        }
-      })
+    var tables: Set<String> = []
+    for case .otherEntityNumber(let entity, _) in drift.differences { tables.insert(entity.tableName) }
+    for case .otherNumbersInRows(let table, _) in drift.differences { tables.insert(table) }
+    for case .missingNumbersInRows(let table) in drift.differences { tables.insert(table) }
     guard !tables.isEmpty else { return }
     let rows = try keyRows()
     for root in layout.entities

@@ -101,19 +101,29 @@ struct RepairRun {
     account.leftOut.append(.init(kind: kind, table: table, name: name, rows: rows, examples: examples, text: text))
   }
 
+  /// Notes a change of records, if there are any.
+  mutating func note(
+    _ kind: RepairAccount.Kind, in table: String, _ name: String, changed rows: Int, _ text: @autoclosure () -> String
+  ) {
+    if rows > 0 { note(kind, in: table, name, rows: rows, text()) }
+  }
+
   /// Reports remaining rows with ten keys.
   ///
   /// - Parameters:
   ///   - place: The table, and the condition on its rows.
   ///   - key: The key column, if any.
+  /// - Returns: Their number.
+  @discardableResult
   mutating func leaveOut(
     _ kind: RepairAccount.Kind, in table: String, _ name: String, rowsOf place: String, key: String? = "Z_PK",
     _ words: (Int) -> String
-  ) throws {
+  ) throws -> Int {
     let rows = try database.count(from: place)
-    guard rows > 0 else { return }
+    guard rows > 0 else { return 0 }
     let examples = try key.map { try database.examples(from: place, key: $0) }
     leaveOut(kind, in: table, name, rows: rows, examples: examples ?? [], words(rows))
+    return rows
   }
 
   static func refused(_ detail: String, hint: String? = nil) -> MigrationError {

@@ -69,7 +69,7 @@ package struct RepairVerification {
       return try !cannotBeAdded(index, database)
     }
     guard let first = rest.first else { return }
-    throw failed("it still lacks something: \(first.words)" + (rest.count > 1 ? " (and \(rest.count - 1) more)" : ""))
+    throw failed("it still lacks something: \(first.words)" + more(than: rest.count))
   }
 
   /// Whether a left-out index has to be: a taken name, or duplicate values.
