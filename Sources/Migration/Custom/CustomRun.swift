@@ -205,23 +205,17 @@ struct CustomFailure {
       entityName: route.destination?.name, propertyName: name)
   }
 
-  private struct Found {
-    var property: String?
-    var keys: [Int64]
-    var isComplete: Bool
-  }
-
-  private func first() throws -> Found? {
+  private func first() throws -> (property: String?, keys: [Int64], isComplete: Bool)? {
     guard let source = route.source else { return nil }
     if let filter = route.filter, let found = try keys(filter, "o.Z_ENT = \(source.number)", source) {
-      return Found(property: nil, keys: found.keys, isComplete: found.isComplete)
+      return (nil, found.keys, found.isComplete)
     }
     for property in route.mapping.propertyMappings {
       guard case .expression = property.value,
         let column = route.columns.first(where: { $0.column.path == property.destination }),
         let found = try keys(column.sql, route.condition, source)
       else { continue }
-      return Found(property: property.destination.description, keys: found.keys, isComplete: found.isComplete)
+      return (property.destination.description, found.keys, found.isComplete)
     }
     return nil
   }

@@ -299,16 +299,11 @@ struct CustomRunCheck {
   // MARK: Mandatory values
 
   private func count(_ relationship: Relationship, _ property: StoredProperty, _ entity: EntityLayout) -> [Rule] {
-    let count: String
-    switch layout.destination.storage(of: property.path.name, in: entity.name) {
-    case .toOne(let column, _, _):
+    if case .toOne(let column, _, _) = layout.destination.storage(of: property.path.name, in: entity.name) {
       guard !property.isOptional else { return [] }
       return [rule("o.\(SQLText.identifier(column)) IS NULL", Self.leadNowhere, property, entity, .missing)]
-    case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-      count =
-        "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-    case .attribute, nil: return []
     }
+    guard let count = layout.destination.destinationCount(of: property.path.name, in: entity.name) else { return [] }
     func words(_ limit: String) -> (one: String, many: String) {
       ("leads to \(limit) records through", "lead to \(limit) records through")
     }

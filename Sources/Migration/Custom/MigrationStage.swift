@@ -101,8 +101,7 @@ extension Migrator {
         try database.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE")
         let records = RecordAccess(database, layout, InferenceSide(layout.model), schema: "main.", isReadOnly: false)
         defer { records.close() }
-        let context = StageContext(
-          records, stepName: stage.stepName, attempt: stage.attempt, userInfo: stage.userInfo)
+        let context = StageContext(records, stage)
         do {
           for handler in handlers {
             try handler(context)
@@ -197,11 +196,11 @@ public final class StageContext {
 
   let records: RecordAccess
 
-  init(_ records: RecordAccess, stepName: String, attempt: Int, userInfo: [String: String]) {
+  init(_ records: RecordAccess, _ stage: PolicyRun.Stage) {
     self.records = records
-    self.stepName = stepName
-    self.attempt = attempt
-    self.userInfo = userInfo
+    stepName = stage.stepName
+    attempt = stage.attempt
+    userInfo = stage.userInfo
     model = records.layout.model
   }
 

@@ -192,11 +192,6 @@ extension MappingModelFile {
 }
 
 extension MappingModelFile {
-  struct VersionPair {
-    let source: ModelVersion
-    let destination: ModelVersion
-  }
-
   enum End: String {
     case source, destination
   }
@@ -207,36 +202,24 @@ extension MappingModelFile {
   /// name. If a partial mapping fits several pairs, named versions come first, then the closest pair, then the newest.
   ///
   /// - Throws: `mapping-stale` with the side and the first differing entity.
-  func versions(in bundle: ModelBundle) throws -> VersionPair {
+  func versions(in bundle: ModelBundle) throws -> (source: ModelVersion, destination: ModelVersion) {
     let sources = candidates(.source, in: bundle)
     let destinations = candidates(.destination, in: bundle)
     guard !sources.isEmpty else { throw stale(.source, in: bundle) }
     guard !destinations.isEmpty else { throw stale(.destination, in: bundle) }
-    typealias Rank = (isBackwards: Bool, distance: Int, age: Int)
-    var best: (pair: VersionPair, rank: Rank)?
+    var best: (source: Int, destination: Int, rank: (Int, Int, Int))?
     for from in sources {
-      for to in destinations where from != to {
-        let pair = VersionPair(source: bundle.versions[from], destination: bundle.versions[to])
-        guard pair.source.versionHashes != pair.destination.versionHashes else { continue }
-        let rank: Rank = (from > to, abs(to - from), bundle.versions.count - from)
-        if let best, !Self.precedes(rank, best.rank) { continue }
-        best = (pair, rank)
+      for to in destinations where bundle.versions[from].versionHashes != bundle.versions[to].versionHashes {
+        let rank = (from > to ? 1 : 0, abs(to - from), bundle.versions.count - from)
+        if best.map({ rank < $0.rank }) ?? true { best = (from, to, rank) }
       }
     }
-    if let best { return best.pair }
+    if let best { return (bundle.versions[best.source], bundle.versions[best.destination]) }
     throw MigrationError(
       .mappingStale, operation: Self.operation, path: path,
       detail: """
         it leads from version "\(printable(bundle.versions[sources[0]].name))" to versions with the same version hashes
         """)
-  }
-
-  private static func precedes(
-    _ first: (isBackwards: Bool, distance: Int, age: Int), _ second: (isBackwards: Bool, distance: Int, age: Int)
-  ) -> Bool {
-    if first.isBackwards != second.isBackwards { return !first.isBackwards }
-    if first.distance != second.distance { return first.distance < second.distance }
-    return first.age < second.age
   }
 
   // MARK: One side
@@ -290,7 +273,6 @@ extension MappingModelFile {
     let closest = named ?? bundle.versions.min { differing($0).count < differing($1).count } ?? bundle.current
     let wrong = differing(closest).map(\.name).inCodeUnitOrder()
     let first = wrong.first ?? ""
-    let more = wrong.count > 1 ? " (and \(wrong.count - 1) more)" : ""
     let version = "version \"\(printable(closest.name))\""
     let what =
       closest.model.entities[first] == nil
@@ -299,7 +281,7 @@ extension MappingModelFile {
     return MigrationError(
       .mappingStale, operation: Self.operation, path: path,
       detail: """
-        it was made for another \(end.rawValue) model: \(what)\(more)
+        it was made for another \(end.rawValue) model: \(what)\(more(than: wrong.count))
         """,
       entityName: first)
   }

@@ -229,21 +229,17 @@ struct MappingModelSourceReader {
     } else if let predicate = object.text("sourcefilterpredicatestring") {
       record.filter = .predicate(predicate)
     }
-    for (key, type) in [
-      ("attributemappings", "XDDEVATTRIBUTEMAPPING"), ("relationshipmappings", "XDDEVRELATIONSHIPMAPPING"),
+    for (key, type, list) in [
+      ("attributemappings", "XDDEVATTRIBUTEMAPPING", \MappingModelFile.EntityRecord.attributes),
+      ("relationshipmappings", "XDDEVRELATIONSHIPMAPPING", \.relationships),
     ] {
       for reference in object.relationships[key] ?? [] {
         guard let property = objects[reference], property.type == type, taken.insert(reference).inserted else {
           throw MappingModelFile.invalid(
             path, "it refers to the mapping of a property that it does not hold, or twice", entity: entity)
         }
-        guard let mapping = try propertyMapping(property, isRelationship: type != "XDDEVATTRIBUTEMAPPING") else {
-          continue
-        }
-        if type == "XDDEVATTRIBUTEMAPPING" {
-          record.attributes.append(mapping)
-        } else {
-          record.relationships.append(mapping)
+        if let mapping = try propertyMapping(property, isRelationship: list == \.relationships) {
+          record[keyPath: list].append(mapping)
         }
       }
     }

@@ -1,6 +1,5 @@
 internal import ManagedObjectModel
 internal import Platform
-internal import SystemPackage
 
 /// Translates a mapping model's file for two versions.
 ///
@@ -40,7 +39,12 @@ struct MappingTranslation {
     for record in file.entityMappings { noteFilledRelationships(of: record) }
     var mappings: [EntityMapping] = []
     for record in file.entityMappings { mappings.append(entityMapping(record)) }
-    guard refusals.isEmpty else { throw MigrationError(mappingModel: file.path, refusals: refusals) }
+    guard refusals.isEmpty else {
+      let unsupported = refusals.first { $0.kind == .unsupportedExpression }
+      throw MigrationError(
+        unsupported == nil ? .mappingInvalid : .expressionUnsupported, operation: MappingModelFile.operation,
+        path: file.path, refusals: refusals, by: unsupported ?? refusals.first, otherwise: "it does not fit")
+    }
     addLosses()
     return MappingModel(
       name: file.name, origin: file.origin, source: builder.source.model, destination: builder.destination.model,
@@ -190,20 +194,6 @@ extension MappingTranslation {
 
   static func expression(of property: PropertyPath) -> String {
     "the value expression for \(printable(property.description))"
-  }
-}
-
-extension MigrationError {
-  /// The error of an unusable mapping model, worded by its first refusal.
-  init(mappingModel path: FilePath, refusals: [MigrationRefusal]) {
-    let first = refusals.first { $0.kind == .unsupportedExpression } ?? refusals.first
-    let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
-    self.init(
-      first?.kind == .unsupportedExpression ? .expressionUnsupported : .mappingInvalid,
-      operation: MappingModelFile.operation, path: path, detail: (first?.detail ?? "it does not fit") + more,
-      hint: first?.wayRound, entityName: first?.entityName, propertyName: first?.property?.description,
-      reason: first?.reason)
-    self.refusals = refusals
   }
 }
 

@@ -93,12 +93,7 @@ enum MappingFunctions {
       return Data(identifier(key, for: place, in: store))
     },
     DatabaseFunction("uuid_blob", argumentCount: 1, pure: true) { values in
-      String.fromDatabaseValue(values[0]).flatMap { UUID(uuidString: $0) }.map { id in
-        let b = id.uuid
-        return Data([
-          b.0, b.1, b.2, b.3, b.4, b.5, b.6, b.7, b.8, b.9, b.10, b.11, b.12, b.13, b.14, b.15,
-        ])
-      }
+      String.fromDatabaseValue(values[0]).flatMap(MappingConstant.uuid).map { Data($0) }
     },
     DatabaseFunction("uuid_text", argumentCount: 1, pure: true) { values in
       guard case .blob(let data) = values[0].storage, data.count == 16 else { return nil }

@@ -68,8 +68,10 @@ public struct MappingFile: Sendable {
 
   let removed: [(name: String, place: String)]
 
-  private(set) var tree: JSONTree
+  let tree: JSONTree
+}
 
+extension MappingFile {
   /// Reads a mapping file from its bytes.
   ///
   /// - Throws: `mapping-invalid` with the line, the place in the file, the error and the allowed values.
@@ -83,16 +85,7 @@ public struct MappingFile: Sendable {
     } catch {
       throw Self.invalid(path, nil, error.line, printable(error.detail))
     }
-    var reader = MappingFileReader(path: path)
-    let content = try reader.content(of: tree)
-    self.path = path
-    self.tree = tree
-    name = content.name ?? path?.stem
-    source = content.source
-    destination = content.destination
-    rest = content.rest
-    entities = content.entities
-    removed = content.removed
+    self = try MappingFileReader(path: path).file(of: tree)
   }
 
   /// Reads a mapping file.
@@ -213,15 +206,6 @@ extension MappingFile {
 
 /// Reads a mapping file and rejects unknown keys, so that typos show.
 struct MappingFileReader {
-  struct Content {
-    var name: String?
-    var source: MappingFile.Version
-    var destination: MappingFile.Version
-    var rest: MappingFile.Rest
-    var entities: [MappingFile.Entity]
-    var removed: [(name: String, place: String)]
-  }
-
   static let formatVersion = "1"
 
   let path: FilePath?
@@ -230,7 +214,7 @@ struct MappingFileReader {
     MappingFile.invalid(path, place, node.line, detail, hint: hint)
   }
 
-  mutating func content(of tree: JSONTree) throws -> Content {
+  func file(of tree: JSONTree) throws -> MappingFile {
     let members = try object(
       tree, "$", ["$schema", "format", "name", "comment", "source", "destination", "rest", "entities", "remove"])
     guard let format = members["format"] else {
@@ -240,23 +224,21 @@ struct MappingFileReader {
       throw problem(
         format, "$.format", "this is no format that is known", hint: "Write \"format\": \(Self.formatVersion).")
     }
-    var entities: [MappingFile.Entity] = []
     let rest = try rest(members["rest"], "$.rest", or: .infer)
-    for (index, node) in try list(members["entities"], "$.entities").enumerated() {
-      entities.append(try entity(node, "$.entities[\(index)]", rest))
+    let entities = try list(members["entities"], "$.entities").enumerated().map { index, node in
+      try entity(node, "$.entities[\(index)]", rest)
     }
-    var removed: [(name: String, place: String)] = []
-    for (index, node) in try list(members["remove"], "$.remove").enumerated() {
-      removed.append((try text(node, "$.remove[\(index)]"), "$.remove[\(index)]"))
+    let removed = try list(members["remove"], "$.remove").enumerated().map { index, node in
+      (name: try text(node, "$.remove[\(index)]"), place: "$.remove[\(index)]")
     }
     guard !entities.isEmpty || !removed.isEmpty else {
       throw problem(tree, "$", "there is neither an entity mapping in \"entities\" nor an entity in \"remove\"")
     }
-    return Content(
-      name: try members["name"].map { node in try text(node, "$.name") },
+    return MappingFile(
+      path: path, name: try members["name"].map { node in try text(node, "$.name") } ?? path?.stem,
       source: try version(members["source"], "$.source", tree),
       destination: try version(members["destination"], "$.destination", tree), rest: rest, entities: entities,
-      removed: removed)
+      removed: removed, tree: tree)
   }
 
   // MARK: Versions
@@ -300,13 +282,10 @@ struct MappingFileReader {
         "rest",
       ])
     func required(_ key: String) throws -> String {
-      guard let value = members[key] else { throw problem(node, place, "the key \"\(key)\" is missing") }
-      return try text(value, "\(place).\(key)")
+      guard let value = try optional(key) else { throw problem(node, place, "the key \"\(key)\" is missing") }
+      return value
     }
-    func optional(_ key: String) throws -> String? {
-      guard let value = members[key] else { return nil }
-      return try text(value, "\(place).\(key)")
-    }
+    func optional(_ key: String) throws -> String? { try members[key].map { try text($0, "\(place).\(key)") } }
     var entity = MappingFile.Entity(
       name: try optional("name"), source: try required("source"), destination: try required("destination"),
       filter: try optional("filter"), policyClassName: try optional("policy"), userInfo: [:],

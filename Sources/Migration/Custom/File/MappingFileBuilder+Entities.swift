@@ -225,7 +225,7 @@ struct MappingConstant {
     }
   }
 
-  private static func uuid(_ text: String) -> [UInt8]? {
+  static func uuid(_ text: String) -> [UInt8]? {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
     return [UInt8](hexadecimal: groups.joined())

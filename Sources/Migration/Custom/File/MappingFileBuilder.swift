@@ -1,7 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
-internal import SystemPackage
 
 /// Builds a mapping model from a file and from inference.
 struct MappingFileBuilder {
@@ -76,18 +75,15 @@ struct MappingFileBuilder {
   }
 
   private func checkNames() throws {
+    func require(_ name: String, of model: ManagedObjectModel, _ side: String, at place: String) throws {
+      guard model.entities[name] == nil else { return }
+      throw invalid(
+        place, "the \(side) has no entity \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: Array(model.entities.keys), "entities of the \(side)"))
+    }
     for entity in file.entities {
-      guard source.entities[entity.source] != nil else {
-        throw invalid(
-          "\(entity.place).source", "the source has no entity \"\(printable(entity.source))\"",
-          hint: NameSuggestion.hint(for: entity.source, among: Array(source.entities.keys), "entities of the source"))
-      }
-      guard destination.entities[entity.destination] != nil else {
-        throw invalid(
-          "\(entity.place).destination", "the destination has no entity \"\(printable(entity.destination))\"",
-          hint: NameSuggestion.hint(
-            for: entity.destination, among: Array(destination.entities.keys), "entities of the destination"))
-      }
+      try require(entity.source, of: source, "source", at: "\(entity.place).source")
+      try require(entity.destination, of: destination, "destination", at: "\(entity.place).destination")
     }
     for entity in file.entities {
       guard let name = entity.name, name != entity.destination, destination.entities[name] != nil else { continue }
@@ -95,11 +91,7 @@ struct MappingFileBuilder {
         "\(entity.place).name", "\"\(printable(name))\" is the name of another entity of the destination",
         hint: "Give it a name of its own, such as \(printable(entity.source))To\(printable(entity.destination)).")
     }
-    for (name, place) in file.removed where source.entities[name] == nil {
-      throw invalid(
-        place, "the source has no entity \"\(printable(name))\"",
-        hint: NameSuggestion.hint(for: name, among: Array(source.entities.keys), "entities of the source"))
-    }
+    for (name, place) in file.removed { try require(name, of: source, "source", at: place) }
   }
 
   // MARK: Inference

@@ -143,9 +143,9 @@ extension EntityMigrationPolicy {
 /// Runs policies in Core Data's order.
 final class PolicyRun {
   struct Stage {
-    var stepName = ""
-    var attempt = 1
-    var userInfo: [String: String] = [:]
+    let stepName: String
+    let attempt: Int
+    let userInfo: [String: String]
   }
 
   static let batchSize = 1000
