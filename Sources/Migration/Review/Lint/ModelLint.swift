@@ -41,11 +41,10 @@ public struct ModelLint: Sendable {
 
   /// Checks a bundle, with a lock file's hashes if given.
   public init(_ bundle: ModelBundle, lock: ModelLock? = nil, options: Options = Options()) {
-    for unreadable in bundle.unreadableVersions {
-      findings.append(
-        LintFinding(
-          .unreadableVersion, in: unreadable.name, detail: "the version cannot be read: \(unreadable.error.detail)",
-          hint: unreadable.error.hint))
+    findings = bundle.unreadableVersions.map { unreadable in
+      LintFinding(
+        .unreadableVersion, in: unreadable.name, detail: "the version cannot be read: \(unreadable.error.detail)",
+        hint: unreadable.error.hint)
     }
     for version in bundle.versions { checkVersion(version) }
     if let lock { check(bundle, against: lock) }
@@ -83,11 +82,10 @@ public struct ModelLint: Sendable {
   }
 
   private mutating func checkVersion(_ version: ModelVersion) {
-    for finding in version.model.validate() {
-      findings.append(
-        LintFinding(
-          .inconsistentModel, in: version.name, entity: finding.entityName, property: finding.propertyName,
-          detail: finding.detail, hint: "Correct the model in Xcode."))
+    findings += version.model.validate().map { finding in
+      LintFinding(
+        .inconsistentModel, in: version.name, entity: finding.entityName, property: finding.propertyName,
+        detail: finding.detail, hint: "Correct the model in Xcode.")
     }
     let names = version.mismatchedEntityNames
     guard !names.isEmpty else { return }
@@ -130,13 +128,11 @@ public struct ModelLint: Sendable {
   ) -> [LintFinding] {
     let place = "\(before.name) → \(after.name)"
     let inference = MappingInference(from: before.model, to: after.model, before: later)
-    var findings: [LintFinding] = []
-    for refusal in inference.refusals {
-      findings.append(
-        LintFinding(
-          refusal.kind == .disagreeingIdentifiers ? .disagreeingIdentifiers : .notMigratable, in: place,
-          entity: refusal.entityName, property: refusal.property?.description,
-          detail: refusal.detail, hint: refusal.wayRound))
+    var findings = inference.refusals.map { refusal in
+      LintFinding(
+        refusal.kind == .disagreeingIdentifiers ? .disagreeingIdentifiers : .notMigratable, in: place,
+        entity: refusal.entityName, property: refusal.property?.description, detail: refusal.detail,
+        hint: refusal.wayRound)
     }
     findings += RenameSuspicion.findings(in: inference.mapping, place: place)
     findings += CloudKitRules.encryptionFindings(from: before, to: after, place: place)
@@ -148,15 +144,12 @@ public struct ModelLint: Sendable {
       findings.append(
         LintFinding(
           .dataLoss, in: place, entity: loss.sourceEntityName, property: loss.property?.description,
-          detail: loss.text,
-          hint: "Keep it, or lock the versions when the loss is meant."))
+          detail: loss.text, hint: "Keep it, or lock the versions when the loss is meant."))
     }
-    for condition in inference.mapping.conditionsWithoutInherited {
-      findings.append(
-        LintFinding(
-          .dependsOnData, in: place, entity: condition.destinationEntityName,
-          property: condition.destinationProperty?.description, detail: condition.text,
-          hint: condition.remedy))
+    findings += inference.mapping.conditionsWithoutInherited.map { condition in
+      LintFinding(
+        .dependsOnData, in: place, entity: condition.destinationEntityName,
+        property: condition.destinationProperty?.description, detail: condition.text, hint: condition.remedy)
     }
     if checksCloudKit { findings += CloudKitRules.findings(in: inference.mapping, place: place) }
     return findings
@@ -208,13 +201,11 @@ enum EqualHashes {
     for entity in mapping.entityMappings {
       guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }
       if source != destination {
-        findings.append(
-          finding(
-            place, entity: destination, property: nil, old: source, new: destination))
+        findings.append(finding(place, entity: destination, property: nil, old: source, new: destination))
       }
       for property in entity.propertyMappings {
         guard let origin = property.source, origin != property.destination,
-          isDeclared(property.destination.name, by: destination, after.model)
+          after.model.entities[destination]?.properties[property.destination.name] != nil
         else { continue }
         findings.append(
           finding(
@@ -251,10 +242,6 @@ enum EqualHashes {
       }
     }
     return findings
-  }
-
-  private static func isDeclared(_ property: String, by entity: String, _ model: ManagedObjectModel) -> Bool {
-    model.entities[entity]?.properties[property] != nil
   }
 
   private static func finding(

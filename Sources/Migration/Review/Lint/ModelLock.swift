@@ -101,9 +101,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
   public static func read(
     _ path: FilePath, fileSystem: FileSystem = FileSystem()
   ) throws -> ModelLock? {
-    let bytes: [UInt8]
     guard try fileSystem.status(of: path) != nil else { return nil }
-    bytes = try fileSystem.contents(of: path, limit: 64 << 20)
+    let bytes = try fileSystem.contents(of: path, limit: 64 << 20)
     let lock: ModelLock
     do {
       lock = try JSONDecoder().decode(ModelLock.self, from: Data(bytes))

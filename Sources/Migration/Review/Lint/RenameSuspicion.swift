@@ -26,7 +26,7 @@ enum RenameSuspicion {
     let pairs = pair(Array(removed), Array(added)) { old, new in
       // Refused elsewhere.
       if old.name == new.name { return nil }
-      if isBroken(old.name, new.explicitRenamingIdentifier) { return 3 }
+      if new.explicitRenamingIdentifier == old.name { return 3 }
       let (before, after) = (Set(old.properties.keys), Set(new.properties.keys))
       let common = before.intersection(after).filter { name in
         old.properties[name]?.attribute?.type == new.properties[name]?.attribute?.type
@@ -69,7 +69,7 @@ enum RenameSuspicion {
     guard !removed.isEmpty else { return [] }
     let pairs = pair(Array(removed.prefix(limit)), Array(added.prefix(limit))) { old, new in
       if old.name == new.name { return nil }
-      if isBroken(old.name, new.traits.explicitRenamingIdentifier) { return 3 }
+      if new.traits.explicitRenamingIdentifier == old.name { return 3 }
       guard isAlike(old, new, images) else { return nil }
       let likeness = similarity(old.name, new.name)
       // A lone removal and addition of one type are suspicious under any names.
@@ -95,8 +95,6 @@ enum RenameSuspicion {
   }
 
   // MARK: Scores
-
-  private static func isBroken(_ old: String, _ explicit: String?) -> Bool { explicit == old }
 
   /// Pairs old and new items by best score, each once; a nil score prevents a pair.
   private static func pair<Item>(
@@ -127,7 +125,7 @@ enum RenameSuspicion {
     explicit: String?, _ place: String
   ) -> LintFinding {
     let oldName = old.split(separator: ".").last.map(String.init) ?? old
-    let isBroken = isBroken(oldName, explicit)
+    let isBroken = explicit == oldName
     let detail =
       isBroken
       ? """
