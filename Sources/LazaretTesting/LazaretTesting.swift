@@ -1,5 +1,5 @@
 internal import GRDB
-// Tests import only this module, so re-export the types of its interface.
+// Tests import only this module, so re-export the types of its interface; its own files see them by this too.
 @_exported public import ManagedObjectModel
 @_exported public import Migration
 @_exported public import PersistentStore

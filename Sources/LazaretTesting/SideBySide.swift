@@ -1,9 +1,4 @@
 internal import Foundation
-public import ManagedObjectModel
-public import Migration
-public import PersistentStore
-public import Platform
-public import SystemPackage
 
 /// A store at two versions of its model, both open, for tests of a migration.
 ///

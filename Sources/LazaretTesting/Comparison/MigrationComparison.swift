@@ -1,8 +1,3 @@
-internal import ManagedObjectModel
-public import Migration
-public import PersistentStore
-internal import Platform
-
 /// A comparison of a migrated store with the result implied by its mapping.
 ///
 /// Expected values are computed one at a time from source records and mapping, independently of the migrating SQL.
@@ -248,11 +243,13 @@ extension MigrationComparisonWork {
     try compareInverses(of: halves)
     for place in known.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
     where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
-      guard
-        let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
-      else { continue }
+      guard let found = relationship(at: place) else { continue }
       try compare(expected[place] ?? Expected(), place, found.key, found.relationship)
     }
+  }
+
+  private func relationship(at place: Place) -> (key: PropertyKey, relationship: Relationship)? {
+    new.relationships(of: place.entity).first { $0.key.name == place.relationship }
   }
 
   private func isMadeByCustomStep(_ entity: String, _ relationship: String) -> Bool {
@@ -275,8 +272,7 @@ extension MigrationComparisonWork {
   private mutating func compareInverses(of places: Set<Place>) throws {
     for place in places.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
     where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
-      guard
-        let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship }),
+      guard let found = relationship(at: place),
         let inverse = new.mutualInverse(of: found.relationship, found.key)
       else { continue }
       let pairs = try result.pairs(of: place.relationship, entity: place.entity).map(\.pair)
@@ -355,9 +351,7 @@ extension MigrationComparisonWork {
   /// Returns the condition that permits dropping a pair, because only one can be kept.
   private func permission(_ place: Place) -> MigrationCondition.Kind? {
     let kinds: Set<MigrationCondition.Kind> = [.severalOwners, .newInverse]
-    guard
-      let relationship = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
-    else { return nil }
+    guard let relationship = relationship(at: place) else { return nil }
     let inverse = new.mutualInverse(of: relationship.relationship, relationship.key)
     return mapping.conditions.first { condition in
       guard kinds.contains(condition.kind), let name = condition.destinationProperty?.name else { return false }

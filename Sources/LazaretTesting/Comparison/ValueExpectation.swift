@@ -1,7 +1,3 @@
-internal import ManagedObjectModel
-internal import Migration
-internal import PersistentStore
-
 /// The expected value of a migrated attribute, derived from the source record.
 struct ValueExpectation {
   /// The accepted values, and whether the source's value is preserved.

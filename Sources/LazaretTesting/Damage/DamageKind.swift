@@ -1,7 +1,3 @@
-package import PersistentStore
-internal import Platform
-internal import SystemPackage
-
 /// A kind of damage to a store's copy, as written on the command line: `zero:5`, `roots`.
 package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
   package enum Name: String, Sendable, Hashable, CaseIterable {

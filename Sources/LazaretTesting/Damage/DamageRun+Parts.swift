@@ -1,4 +1,3 @@
-internal import Platform
 internal import SQLiteFormat
 
 // Damage to parts of pages, the header, page positions, and logs or journals.

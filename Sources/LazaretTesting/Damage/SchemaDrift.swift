@@ -1,9 +1,5 @@
 internal import Foundation
 internal import GRDB
-internal import ManagedObjectModel
-internal import PersistentStore
-internal import Platform
-internal import SystemPackage
 
 /// The removal of a part of a Core Data store's schema or bookkeeping, with every page sound.
 ///
@@ -41,14 +37,14 @@ struct SchemaDrift {
     case "column": try dropColumn(database, &generator)
     case "table":
       let table = try pick(Self.entityTables(database), "it has no table of an entity", &generator)
-      try database.execute(sql: "DROP TABLE \(Self.quoted(table))")
+      try database.execute(sql: "DROP TABLE \(SQLText.quotedIdentifier(table))")
     case "index", "trigger":
       let names = try String.fetchAll(
         database,
         sql: "SELECT name FROM sqlite_master WHERE type = ? AND sql IS NOT NULL AND name LIKE 'Z%' ORDER BY name",
         arguments: [kind.word])
       let name = try pick(names, "it has no \(kind.word) of its model", &generator)
-      try database.execute(sql: "DROP \(kind.word) \(Self.quoted(name))")
+      try database.execute(sql: "DROP \(kind.word) \(SQLText.quotedIdentifier(name))")
     case "key-row":
       let number = try pick(Self.entityNumbers(database), "Z_PRIMARYKEY has no row of an entity", &generator)
       try database.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
@@ -85,16 +81,17 @@ struct SchemaDrift {
     for object in objects {
       let type: String = object[0]
       let name: String = object[1]
-      try database.execute(sql: "DROP \(type) \(Self.quoted(name))")
+      try database.execute(sql: "DROP \(type) \(SQLText.quotedIdentifier(name))")
     }
-    try database.execute(sql: "ALTER TABLE \(Self.quoted(table)) DROP COLUMN \(Self.quoted(column))")
+    try database.execute(
+      sql: "ALTER TABLE \(SQLText.quotedIdentifier(table)) DROP COLUMN \(SQLText.quotedIdentifier(column))")
   }
 
   /// Lowers a hierarchy's noted maximum key below the table's.
   private func lowerMaximum(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
     var entities: [(number: Int64, highest: Int64)] = []
     for table in try Self.entityTables(database) {
-      let highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(Self.quoted(table))") ?? 0
+      let highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(SQLText.quotedIdentifier(table))") ?? 0
       let number = try Int64.fetchOne(
         database, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY WHERE 'Z' || upper(Z_NAME) = upper(?) AND Z_SUPER = 0",
         arguments: [table])
@@ -115,10 +112,12 @@ struct SchemaDrift {
     let new = (numbers.max() ?? 0) + Int64.random(in: 1...9, using: &generator)
     let triggers = try Row.fetchAll(
       database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid")
-    for trigger in triggers { try database.execute(sql: "DROP TRIGGER \(Self.quoted(trigger[0] as String))") }
+    for trigger in triggers {
+      try database.execute(sql: "DROP TRIGGER \(SQLText.quotedIdentifier(trigger[0] as String))")
+    }
     for table in try Self.entityTables(database) {
       try database.execute(
-        sql: "UPDATE \(Self.quoted(table)) SET Z_ENT = ? WHERE Z_ENT = ?", arguments: [new, old])
+        sql: "UPDATE \(SQLText.quotedIdentifier(table)) SET Z_ENT = ? WHERE Z_ENT = ?", arguments: [new, old])
     }
     for trigger in triggers { try database.execute(sql: trigger[1] as String) }
     try database.execute(
@@ -162,8 +161,4 @@ struct SchemaDrift {
   }
 
   private func nothing(_ detail: String) -> PersistentStoreError { kind.nothing(files.main, detail) }
-
-  private static func quoted(_ name: String) -> String {
-    "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
-  }
 }

@@ -1,7 +1,5 @@
 internal import Foundation
 internal import GRDB
-internal import ManagedObjectModel
-internal import Platform
 
 struct AttributeValues: Sendable {
   enum Value {
@@ -227,9 +225,9 @@ struct AttributeValues: Sendable {
     case .string: return uniqueText(primaryKey).databaseValue
     case .uri: return "https://example.org/\(primaryKey)".databaseValue
     case .uuid:
-      return Data(numbers.bytes(Int(primaryKey), count: 8) + bigEndianBytes(primaryKey)).databaseValue
+      return Data(numbers.bytes(Int(primaryKey), count: 8) + primaryKey.bigEndianBytes).databaseValue
     case .binary, .transformable:
-      let bytes = bigEndianBytes(primaryKey) + numbers.bytes(Int(primaryKey), count: 8)
+      let bytes = primaryKey.bigEndianBytes + numbers.bytes(Int(primaryKey), count: 8)
       return Data(isMarked ? [1] + bytes : bytes).databaseValue
     case .undefined, .objectID, .composite: return .null
     }
@@ -242,10 +240,6 @@ struct AttributeValues: Sendable {
     let text = most >= 24 ? word + digits : digits
     // Leading zeros do not change a number.
     return String(repeating: "0", count: max(0, least - text.utf16.count)) + text
-  }
-
-  private func bigEndianBytes(_ value: Int64) -> [UInt8] {
-    (0..<8).map { UInt8(truncatingIfNeeded: value >> Int64(56 - 8 * $0)) }
   }
 }
 

@@ -1,8 +1,5 @@
 internal import Foundation
 internal import GRDB
-internal import ManagedObjectModel
-internal import PersistentStore
-internal import Platform
 
 struct EntityWriter {
   struct Row {

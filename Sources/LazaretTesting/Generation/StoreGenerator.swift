@@ -1,8 +1,3 @@
-public import ManagedObjectModel
-public import PersistentStore
-public import Platform
-public import SystemPackage
-
 /// Generates stores of a model for testing migrations.
 ///
 /// Model, options and seed determine the bytes. Records are valid if the model is satisfiable: mandatory properties,
@@ -293,6 +288,12 @@ extension Relationship {
 
 extension Comparable {
   func clamped(to range: ClosedRange<Self>) -> Self { min(max(self, range.lowerBound), range.upperBound) }
+}
+
+extension FixedWidthInteger {
+  var bigEndianBytes: [UInt8] {
+    stride(from: Self.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
+  }
 }
 
 extension ManagedObjectModel {

@@ -1,8 +1,4 @@
 internal import GRDB
-internal import ManagedObjectModel
-internal import PersistentStore
-internal import Platform
-internal import SystemPackage
 
 internal import struct SQLiteFormat.LogChecksum
 
@@ -245,7 +241,7 @@ struct LogCopy {
     header.replaceSubrange(16..<24, with: salts)
     var sum = LogChecksum()
     sum.add(header.span.extracting(0..<24), bigEndian: isBigEndian)
-    header.replaceSubrange(24..<32, with: Self.bytes(sum))
+    header.replaceSubrange(24..<32, with: sum.first.bigEndianBytes + sum.second.bigEndianBytes)
     try copy.write(header)
     var frame = [UInt8](repeating: 0, count: 24 + pageSize)
     var offset: Int64 = 32
@@ -253,15 +249,11 @@ struct LogCopy {
       frame.replaceSubrange(8..<16, with: salts)
       sum.add(frame.span.extracting(0..<8), bigEndian: isBigEndian)
       sum.add(frame.span.extracting(24..<frame.count), bigEndian: isBigEndian)
-      frame.replaceSubrange(16..<24, with: Self.bytes(sum))
+      frame.replaceSubrange(16..<24, with: sum.first.bigEndianBytes + sum.second.bigEndianBytes)
       try copy.write(frame)
       offset += Int64(frame.count)
     }
     try copy.commit()
-  }
-
-  private static func bytes(_ sum: LogChecksum) -> [UInt8] {
-    [sum.first, sum.second].flatMap { sum in (0..<4).map { UInt8(truncatingIfNeeded: sum >> UInt32(24 - 8 * $0)) } }
   }
 }
 

@@ -1,9 +1,3 @@
-internal import ManagedObjectModel
-internal import Migration
-internal import PersistentStore
-internal import Platform
-internal import SystemPackage
-
 struct CaseCheck {
   let verifier: MigrationVerifier
   let piece: VerifiedRun

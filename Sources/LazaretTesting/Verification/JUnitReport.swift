@@ -23,9 +23,9 @@ public struct JUnitReport: Sendable {
 
   /// The document.
   public var xml: String {
-    var suites = [("steps", report.steps.map(Self.case(allowed)))]
+    var suites = [("steps", report.steps.map(self.case))]
     let ways = report.versions.filter(\.wholeWay)
-    if !ways.isEmpty { suites.append(("ways", ways.map(Self.wholeWay(allowed)))) }
+    if !ways.isEmpty { suites.append(("ways", ways.map(wholeWay))) }
     let unchecked = self.unchecked
     if !unchecked.isEmpty { suites.append(("not checked", unchecked)) }
     var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -45,13 +45,13 @@ public struct JUnitReport: Sendable {
   private func numbers(of cases: [Case]) -> String {
     let seconds = cases.reduce(0) { $0 + $1.seconds }
     return " tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\" "
-      + "skipped=\"\(cases.count { $0.skipped != nil })\" time=\"\(Self.time(seconds))\""
+      + "skipped=\"\(cases.count { $0.skipped != nil })\" time=\"\(inThousandths(seconds))\""
   }
 
   private func element(_ found: Case, in className: String) -> String {
     var text =
       "    <testcase name=\"\(escaped(found.name))\" classname=\"\(escaped(className))\" "
-      + "time=\"\(Self.time(found.seconds))\""
+      + "time=\"\(inThousandths(found.seconds))\""
     guard found.failure != nil || found.skipped != nil || !found.output.isEmpty else { return text + "/>\n" }
     text += ">\n"
     if let reason = found.skipped { text += "      <skipped message=\"\(escaped(reason))\"/>\n" }
@@ -76,31 +76,20 @@ public struct JUnitReport: Sendable {
       }
   }
 
-  private static func `case`(
-    _ allowed: Set<VerificationReport.Outcome>
-  ) -> (VerificationReport.Step) -> Case {
-    { step in
-      var refusals = Lines()
-      for refusal in step.refusals {
-        refusals.add("refused", refusal.text, "\(refusal.text). \(refusal.wayRound)")
-      }
-      return made("\(step.step)\(step.direct ? " (direct)" : "")", refusals, step.losses, step.cases, allowed)
+  private func `case`(_ step: VerificationReport.Step) -> Case {
+    var refusals = Lines()
+    for refusal in step.refusals {
+      refusals.add("refused", refusal.text, "\(refusal.text). \(refusal.wayRound)")
     }
+    return made("\(step.step)\(step.direct ? " (direct)" : "")", refusals, step.losses, step.cases)
   }
 
-  private static func wholeWay(
-    _ allowed: Set<VerificationReport.Outcome>
-  ) -> (VerificationReport.Version) -> Case {
-    { version in
-      made(
-        "\(version.from) → \(version.to) (\(version.steps.count) steps)", Lines(), version.losses, version.cases,
-        allowed)
-    }
+  private func wholeWay(_ version: VerificationReport.Version) -> Case {
+    made("\(version.from) → \(version.to) (\(version.steps.count) steps)", Lines(), version.losses, version.cases)
   }
 
-  private static func made(
-    _ name: String, _ refusals: Lines, _ losses: [VerificationReport.Loss], _ stores: [VerificationReport.Case],
-    _ allowed: Set<VerificationReport.Outcome>
+  private func made(
+    _ name: String, _ refusals: Lines, _ losses: [VerificationReport.Loss], _ stores: [VerificationReport.Case]
   ) -> Case {
     var failures = refusals
     var others = Lines()
@@ -139,12 +128,6 @@ public struct JUnitReport: Sendable {
     }
 
     var text: String { lines.joined(separator: "\n") }
-  }
-
-  private static func time(_ seconds: Double) -> String {
-    let thousandths = Int((max(0, min(seconds, 1e9)) * 1000).rounded())
-    let rest = String(thousandths % 1000)
-    return "\(thousandths / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
   }
 
   /// Escapes text for XML and replaces forbidden characters.

@@ -1,6 +1,3 @@
-public import Migration
-internal import Platform
-
 /// The result of a migration check, and the JSON of `model verify --json`.
 ///
 /// Keys may be added, never changed; absent values are omitted.
