@@ -81,8 +81,8 @@ struct MigrationComparisonWork {
     self.source = source
     self.result = result
     self.options = options
-    old = try StoreLayout(mapping.source)
-    new = try StoreLayout(mapping.destination)
+    old = try source.layout(of: mapping.source)
+    new = try result.layout(of: mapping.destination)
     list = DifferenceList(limit: options.limit, includesValues: options.includesValues)
     var inferred: [String: EntityMapping] = [:]
     var images: [Int: String] = [:]
@@ -211,6 +211,14 @@ extension MigrationComparisonWork {
   private struct Place: Hashable {
     let entity: String
     let relationship: String
+
+    var path: String { "\(entity).\(relationship)" }
+  }
+
+  private struct Known {
+    let place: Place
+    let key: PropertyKey
+    let relationship: Relationship
   }
 
   private struct Expected {
@@ -222,9 +230,9 @@ extension MigrationComparisonWork {
   /// Compares every relationship with the pairs implied by the mapping.
   mutating func compareRelationships() throws {
     var expected: [Place: Expected] = [:]
-    var known: Set<Place> = []
-    var halves: Set<Place> = []
-    for entity in new.concreteEntities {
+    var known: [Known] = []
+    var halves: [Known] = []
+    for entity in new.concreteEntities.sorted(by: { $0.name < $1.name }) {
       for (key, relationship) in new.relationships(of: entity.name) {
         let place = Place(entity: entity.name, relationship: key.name)
         let value = inferred[entity.name]?.propertyMapping(of: PropertyPath(key.name))?.value
@@ -232,24 +240,22 @@ extension MigrationComparisonWork {
         guard !isMade, !isInverseMadeByCustomStep(relationship, key) else {
           unchecked.insert("\(entity.name).\(key.name)")
           // An inverse leads back regardless.
-          if !isMade { halves.insert(place) }
+          if !isMade { halves.append(Known(place: place, key: key, relationship: relationship)) }
           continue
         }
-        known.insert(place)
+        known.append(Known(place: place, key: key, relationship: relationship))
         guard case .relationship(let name) = value, let from = inferred[entity.name]?.sourceEntityName else { continue }
         try add(name, of: from, at: place, key, relationship, to: &expected)
       }
     }
-    try compareInverses(of: halves)
-    for place in known.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
-    where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
-      guard let found = relationship(at: place) else { continue }
-      try compare(expected[place] ?? Expected(), place, found.key, found.relationship)
+    for half in halves where !options.ignoring.contains(half.place.path) {
+      guard let inverse = new.mutualInverse(of: half.relationship, half.key) else { continue }
+      let pairs = try result.pairs(of: half.place.relationship, entity: half.place.entity).map(\.pair)
+      try compareInverse(Set(pairs), half.place, inverse.key)
     }
-  }
-
-  private func relationship(at place: Place) -> (key: PropertyKey, relationship: Relationship)? {
-    new.relationships(of: place.entity).first { $0.key.name == place.relationship }
+    for one in known where !options.ignoring.contains(one.place.path) {
+      try compare(expected[one.place] ?? Expected(), one.place, one.key, one.relationship)
+    }
   }
 
   private func isMadeByCustomStep(_ entity: String, _ relationship: String) -> Bool {
@@ -266,17 +272,6 @@ extension MigrationComparisonWork {
     guard let inverse = new.mutualInverse(of: relationship, key) else { return false }
     return new.concreteEntities.contains { entity in
       new.isKind(entity.name, of: inverse.key.entityName) && isMadeByCustomStep(entity.name, inverse.key.name)
-    }
-  }
-
-  private mutating func compareInverses(of places: Set<Place>) throws {
-    for place in places.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
-    where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
-      guard let found = relationship(at: place),
-        let inverse = new.mutualInverse(of: found.relationship, found.key)
-      else { continue }
-      let pairs = try result.pairs(of: place.relationship, entity: place.entity).map(\.pair)
-      try compareInverse(Set(pairs), place, inverse.key)
     }
   }
 
@@ -321,7 +316,7 @@ extension MigrationComparisonWork {
     for pair in missing.sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
       let hasOther = !relationship.isToMany && owned.contains(pair.own)
       let isTaken = isExclusive && reached.contains(pair.destination)
-      if hasOther || isTaken, let kind = permission(place) {
+      if hasOther || isTaken, let kind = permission(place, inverse?.key) {
         alter(kind, place.entity, place.relationship)
       } else {
         add(.missingDestination, pair.own, place)
@@ -349,21 +344,20 @@ extension MigrationComparisonWork {
   }
 
   /// Returns the condition that permits dropping a pair, because only one can be kept.
-  private func permission(_ place: Place) -> MigrationCondition.Kind? {
+  private func permission(_ place: Place, _ inverse: PropertyKey?) -> MigrationCondition.Kind? {
     let kinds: Set<MigrationCondition.Kind> = [.severalOwners, .newInverse]
-    guard let relationship = relationship(at: place) else { return nil }
-    let inverse = new.mutualInverse(of: relationship.relationship, relationship.key)
     return mapping.conditions.first { condition in
       guard kinds.contains(condition.kind), let name = condition.destinationProperty?.name else { return false }
       let isOwn = condition.destinationEntityName == place.entity && name == place.relationship
       let isInverse =
-        name == inverse?.key.name
-        && (inverse.map { new.isKind(condition.destinationEntityName, of: $0.key.entityName) } ?? false)
+        name == inverse?.name
+        && (inverse.map { new.isKind(condition.destinationEntityName, of: $0.entityName) } ?? false)
       return isOwn || isInverse
     }?.kind
   }
 
   private mutating func compareInverse(_ found: Set<RelationshipPair>, _ place: Place, _ inverse: PropertyKey) throws {
+    guard !found.isEmpty else { return }
     var back: Set<RelationshipPair> = []
     for entity in new.concreteEntities where new.isKind(entity.name, of: inverse.entityName) {
       for stored in try result.pairs(of: inverse.name, entity: entity.name) { back.insert(stored.pair.reversed) }

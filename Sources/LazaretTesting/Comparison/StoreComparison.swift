@@ -348,6 +348,12 @@ struct RelationshipPair: Hashable {
 }
 
 extension PersistentStore {
+  /// Returns a model's layout: the store's own if it is the same.
+  func layout(of model: ManagedObjectModel) throws -> StoreLayout {
+    if let own = try layout(), own.model == model { return own }
+    return try StoreLayout(model)
+  }
+
   /// A pair with the number of the destination's own entity.
   struct StoredPair {
     let pair: RelationshipPair

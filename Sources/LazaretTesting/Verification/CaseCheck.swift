@@ -31,7 +31,7 @@ struct CaseCheck {
     report.records = store.recordCount
     report.notes = store.notes.map { "\($0.kind.rawValue) \($0.entityName).\($0.propertyName)" }
     do {
-      try migrate(store.path, &report, &losses)
+      try migrate(store.path, generator.layout, &report, &losses)
     } catch let error as MigrationError {
       if error.isEnvironmental || error.kind == .cancelled { throw error }
       fail(error, &report)
@@ -58,28 +58,28 @@ struct CaseCheck {
   // MARK: Migrating
 
   private func migrate(
-    _ store: FilePath, _ report: inout VerificationReport.Case, _ losses: inout [LossCount]
+    _ store: FilePath, _ layout: StoreLayout, _ report: inout VerificationReport.Case, _ losses: inout [LossCount]
   ) throws {
     var source = store
-    var model = piece.version.model
+    var layout = layout
     for (number, step) in steps.enumerated() {
       let target = place("step-\(number + 1)-to-\(step.destinationName)")
-      let before = try PersistentStore(opening: source, model: model, options: .init(isReadOnly: true))
+      let before = try PersistentStore(reading: source, as: layout)
       try losses[number].count(in: before)
       try before.close()
       // Only this step, regardless of other paths; a migration looks at all versions of its bundle.
       let versions = [step.sourceName, step.destinationName].compactMap { $0.flatMap(verifier.bundle.version(named:)) }
       let bundle = versions.count == 2 ? ModelBundle(name: verifier.bundle.name, versions: versions) : nil
       try migrate(source, in: bundle ?? verifier.bundle, to: step.destinationName, target, isDirect: true)
-      try compare(step.mapping, source, target, &report)
-      source = target
-      model = step.mapping.destination
+      let next = try StoreLayout(step.mapping.destination)
+      try compare(step.mapping, (source, before.layout(of: step.mapping.source)), (target, next), &report)
+      (source, layout) = (target, next)
     }
     guard piece.isWay else { return }
     // The whole path at once must give the same records.
     let target = place("whole")
     try migrate(store, in: verifier.bundle, to: verifier.bundle.current.name, target, isDirect: false)
-    try compareWhole(source, target, model, &report)
+    try compareWhole(source, target, layout, &report)
   }
 
   private func migrate(
@@ -95,10 +95,11 @@ struct CaseCheck {
   }
 
   private func compare(
-    _ mapping: MappingModel, _ source: FilePath, _ target: FilePath, _ report: inout VerificationReport.Case
+    _ mapping: MappingModel, _ source: (path: FilePath, layout: StoreLayout),
+    _ target: (path: FilePath, layout: StoreLayout), _ report: inout VerificationReport.Case
   ) throws {
-    let before = try PersistentStore(opening: source, model: mapping.source, options: .init(isReadOnly: true))
-    let after = try PersistentStore(opening: target, model: mapping.destination, options: .init(isReadOnly: true))
+    let before = try PersistentStore(reading: source.path, as: source.layout)
+    let after = try PersistentStore(reading: target.path, as: target.layout)
     let comparison = try MigrationComparison(mapping, source: before, result: after, options: comparisonOptions)
     try before.close()
     try after.close()
@@ -109,10 +110,11 @@ struct CaseCheck {
   }
 
   private func compareWhole(
-    _ first: FilePath, _ second: FilePath, _ model: ManagedObjectModel, _ report: inout VerificationReport.Case
+    _ first: FilePath, _ second: FilePath, _ layout: StoreLayout, _ report: inout VerificationReport.Case
   ) throws {
-    let one = try PersistentStore(opening: first, model: model, options: .init(isReadOnly: true))
-    let other = try PersistentStore(opening: second, model: model, options: .init(isReadOnly: true))
+    let model = layout.model
+    let one = try PersistentStore(reading: first, as: layout)
+    let other = try PersistentStore(reading: second, as: layout)
     var options = comparisonOptions
     // Each run has its own save time.
     options.ignoring = Set(

@@ -42,6 +42,9 @@ public final class PersistentStore: Sendable {
     /// Seconds since 2001-01-01T00:00:00Z for derived save times.
     public var now: @Sendable () -> Double
 
+    /// The model's layout, if it is known already.
+    var layout: StoreLayout?
+
     /// For a private evidence copy: read-only, without log or schema declarations.
     var isEvidence = false
 
@@ -85,12 +88,19 @@ public final class PersistentStore: Sendable {
             sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('Z_PRIMARYKEY', 'Z_METADATA')"))
       }
       kind = names.count == 2 ? .coreData : .sqlite
-      state = Mutex(State(queue: queue, layout: nil))
+      state = Mutex(State(queue: queue, layout: options.layout))
     } catch let error as DatabaseError {
       throw PersistentStoreError(error, operation: "open the store", path: path)
     } catch {
       throw PersistentStoreError(.database, operation: "open the store", path: path, detail: "an unforeseen failure")
     }
+  }
+
+  /// Opens a store of a known layout for reading.
+  package convenience init(reading path: FilePath, as layout: StoreLayout) throws(PersistentStoreError) {
+    var options = Options(isReadOnly: true)
+    options.layout = layout
+    try self.init(opening: path, model: layout.model, options: options)
   }
 
   /// Returns the model's layout, computed on first use; nil without a model.
