@@ -13,6 +13,9 @@ struct ActionForm: InspectorPage {
 
     /// An optional line of text.
     case text(name: String, label: String, about: String)
+
+    static let understood = flag(
+      name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
   }
 
   let title: String
@@ -56,17 +59,14 @@ struct ActionForm: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
     let ask: HTML
     if let obstacle {
       let way: HTML =
         instead.map { "<p><a class=\"button main\" href=\"\($0.target)\">\($0.words)</a></p>" } ?? .empty
       ask = obstacle.note + way
-    } else if !frame.allowsActions {
-      ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
     } else {
       let style = isFinal ? "danger" : "main"
-      ask = frame.form(
+      ask = frame.confirmation(
         target,
         """
         \(choices.map(Self.field))<p class="row"><button class="\(style)">\(button)</button>\
@@ -75,14 +75,14 @@ struct ActionForm: InspectorPage {
     }
     return """
       <h1>\(title)</h1><p class="soft">\(store.name) · \(Words.size(store.bytes))</p>
-      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(preview?.html ?? .empty)\(ask)</section>
+      \(HTML.panel("What this does", .sentences(does) + (preview?.html ?? .empty) + ask))
       """
   }
 
   static func field(_ choice: Choice) -> HTML {
     switch choice {
     case .pick(let name, let label, let options):
-      let list = options.map { option -> HTML in "<option value=\"\(option.value)\">\(option.label)</option>" }
+      let list = options.map { HTML.option($0.value, $0.label) }
       return "<p><label><span>\(label)</span><select name=\"\(name)\">\(list)</select></label></p>"
     case .flag(let name, let label, let about, let isRequired, let isTicked):
       let required: HTML = isRequired ? " required" : isTicked ? " checked" : ""

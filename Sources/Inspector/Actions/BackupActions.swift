@@ -261,15 +261,15 @@ struct RestorePreviewTable {
       \(HTML.number(pairs.changed, tone: .warn))\(HTML.number(pairs.lost, tone: .bad))<td></td></tr>
       """
     }
-    let heads = ["Added", "Changed", "Lost", "Unchanged"].map { name -> HTML in
-      "<th scope=\"col\" class=\"number\">\(name)</th>"
-    }
+    let columns: [TableColumn] = [
+      "Entity", .number("Added"), .number("Changed"), .number("Lost"), .number("Unchanged"),
+    ]
     let schema = (preview.schemaWords + preview.valueWords).map { words -> HTML in "<li>\(sentence(words))</li>" }
     let changes: HTML = schema.isEmpty ? .empty : "<ul>\(schema)</ul>"
     let remarks = preview.remarks.map { remark -> HTML in "<p class=\"soft\">\(sentence(printable(remark)))</p>" }
     return """
       <h2>What would change</h2>\(present)\(verdict)\
-      \(HTML.table("What would change", head: "<th scope=\"col\">Entity</th>\(heads)", rows + pairs))\(changes)\(remarks)
+      \(HTML.table("What would change", columns, rows + pairs))\(changes)\(remarks)
       """
   }
 

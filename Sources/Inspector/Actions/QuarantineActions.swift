@@ -225,9 +225,7 @@ struct QuarantineActions: Sendable {
     does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
     var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
     form.isFinal = true
-    form.choices = [
-      .flag(name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
-    ]
+    form.choices = [.understood]
     return form
   }
 

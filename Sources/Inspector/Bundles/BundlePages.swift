@@ -46,11 +46,7 @@ struct BundlesPage: InspectorPage {
     }
     return .panel(
       "Written",
-      .table(
-        "Bundles that were written",
-        head: """
-          <th scope="col">Bundle</th><th scope="col" class="number">Size</th><th scope="col">When</th><th scope="col">Who can read it</th>
-          """, rows))
+      .table("Bundles that were written", ["Bundle", .number("Size"), "When", "Who can read it"], rows))
   }
 
   private func sent(_ listing: Outbox.Listing, _ frame: PageFrame) -> HTML {
@@ -69,12 +65,7 @@ struct BundlesPage: InspectorPage {
         .warn, "<p>\(Words.counted(listing.unreadable.count, "entry", "entries")) of the outbox cannot be read.</p>")
     return .panel(
       "Outbox",
-      .table(
-        "The outbox",
-        head: """
-          <th scope="col">Bundle</th><th scope="col">State</th><th scope="col">To</th><th scope="col">What came of it</th>\
-          <th scope="col"><span class="visually-hidden">Actions</span></th>
-          """, rows) + broken)
+      .table("The outbox", ["Bundle", "State", "To", "What came of it", .unnamed("Actions")], rows) + broken)
   }
 }
 

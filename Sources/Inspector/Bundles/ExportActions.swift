@@ -187,22 +187,16 @@ struct ExportPage: InspectorPage {
 
   private func choice(_ frame: PageFrame) -> HTML {
     guard job?.isRunning != true else { return .empty }
-    let sentences = form.does.map { words -> HTML in "<li>\(words)</li>" }
-    let ask: HTML
-    if frame.allowsActions {
-      let again: HTML = ready == nil ? " class=\"main\"" : ""
-      ask = frame.form(
-        form.target,
-        """
-        \(form.choices.map { field($0) })\(tree?.html(keeping: chosen.keeping, dropping: chosen.dropping) ?? typed)\
-        <p class="row"><button\(again)>\(ready == nil ? "Preview" : "Preview again")</button>\
-        <a class="button" href="\(RequestTarget.store(store.id))">Cancel</a></p>
-        """)
-    } else {
-      ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
-    }
+    let again: HTML = ready == nil ? " class=\"main\"" : ""
+    let ask = frame.confirmation(
+      form.target,
+      """
+      \(form.choices.map { field($0) })\(tree?.html(keeping: chosen.keeping, dropping: chosen.dropping) ?? typed)\
+      <p class="row"><button\(again)>\(ready == nil ? "Preview" : "Preview again")</button>\
+      <a class="button" href="\(RequestTarget.store(store.id))">Cancel</a></p>
+      """)
     let title = ready == nil ? "What goes into the bundle" : "Choose something else"
-    return .panel(title, "<ul class=\"plain-words\">\(sentences)</ul>\(ask)")
+    return .panel(title, .sentences(form.does) + ask)
   }
 
   private func field(_ choice: ActionForm.Choice) -> HTML {

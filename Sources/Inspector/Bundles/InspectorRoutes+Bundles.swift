@@ -40,7 +40,7 @@ extension InspectorRoutes {
       guard let tag = EntityTag(try catalogue.preview(of: bundle).sha256) else {
         throw Refusal(.internalServerError, "the bundle has no sum")
       }
-      let file = BundleFile(file: try parts.surroundings.fileSystem.open(bundle.path))
+      let file = FileBytes(try parts.surroundings.fileSystem.open(bundle.path))
       return Response.ranges(file, tag: tag, type: "application/octet-stream", for: request)
         .downloaded(as: bundle.name)
     }
@@ -69,14 +69,6 @@ extension InspectorRoutes {
   }
 }
 
-struct BundleFile: RangeReadable {
-  let file: ReadableFile
-
-  var count: Int64 { file.count }
-
-  func read(at offset: Int64, length: Int) throws -> [UInt8] { try file.bytes(at: offset, length: length) }
-}
-
 /// Confirms a bundle's removal from this machine.
 struct BundleRemovalPage: InspectorPage {
   let bundle: ListedBundle
@@ -92,18 +84,18 @@ struct BundleRemovalPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let ask: HTML =
-      frame.allowsActions
-      ? frame.form(
-        target,
-        """
-        <p class="row"><button class="danger">Remove it</button><a class="button" href="\(bundle.target)">Leave it</a></p>
-        """) : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    let ask = frame.confirmation(
+      target,
+      """
+      <p class="row"><button class="danger">Remove it</button><a class="button" href="\(bundle.target)">Leave it</a></p>
+      """)
+    let does = [
+      "Removes the file from this machine. The store that it was made of is not touched, and can be exported again.",
+      "What was sent already stays with the receiver; what waits in the outbox is still sent.",
+    ]
     return """
       <h1>\(title)</h1><p class="soft">\(printable(bundle.name)) · \(Words.size(bundle.bytes))</p>
-      <section class="panel"><h2>What this does</h2><ul class="plain-words">\
-      <li>Removes the file from this machine. The store that it was made of is not touched, and can be exported again.</li>\
-      <li>What was sent already stays with the receiver; what waits in the outbox is still sent.</li></ul>\(ask)</section>
+      \(HTML.panel("What this does", .sentences(does) + ask))
       """
   }
 }
@@ -214,19 +206,14 @@ struct SendPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let ask: HTML
-    if let obstacle {
-      ask = obstacle.note
-    } else if !frame.allowsActions {
-      ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
-    } else {
-      ask = frame.form(
+    let ask =
+      obstacle?.note
+      ?? frame.confirmation(
         target,
         """
         <input type="hidden" name="sha256" value="\(preview.sha256)">\
         <p class="row"><button class="main">Send it</button><a class="button" href="\(bundle.target)">Leave it</a></p>
         """)
-    }
     let warning: HTML =
       preview.showsRecords
       ? .note(

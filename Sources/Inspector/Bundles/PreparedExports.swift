@@ -149,12 +149,7 @@ struct PreparedExportPage: InspectorPage {
     }
     return .panel(
       "All levels",
-      .table(
-        "All levels",
-        head: """
-          <th scope="col">Level</th><th scope="col" class="number">Files</th><th scope="col" class="number">Unpacked</th>\
-          <th scope="col" class="number">Packed</th>
-          """, rows))
+      .table("All levels", ["Level", .number("Files"), .number("Unpacked"), .number("Packed")], rows))
   }
 
   private var files: HTML {
@@ -169,11 +164,7 @@ struct PreparedExportPage: InspectorPage {
       ? "<p class=\"soft\">And \(preview.files.count - Self.maximumRows) more.</p>" : .empty
     return .panel(
       "What is in it",
-      .table(
-        "Files of the bundle",
-        head:
-          "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\">What it is</th>",
-        Array(rows)) + rest)
+      .table("Files of the bundle", ["File", .number("Size"), "What it is"], Array(rows)) + rest)
   }
 
   private var scrub: HTML {
@@ -185,9 +176,9 @@ struct PreparedExportPage: InspectorPage {
       \(HTML.number(column.counts.shifted))\(HTML.number(column.counts.kept))\(HTML.number(column.counts.dropped))</tr>
       """
     }
-    let heads = ["Replaced", "Shifted", "Kept", "Overwritten"].map { name -> HTML in
-      "<th scope=\"col\" class=\"number\">\(name)</th>"
-    }
+    let columns: [TableColumn] = [
+      "Column", "Table or index", .number("Replaced"), .number("Shifted"), .number("Kept"), .number("Overwritten"),
+    ]
     let gaps: HTML =
       report.gapCount > 0
       ? """
@@ -203,14 +194,13 @@ struct PreparedExportPage: InspectorPage {
     return .panel(
       "What was done to the values",
       """
-      \(HTML.table("What was done to the values", head: "<th scope=\"col\">Column</th><th scope=\"col\">Table or index</th>\(heads)", Array(rows)))\
+      \(HTML.table("What was done to the values", columns, Array(rows)))\
       \(check ?? .empty)\(gaps)\(notes)
       """)
   }
 
   private var remarks: HTML {
     guard !preview.remarks.isEmpty else { return .empty }
-    let items = preview.remarks.map { remark -> HTML in "<li>\(sentence(printable(remark)))</li>" }
-    return .panel("To be said", "<ul class=\"plain-words\">\(items)</ul>")
+    return .panel("To be said", .sentences(preview.remarks.map { sentence(printable($0)) }))
   }
 }

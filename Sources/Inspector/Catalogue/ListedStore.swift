@@ -140,7 +140,7 @@ extension PathParameter where Value == StoreID {
 
 extension RequestTarget {
   /// The page of a store, or one below it.
-  package static func store(_ id: StoreID, _ below: String...) -> RequestTarget {
-    RequestTarget(segments: ["stores", id.text] + below)
+  package static func store(_ id: StoreID, _ below: String..., query: [Query.Item] = []) -> RequestTarget {
+    RequestTarget(segments: ["stores", id.text] + below, query: Query(query))
   }
 }

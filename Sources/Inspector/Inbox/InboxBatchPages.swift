@@ -37,19 +37,14 @@ struct InboxBatchFormPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
     let back: HTML = "<a class=\"button\" href=\"\(RequestTarget.damage(group.id))\">Cancel</a>"
-    let ask: HTML =
-      if !frame.allowsActions {
-        .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
-      } else if count == 0 {
-        HTML.note(.plain, "<p>No store here has a last result of an earlier version.</p>") + back
-      } else {
-        frame.form(target, "<p class=\"row\"><button class=\"main\">Salvage again</button>\(back)</p>")
-      }
+    let ask =
+      frame.allowsActions && count == 0
+      ? .note(.plain, "<p>No store here has a last result of an earlier version.</p>") + back
+      : frame.confirmation(target, "<p class=\"row\"><button class=\"main\">Salvage again</button>\(back)</p>")
     return """
       <h1>\(title)</h1><p class="soft">\(InboxWords.about(group.fingerprint))</p>
-      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(ask)</section>
+      \(HTML.panel("What this does", .sentences(does) + ask))
       """
   }
 }
@@ -127,12 +122,7 @@ struct InboxBatchPage: InspectorPage {
       """
       <p class="soft">Of \(Words.counted(compared, "store")) with an earlier result to compare with.</p>
       """
-        + .table(
-          "Records",
-          head: """
-            <th scope="col"><span class="visually-hidden">What</span></th><th scope="col" class="number">Before</th>\
-            <th scope="col" class="number">Now</th><th scope="col" class="number">Change</th>
-            """, rows))
+        + .table("Records", [.unnamed("What"), .number("Before"), .number("Now"), .number("Change")], rows))
   }
 
   private var tabs: [HTML] {
@@ -158,9 +148,8 @@ struct InboxBatchPage: InspectorPage {
         """
     }
     guard !rows.isEmpty else { return "<p class=\"soft\">There is none here.</p>" }
-    let names: [HTML] = ["Recovered before", "doubtful", "lost", "Recovered now", "doubtful", "lost"]
-    let numbers = names.map { name -> HTML in "<th scope=\"col\" class=\"number\">\(name)</th>" }
-    return .table("Bundles", head: "<th scope=\"col\">Bundle</th><th scope=\"col\">Change</th>\(numbers)", rows)
+    let names = ["Recovered before", "doubtful", "lost", "Recovered now", "doubtful", "lost"]
+    return .table("Bundles", ["Bundle", "Change"] + names.map { .number($0) }, rows)
   }
 }
 

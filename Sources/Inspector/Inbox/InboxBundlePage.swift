@@ -95,9 +95,8 @@ struct InboxBundlePage: InspectorPage {
 
   private var damage: HTML {
     let counts = bundle.facts?.pageStates ?? [:]
-    let causes = (bundle.account?.causes ?? []).map { cause -> HTML in "<li>\(printable(cause))</li>" }
-    let likely: HTML =
-      causes.isEmpty ? .empty : .panel("What most likely happened", "<ul class=\"plain-words\">\(causes)</ul>")
+    let causes = (bundle.account?.causes ?? []).map(printable)
+    let likely: HTML = causes.isEmpty ? .empty : .panel("What most likely happened", .sentences(causes))
     guard !counts.isEmpty || bundle.account?.runs.isEmpty == false else { return likely }
     return HTML.panel(
       "Pages", "\(map)\(InboxWords.bar(counts))\(InboxWords.legend(counts))") + likely
@@ -125,11 +124,7 @@ struct InboxBundlePage: InspectorPage {
       words
         + .table(
           "Entities",
-          head: """
-            <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\
-            <th scope="col" class="number">Recovered</th><th scope="col" class="number">Doubtful</th>\
-            <th scope="col" class="number">Lost</th>
-            """, rows))
+          ["Entity", .unnamed("Share"), .number("Recovered"), .number("Doubtful"), .number("Lost")], rows))
   }
 
   private var files: HTML {
@@ -140,10 +135,7 @@ struct InboxBundlePage: InspectorPage {
     let more: HTML =
       bundle.fileCount > bundle.files.count
       ? "<p class=\"soft\">And \(Words.number(bundle.fileCount - bundle.files.count)) more.</p>" : .empty
-    return .panel(
-      "Files",
-      HTML.table(
-        "Files", head: "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th>", rows) + more)
+    return .panel("Files", HTML.table("Files", ["File", .number("Size")], rows) + more)
   }
 
   private func work(_ frame: PageFrame) -> HTML {

@@ -67,9 +67,7 @@ struct InboxGroupPage: InspectorPage {
     let rows = (group.versions.map { ($0.version ?? "not known", $0.count) } + further).map { version, count -> HTML in
       "<tr><th scope=\"row\">\(printable(version))</th>\(HTML.number(count))</tr>"
     }
-    let versions = HTML.table(
-      "Versions of the app",
-      head: "<th scope=\"col\">Version</th><th scope=\"col\" class=\"number\">Stores</th>", rows)
+    let versions = HTML.table("Versions of the app", ["Version", .number("Stores")], rows)
     let list: HTML =
       bundles.isEmpty && pager.token == nil
       ? "<p class=\"soft\">Its bundles were removed.</p>"

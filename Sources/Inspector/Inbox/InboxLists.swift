@@ -15,20 +15,12 @@ struct InboxPager: Sendable {
   let next: String?
 
   var target: RequestTarget? {
-    next.map { next in
-      var target = list
-      target.query = Query(list.query.items + [.init(Self.parameter, next)])
-      return target
-    }
+    next.map { list.appending(query: list.query.items + [.init(Self.parameter, $0)]) }
   }
 
   var html: HTML {
     guard token != nil || next != nil else { return .empty }
-    let first: HTML = token == nil ? "<span></span>" : "<a class=\"button\" href=\"\(list)\">First page</a>"
-    let more: HTML =
-      target.map { "<a class=\"button main\" rel=\"next\" href=\"\($0)\">Next page</a>" }
-      ?? "<span class=\"soft\">That was the last page.</span>"
-    return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(more)</nav>"
+    return .pager(first: token == nil ? nil : list, next: target, "Next page")
   }
 
   var members: JSON.Object { ["next": JSON.orNull(next), "nextPath": target?.twin] }
@@ -159,12 +151,7 @@ struct InboxSendersTable: Sendable {
         <td class="number">\(Words.size(sender.quota))</td><td>\(Words.date(sender.created))</td></tr>
         """
     }
-    return .table(
-      "Senders",
-      head: """
-        <th scope="col">Name</th><th scope="col">Token</th><th scope="col" class="number">Used</th>\
-        <th scope="col" class="number">Quota</th><th scope="col">Since</th>
-        """, rows)
+    return .table("Senders", ["Name", "Token", .number("Used"), .number("Quota"), "Since"], rows)
   }
 }
 
@@ -240,12 +227,7 @@ struct InboxJobsPage: InspectorPage {
     let list: HTML =
       rows.isEmpty
       ? "<p class=\"soft\">There is none here.</p>"
-      : .table(
-        "Jobs",
-        head: """
-          <th scope="col">Bundle</th><th scope="col">Work</th><th scope="col" class="number">Tries</th>\
-          <th scope="col">Since</th><th scope="col">Reason</th>
-          """, rows)
+      : .table("Jobs", ["Bundle", "Work", .number("Tries"), "Since", "Reason"], rows)
     return """
       <div data-events="\(frame.events)" data-inbox>
       <div class="head"><div><h1>\(title)</h1><p class="soft">What workers do with bundles. “Try again” on the page of its \

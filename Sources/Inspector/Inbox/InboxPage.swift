@@ -74,9 +74,8 @@ struct InboxPage: InspectorPage {
   }
 
   private var search: HTML {
-    let options = InboxBundle.State.allCases.map { choice -> HTML in
-      let mark: HTML = choice == filter.state ? " selected" : ""
-      return "<option value=\"\(choice.rawValue)\"\(mark)>\(InboxWords.choice(choice))</option>"
+    let options = InboxBundle.State.allCases.map {
+      HTML.option($0.rawValue, InboxWords.choice($0), isChosen: $0 == filter.state)
     }
     let sender: HTML =
       filter.sender.map { "<input type=\"hidden\" name=\"sender\" value=\"\($0)\">" } ?? .empty
@@ -147,12 +146,7 @@ struct InboxPage: InspectorPage {
     }
     return .panel(
       "On their way in",
-      .table(
-        "On their way in",
-        head: """
-          <th scope="col">File</th><th scope="col">Sender</th><th scope="col" class="number">Here</th>\
-          <th scope="col" class="number">In all</th>
-          """, rows))
+      .table("On their way in", ["File", "Sender", .number("Here"), .number("In all")], rows))
   }
 
   private var sendersTable: HTML {

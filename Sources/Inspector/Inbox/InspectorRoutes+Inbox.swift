@@ -177,11 +177,7 @@ struct InboxRemovedPage: InspectorPage {
       rows.isEmpty
       ? "<p class=\"soft\">No bundle was removed.</p>"
       : .table(
-        "Removed bundles",
-        head: """
-          <th scope="col">Bundle</th><th scope="col">Removed</th><th scope="col">Rule</th><th scope="col">Sender</th>\
-          <th scope="col">Arrived</th><th scope="col">Damage</th><th scope="col" class="number">Size</th>
-          """, rows)
+        "Removed bundles", ["Bundle", "Removed", "Rule", "Sender", "Arrived", "Damage", .number("Size")], rows)
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">The rules are those of lazaret serve --inbox and \
       lazaret inbox prune.</p></div></div>
@@ -211,6 +207,8 @@ struct InboxActionPage: InspectorPage {
   let button: String
   let isFinal: Bool
 
+  private var choices: [ActionForm.Choice] { isFinal ? [.understood] : [] }
+
   var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox, Crumb(InboxWords.title(bundle), .bundle(bundle.id))] }
 
@@ -239,33 +237,21 @@ struct InboxActionPage: InspectorPage {
   }
 
   func encode(to encoder: any Encoder) throws {
-    let understood = ActionForm.Choice.flag(
-      name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
     try encoder.encode([
-      "title": title, "bundle": bundle.id, "does": does, "final": isFinal, "choices": isFinal ? [understood] : [],
-      "action": target,
+      "title": title, "bundle": bundle.id, "does": does, "final": isFinal, "choices": choices, "action": target,
     ])
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
-    let tick: HTML =
-      isFinal
-      ? """
-      <div class="choices"><label><input type="checkbox" name="understood" value="yes" required>\
-      <span class="said">I understand that this cannot be taken back</span></label></div>
-      """ : .empty
-    let ask: HTML =
-      frame.allowsActions
-      ? frame.form(
-        target,
-        """
-        \(tick)<p class="row"><button class="\(isFinal ? "danger" : "main")">\(button)</button>\
-        <a class="button" href="\(RequestTarget.bundle(bundle.id))">Leave it as it is</a></p>
-        """) : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    let ask = frame.confirmation(
+      target,
+      """
+      \(choices.map(ActionForm.field))<p class="row"><button class="\(isFinal ? "danger" : "main")">\(button)</button>\
+      <a class="button" href="\(RequestTarget.bundle(bundle.id))">Leave it as it is</a></p>
+      """)
     return """
       <h1>\(title)</h1><p class="soft">\(InboxWords.title(bundle)) · \(Words.size(bundle.bytes))</p>
-      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(ask)</section>
+      \(HTML.panel("What this does", .sentences(does) + ask))
       """
   }
 }

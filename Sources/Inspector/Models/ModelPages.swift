@@ -113,19 +113,16 @@ struct ModelPage: InspectorPage {
         <td><code>\(String(version.checksum.prefix(8)))…</code></td></tr>
         """
     }
-    let head: HTML = """
-      <th scope="col">Version</th><th scope="col" class="number">Entities</th><th scope="col">Against the one before</th>\
-      <th scope="col">Checksum</th>
-      """
+    let columns: [TableColumn] = ["Version", .number("Entities"), "Against the one before", "Checksum"]
     let older = rows.dropFirst(Self.newest)
     let rest: HTML =
       older.isEmpty
       ? .empty
       : """
       <details><summary>\(Words.counted(older.count, "older version"))</summary>\
-      \(HTML.table("Older versions", head: head, Array(older)))</details>
+      \(HTML.table("Older versions", columns, Array(older)))</details>
       """
-    return .panel("Versions", .table("Versions", head: head, Array(rows.prefix(Self.newest))) + rest)
+    return .panel("Versions", .table("Versions", columns, Array(rows.prefix(Self.newest))) + rest)
   }
 }
 
@@ -188,11 +185,7 @@ struct ModelEntities {
     let list: HTML =
       rows.isEmpty
       ? "<p>No entity and no property has these words in its name.</p>"
-      : .table(
-        "Entities",
-        head: """
-          <th scope="col">Entity</th><th scope="col">Parent</th><th scope="col">Properties</th><th scope="col">Version hash</th>
-          """, rows)
+      : .table("Entities", ["Entity", "Parent", "Properties", "Version hash"], rows)
     let count = words.isEmpty ? "" : "\(found.count) of "
     return .panel(
       "Entities of \(printable(version.name))",
@@ -282,8 +275,7 @@ struct ModelChange {
       rows.isEmpty
       ? "<p>No entity is stored in another way.</p>"
       : .table(
-        "Entities that change, \(printable(from)) → \(printable(to))",
-        head: "<th scope=\"col\">Entity</th><th scope=\"col\">What becomes of it</th><th scope=\"col\">Properties</th>",
+        "Entities that change, \(printable(from)) → \(printable(to))", ["Entity", "What becomes of it", "Properties"],
         rows)
     let rest: HTML =
       same > 0 && !rows.isEmpty

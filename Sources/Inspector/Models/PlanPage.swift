@@ -185,7 +185,7 @@ struct PlanPage: InspectorPage {
     return .panel(
       printable(step.name),
       """
-      \(reason)\(HTML.table("Entities of \(printable(step.name))", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Becomes</th><th scope=\"col\">How</th><th scope=\"col\" class=\"number\">Records</th>", rows))\
+      \(reason)\(HTML.table("Entities of \(printable(step.name))", ["Entity", "Becomes", "How", .number("Records")], rows))\
       \(list("Would be lost", step.losses))\(list("Would fail on", step.failures))\
       \(list("Could fail, which only running it tells", step.uncertain))\(code(step))
       """)

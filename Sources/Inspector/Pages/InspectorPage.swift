@@ -75,8 +75,10 @@ extension RequestTarget {
     RequestTarget(segments: segments, query: Query(query))
   }
 
-  /// Appends segments; drops the query.
-  func appending(_ more: String...) -> RequestTarget { RequestTarget(segments: segments + more) }
+  /// Appends segments; the query is replaced.
+  func appending(_ more: String..., query: [Query.Item] = []) -> RequestTarget {
+    RequestTarget(segments: segments + more, query: Query(query))
+  }
 
   /// The URL of the page's JSON.
   var twin: RequestTarget {
@@ -117,6 +119,12 @@ struct PageFrame: Sendable {
       <form method="post" action="\(target)" class="\(style)"><input type="hidden" name="csrf" value="\(formToken)">\
       \(content)</form>
       """
+  }
+
+  /// The form of an action, or a note that none is offered.
+  func confirmation(_ target: RequestTarget, _ content: HTML) -> HTML {
+    allowsActions
+      ? form(target, content) : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
   }
 
   func button(_ words: String, _ target: RequestTarget, style: String = "") -> HTML {

@@ -60,8 +60,7 @@ struct Layout {
   private var navigation: HTML {
     guard hasSession else { return .empty }
     let links = PageSection.allCases.filter { $0 != .inbox || frame.hasInbox }.map { section -> HTML in
-      let current: HTML = section == page.section ? " aria-current=\"page\"" : ""
-      return "<a href=\"\(section.target)\"\(current)>\(section.title)</a>\n"
+      .link(HTML(escaping: section.title), section.target, isCurrent: section == page.section)
     }
     return "<nav aria-label=\"Main\">\(links)</nav>"
   }
@@ -112,6 +111,43 @@ extension HTML {
     "<div class=\"note \(tone.rawValue)\">\(content)</div>"
   }
 
+  /// Links to pages of one subject; the current one is marked.
+  static func tabs(
+    _ label: String, style: HTML = "tabs", _ links: [(words: HTML, target: RequestTarget, isCurrent: Bool)]
+  ) -> HTML {
+    "<nav class=\"\(style)\" aria-label=\"\(label)\">\(links.map { link($0, $1, isCurrent: $2) })</nav>"
+  }
+
+  static func link(_ words: HTML, _ target: RequestTarget, isCurrent: Bool) -> HTML {
+    let mark: HTML = isCurrent ? " aria-current=\"page\"" : ""
+    return "<a href=\"\(target)\"\(mark)>\(words)</a>\n"
+  }
+
+  /// The links to a list's first and next page.
+  ///
+  /// - Parameters:
+  ///   - first: nil on the first page.
+  ///   - next: nil on the last page.
+  ///   - end: what stands in place of the next page.
+  static func pager(
+    first: RequestTarget?, next: RequestTarget?, _ words: String, end: String = "That was the last page."
+  ) -> HTML {
+    let first: HTML = first.map { "<a class=\"button\" href=\"\($0)\">First page</a>" } ?? "<span></span>"
+    let next: HTML =
+      next.map { "<a class=\"button main\" rel=\"next\" href=\"\($0)\">\(words)</a>" }
+      ?? "<span class=\"soft\">\(end)</span>"
+    return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(next)</nav>"
+  }
+
+  static func option(_ value: String, _ label: String, isChosen: Bool = false) -> HTML {
+    let chosen: HTML = isChosen ? " selected" : ""
+    return "<option value=\"\(value)\"\(chosen)>\(label)</option>"
+  }
+
+  static func sentences(_ sentences: [String]) -> HTML {
+    "<ul class=\"plain-words\">\(sentences.map { words -> HTML in "<li>\(words)</li>" })</ul>"
+  }
+
   static func panel(_ heading: String, _ content: HTML) -> HTML {
     "<section class=\"panel\"><h2>\(heading)</h2>\(content)</section>"
   }
@@ -125,10 +161,10 @@ extension HTML {
   }
 
   /// A table that scrolls sideways, also by keyboard.
-  static func table(_ caption: String, head: HTML, _ rows: [HTML]) -> HTML {
+  static func table(_ caption: String, _ columns: [TableColumn], _ rows: [HTML]) -> HTML {
     """
     <div class="scroll" tabindex="0" role="region" aria-label="\(caption)"><table><caption class="visually-hidden">\
-    \(caption)</caption><thead><tr>\(head)</tr></thead><tbody>\(rows)</tbody></table></div>
+    \(caption)</caption><thead><tr>\(columns.map(\.head))</tr></thead><tbody>\(rows)</tbody></table></div>
     """
   }
 
@@ -180,5 +216,25 @@ extension HTML {
     if setAside > 0 { add("aside", grouped(setAside), "set aside") }
     if count.lost > 0 || count.hasUnknown { add("bad", count.lostNumber, "lost") }
     return "<ul class=\"legend\">\(items)</ul>"
+  }
+}
+
+/// A table's column, by default of text.
+struct TableColumn: ExpressibleByStringLiteral {
+  let head: HTML
+
+  init(head: HTML) { self.head = head }
+
+  init(_ name: String) { head = "<th scope=\"col\">\(name)</th>" }
+
+  init(stringLiteral name: String) { self.init(name) }
+
+  static func number(_ name: String) -> TableColumn {
+    TableColumn(head: "<th scope=\"col\" class=\"number\">\(name)</th>")
+  }
+
+  /// A column whose name is only read aloud.
+  static func unnamed(_ name: String) -> TableColumn {
+    TableColumn(head: "<th scope=\"col\"><span class=\"visually-hidden\">\(name)</span></th>")
   }
 }

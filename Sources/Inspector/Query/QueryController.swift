@@ -47,16 +47,9 @@ struct QueryController: Sendable {
       exports.giveBack(session)
       throw error
     }
-    let writer = ExportWriter(rows.columns, format, hasStates: false)
-    let exports = exports
-    let source = ChunkSource(
-      onCancel: { rows.cancel() },
-      ended: { _ in
-        rows.cancel()
-        exports.giveBack(session)
-      }, { () -> [UInt8]? in try writer.next(rows) })
-    let name = "\(place.store.name)-\(place.side)-query.\(format.rawValue)"
-    return Response(headers: ["Content-Type": format.type], body: .chunks(source)).downloaded(as: name)
+    return RecordExport.response(rows, of: place, named: "query", as: format, hasStates: false) { [exports] in
+      exports.giveBack(session)
+    }
   }
 
   /// Whether this server's page or the user asks: links from other sites don't run a query.
@@ -80,9 +73,7 @@ extension RecordPlace {
   func query(_ items: [Query.Item] = []) -> RequestTarget { Self.query(store.id, side, items) }
 
   static func query(_ id: StoreID, _ side: SideName, _ items: [Query.Item] = []) -> RequestTarget {
-    var target = RequestTarget.store(id, side.description, "query")
-    target.query = Query(items)
-    return target
+    .store(id, side.description, "query", query: items)
   }
 }
 
@@ -149,9 +140,7 @@ struct QueryPage: InspectorPage {
   }
 
   private func export(_ format: RecordExport.Format) -> RequestTarget {
-    var target = RequestTarget.store(place.store.id, place.side.description, "query", "export", format.rawValue)
-    target.query = Query([.init("sql", query.sql)])
-    return target
+    place.query().appending("export", format.rawValue, query: [.init("sql", query.sql)])
   }
 
   // MARK: JSON
@@ -200,10 +189,7 @@ struct QueryPage: InspectorPage {
   }
 
   private var form: HTML {
-    let sizes = [20, 100, 500, 1000].map { size -> HTML in
-      let isChosen: HTML = size == query.size ? " selected" : .empty
-      return "<option value=\"\(size)\"\(isChosen)>\(Words.number(size))</option>"
-    }
+    let sizes = [20, 100, 500, 1000].map { HTML.option(String($0), Words.number($0), isChosen: $0 == query.size) }
     // HTML drops a newline directly after the tag.
     return """
       <form class="query no-print" method="get" action="\(place.query())">
@@ -279,12 +265,9 @@ struct QueryPage: InspectorPage {
 
   private func pager(_ result: QueryResult) -> HTML {
     guard result.offset > 0 || result.hasMore else { return .empty }
-    let first: HTML =
-      result.offset == 0 ? "<span></span>" : "<a class=\"button\" href=\"\(target(offset: 0))\">First page</a>"
-    let more: HTML =
-      next(result).map { "<a class=\"button main\" rel=\"next\" href=\"\(target(offset: $0))\">Next \(query.size)</a>" }
-      ?? "<span class=\"soft\">\(result.hasMore ? "Export it to have the rest." : "That was the last page.")</span>"
-    return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(more)</nav>"
+    return .pager(
+      first: result.offset == 0 ? nil : target(offset: 0), next: next(result).map { target(offset: $0) },
+      "Next \(query.size)", end: result.hasMore ? "Export it to have the rest." : "That was the last page.")
   }
 
   // MARK: What was saved

@@ -29,7 +29,7 @@ struct BytesPage: InspectorPage {
     guard let number = UInt32(exactly: number), number > 0, number <= pages.pageCount else {
       throw Refusal(.notFound, "the store has no such page")
     }
-    guard let image = Self.image(query["image"] ?? "current") else {
+    guard let image = EvidencePages.Image(query["image"] ?? "current") else {
       throw Refusal(.badRequest, "there is no such image of a page")
     }
     guard let content = try pages.page(number, image) else {
@@ -52,23 +52,11 @@ struct BytesPage: InspectorPage {
     }
   }
 
-  private static func image(_ text: String) -> EvidencePages.Image? {
-    switch text {
-    case "current": return .current
-    case "main": return .main
-    default:
-      guard text.hasPrefix("frame-"), let frame = Int(text.dropFirst(6)), frame > 0 else { return nil }
-      return .frame(frame)
-    }
-  }
-
   var title: String { "Page \(Words.number(number))" }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
   private func target(_ number: UInt32, _ items: [Query.Item] = []) -> RequestTarget {
-    var target = RequestTarget.store(store.id, "pages", String(number))
-    target.query = Query(items)
-    return target
+    .store(store.id, "pages", String(number), query: items)
   }
 
   // MARK: JSON
@@ -164,16 +152,14 @@ struct BytesPage: InspectorPage {
 
   private var images: HTML {
     guard !frames.isEmpty || content.part != .main else { return .empty }
-    func link(_ words: String, _ name: String, _ isShown: Bool) -> HTML {
-      let current: HTML = isShown ? " aria-current=\"page\"" : ""
-      return "<a href=\"\(target(number, [.init("image", name)]))\"\(current)>\(words)</a>\n"
-    }
-    var links = [link("What counts", "current", image == .current), link("Database file", "main", image == .main)]
+    var shown: [(words: HTML, image: EvidencePages.Image)] = [("What counts", .current), ("Database file", .main)]
     for frame in frames.suffix(20) {
-      let words = "Frame \(Words.number(frame.number))\(frame.isOfThisRound ? "" : " (of an earlier round)")"
-      links.append(link(words, "frame-\(frame.number)", image == .frame(frame.number)))
+      let round = frame.isOfThisRound ? "" : " (of an earlier round)"
+      shown.append(("Frame \(Words.number(frame.number))\(round)", .frame(frame.number)))
     }
-    return "<nav class=\"tabs\" aria-label=\"Images of the page\">\(links)</nav>"
+    return .tabs(
+      "Images of the page",
+      shown.map { ($0.words, target(number, [.init("image", $0.image.name ?? "current")]), $0.image == image) })
   }
 
   private var doubts: HTML {
@@ -193,34 +179,34 @@ struct BytesPage: InspectorPage {
   }
 
   private var facts: HTML {
-    var lines: [HTML] = ["<dt>Kind</dt><dd>\(kindWords)</dd>"]
+    var facts: [(String, HTML?)] = [("Kind", HTML(escaping: kindWords))]
     if let page = anatomy.page {
-      lines.append("<dt>Cells</dt><dd>\(Words.number(page.storedCellCount))</dd>")
-      lines.append("<dt>Cell content from</dt><dd>\(Words.number(page.contentStart))</dd>")
-      let block = page.firstFreeblock == 0 ? "none" : Words.number(page.firstFreeblock)
-      lines.append("<dt>First free block</dt><dd>\(block)</dd>")
-      lines.append("<dt>Fragmented bytes</dt><dd>\(Words.number(page.fragmentedBytes))</dd>")
-      if !page.kind.isLeaf, page.rightMostChild > 0, page.rightMostChild <= pageCount {
-        lines.append("<dt>Right-most child</dt><dd>\(link(page.rightMostChild))</dd>")
-      }
+      let hasChild = !page.kind.isLeaf && page.rightMostChild > 0 && page.rightMostChild <= pageCount
+      facts += [
+        ("Cells", "\(Words.number(page.storedCellCount))"),
+        ("Cell content from", "\(Words.number(page.contentStart))"),
+        ("First free block", page.firstFreeblock == 0 ? "none" : "\(Words.number(page.firstFreeblock))"),
+        ("Fragmented bytes", "\(Words.number(page.fragmentedBytes))"),
+        ("Right-most child", hasChild ? link(page.rightMostChild) : nil),
+      ]
     } else if let next = content.bytes.span.uint32(at: 0) {
-      lines.append("<dt>First number</dt><dd>\(link(next))</dd>")
+      facts.append(("First number", link(next)))
     }
-    lines.append("<dt>Page size</dt><dd>\(Words.number(pageSize))</dd>")
-    return "<section class=\"panel\"><h2>Header</h2><dl class=\"facts\">\(lines)</dl></section>"
+    return .panel("Header", .facts(facts + [("Page size", "\(Words.number(pageSize))")]))
   }
 
   private var markedCell: HTML {
     guard let cell = anatomy.cells.first(where: { $0.index == marked }) else { return .empty }
-    var lines: [HTML] = []
-    if let bytes = cell.bytes { lines.append("<dt>Bytes</dt><dd>\(bytes.lowerBound) – \(bytes.upperBound - 1)</dd>") }
-    if let rowid = cell.rowid { lines.append("<dt>Rowid</dt><dd>\(String(rowid))</dd>") }
-    if cell.payloadLength > 0 { lines.append("<dt>Payload</dt><dd>\(Words.size(Int64(cell.payloadLength)))</dd>") }
-    if let page = cell.overflowPage { lines.append("<dt>Goes on at</dt><dd>\(link(page))</dd>") }
-    lines += cell.values.prefix(60).enumerated().map { index, value in
-      "<dt>\(names.indices.contains(index) ? printable(names[index]) : "Field \(index)")</dt><dd>\(Self.html(value, length: 200))</dd>"
+    let facts: [(String, HTML?)] = [
+      ("Bytes", cell.bytes.map { "\($0.lowerBound) – \($0.upperBound - 1)" }),
+      ("Rowid", cell.rowid.map { "\(String($0))" }),
+      ("Payload", cell.payloadLength > 0 ? "\(Words.size(Int64(cell.payloadLength)))" : nil),
+      ("Goes on at", cell.overflowPage.map(link)),
+    ]
+    let values = cell.values.prefix(60).enumerated().map { index, value -> (String, HTML?) in
+      (names.indices.contains(index) ? printable(names[index]) : "Field \(index)", Self.html(value, length: 200))
     }
-    return "<section class=\"panel\"><h2>Cell \(cell.index)</h2><dl class=\"facts\">\(lines)</dl></section>"
+    return .panel("Cell \(cell.index)", .facts(facts + values))
   }
 
   /// A page number, linked if the page exists.
@@ -252,9 +238,7 @@ struct BytesPage: InspectorPage {
     guard !anatomy.cells.isEmpty else { return .empty }
     let rows = anatomy.cells.map { cell -> HTML in
       let isMarked: HTML = cell.index == marked ? " class=\"marked\" aria-current=\"true\"" : .empty
-      let name = imageName
-      var items: [Query.Item] = [.init("cell", String(cell.index))]
-      if let name { items.insert(.init("image", name), at: 0) }
+      let items = [image.name.map { Query.Item("image", $0) }, Query.Item("cell", String(cell.index))]
       let bytes: HTML =
         cell.bytes.map { "\($0.lowerBound) – \($0.upperBound - 1)" } ?? "<span class=\"tag bad\">nowhere</span>"
       let row: HTML = cell.rowid.map { "\(String($0))" } ?? .empty
@@ -262,7 +246,7 @@ struct BytesPage: InspectorPage {
       if let child = cell.leftChild { leads += "child \(link(child)) " }
       if let page = cell.overflowPage { leads += "goes on at \(link(page))" }
       return """
-        <tr\(isMarked)><td class="number"><a href="\(target(number, items))#marked">\(cell.index)</a></td>\
+        <tr\(isMarked)><td class="number"><a href="\(target(number, items.compactMap(\.self)))#marked">\(cell.index)</a></td>\
         <td class="number">\(bytes)</td><td class="number">\(row)</td><td>\(leads)</td><td>\(values(cell))</td></tr>
         """
     }
@@ -287,14 +271,6 @@ struct BytesPage: InspectorPage {
     text.count > length ? String(text.prefix(length)) + "…" : text
   }
 
-  private var imageName: String? {
-    switch image {
-    case .current: nil
-    case .main: "main"
-    case .frame(let number): "frame-\(number)"
-    }
-  }
-
   private func values(_ cell: PageAnatomy.CellFacts) -> HTML {
     let shown = cell.values.prefix(Self.valueCount).map { Self.html($0, length: Self.valueLength) }
     var result = HTML.empty
@@ -304,5 +280,27 @@ struct BytesPage: InspectorPage {
       result += (index == 0 ? HTML.empty : " · ") + name + value
     }
     return cell.values.count > Self.valueCount ? result + " · …" : result
+  }
+}
+
+extension EvidencePages.Image {
+  /// Parses the name in a URL.
+  init?(_ name: String) {
+    switch name {
+    case "current": self = .current
+    case "main": self = .main
+    default:
+      guard name.hasPrefix("frame-"), let frame = Int(name.dropFirst(6)), frame > 0 else { return nil }
+      self = .frame(frame)
+    }
+  }
+
+  /// The name in a URL; nil for the usual image.
+  var name: String? {
+    switch self {
+    case .current: nil
+    case .main: "main"
+    case .frame(let number): "frame-\(number)"
+    }
   }
 }

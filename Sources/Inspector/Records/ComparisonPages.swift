@@ -80,7 +80,7 @@ struct ComparisonChoicePage: InspectorPage {
     case .ready(let page)?:
       try page.encodeDifferences(to: encoder)
     case .preparing(let progress)?:
-      try encoder.encode(["preparing": true, "phase": progress.words, "fraction": progress.fraction])
+      try progress.encode(to: encoder)
     case .nothing?: break
     case nil: try encoder.encode(["error": result.problem])
     }
@@ -110,10 +110,7 @@ struct ComparisonChoicePage: InspectorPage {
   }
 
   private func picker(_ name: String, _ label: String, _ current: SideName) -> HTML {
-    let options = sides.map { side -> HTML in
-      let isChosen: HTML = side == current ? " selected" : ""
-      return "<option value=\"\(side.description)\"\(isChosen)>\(side.title)</option>"
-    }
+    let options = sides.map { HTML.option($0.description, $0.title, isChosen: $0 == current) }
     return "<label><span>\(label)</span><select name=\"\(name)\">\(options)</select></label>"
   }
 
@@ -225,22 +222,80 @@ struct StoreComparisonPage: InspectorPage {
 
   var table: HTML {
     let rows = entities.map { name, part -> HTML in
-      let cells: HTML = part.html { entity in self.cells(entity) }
+      let cells = part.html { entity in
+        self.cells(
+          entity.first, entity.second, entity.counts, isAlone: entity.first == nil || entity.second == nil
+        ) { sides.records(entity.name, $0) }
+      }
       let only = part.value.map { Self.onlyIn($0, sides) } ?? .empty
       return part.value == nil
         ? "<tr><th scope=\"row\">\(name)</th><td colspan=\"5\">\(cells)</td></tr>"
         : "<tr><th scope=\"row\"><a href=\"\(sides.records(name))\">\(name)</a>\(only)</th>\(cells)</tr>\n"
     }
-    let heads = RecordDifference.allCases.map { difference -> HTML in
+    return """
+      <div class="scroll" tabindex="0" role="region" aria-label="Entities"><table><thead><tr>\
+      \(columns("Entity", arePairs: false).map(\.head))</tr></thead>
+      <tbody>\(rows)</tbody></table></div>
       """
-      <th scope="col" class="number">\(sides.heading(difference, arePairs: false))<small>\(difference.words(sides))</small></th>
+  }
+
+  private func columns(_ name: String, arePairs: Bool) -> [TableColumn] {
+    let differences = RecordDifference.allCases.map { difference -> HTML in
+      """
+      <th scope="col" class="number">\(sides.heading(difference, arePairs: arePairs))\
+      <small>\(difference.words(sides, arePairs: arePairs))</small></th>
       """
     }
+    return [TableColumn(name), .number(sides.first.side.title), .number(sides.second.side.title)]
+      + differences.map { TableColumn(head: $0) }
+  }
+
+  static func payload(_ pairs: PairComparison) -> JSON.Object {
+    [
+      "name": pairs.name, "sides": pairs.sides, "first": JSON.orNull(pairs.first), "second": JSON.orNull(pairs.second),
+      "inFirst": pairs.isInFirst, "inSecond": pairs.isInSecond, "missing": JSON.orNull(pairs.count(.missing)),
+      "added": JSON.orNull(pairs.count(.added)), "changed": JSON.orNull(pairs.count(.changed)),
+    ]
+  }
+
+  var pairSummary: HTML {
+    guard !relationships.isEmpty else { return .empty }
+    func words(_ count: Int64, _ difference: RecordDifference) -> String {
+      let pairs = Words.counted(count, "pair", "pairs")
+      return difference == .changed ? "\(pairs) at another place" : "\(pairs) \(difference.word)"
+    }
+    let items = RecordDifference.allCases.map { difference -> HTML in
+      let count = relationships.reduce(Int64(0)) { $0 + ($1.part.value?.count(difference) ?? 0) }
+      let (rest, aside) = sides.apart(count, difference, arePairs: true)
+      return "<li>\(HTML.tag(words(rest, difference), rest == 0 ? .plain : difference.tone))</li>\(aside)"
+    }
+    let open = relationships.count { line in
+      RecordDifference.allCases.contains { line.part.value?.count($0) == nil }
+    }
+    let rest: HTML =
+      open == 0
+      ? .empty
+      : "<li>\(HTML.tag("\(Words.counted(open, "relationship", "relationships")) not compared", .warn))</li>"
+    return "\(items)\(rest)"
+  }
+
+  var pairTable: HTML {
+    guard !relationships.isEmpty else { return .empty }
+    let rows = relationships.map { name, part -> HTML in
+      let cells = part.html { pairs in
+        self.cells(
+          pairs.first, pairs.second, pairs.counts, isAlone: !(pairs.isInFirst && pairs.isInSecond)
+        ) { sides.pairs(pairs.name, $0) }
+      }
+      guard let pairs = part.value else {
+        return "<tr><th scope=\"row\">\(name)</th><td colspan=\"5\">\(cells)</td></tr>\n"
+      }
+      return "<tr><th scope=\"row\"><a href=\"\(sides.pairs(name))\">\(pairs.words)</a></th>\(cells)</tr>\n"
+    }
+    let heading = "Pairs of many-to-many relationships"
     return """
-      <div class="scroll" tabindex="0" role="region" aria-label="Entities"><table><thead><tr><th scope="col">Entity</th>\
-      <th scope="col" class="number">\(sides.first.side.title)</th>\
-      <th scope="col" class="number">\(sides.second.side.title)</th>\(heads)</tr></thead>
-      <tbody>\(rows)</tbody></table></div>
+      <h2>\(heading)</h2>
+      \(HTML.table(heading, columns("Relationship", arePairs: true), rows))
       """
   }
 
@@ -252,19 +307,24 @@ struct StoreComparisonPage: InspectorPage {
     return "\(line(entity.firstOnly, sides.first))\(line(entity.secondOnly, sides.second))"
   }
 
-  private func cells(_ entity: EntityComparison) -> HTML {
-    let own: [HTML] = [entity.first, entity.second].map { count in
+  /// The counts of both sides and of each difference.
+  ///
+  /// - Parameter isAlone: whether only one side has the entity or relationship.
+  private func cells(
+    _ first: Int64?, _ second: Int64?, _ counts: [RecordDifference: Int64]?, isAlone: Bool,
+    _ target: ([Query.Item]) -> RequestTarget
+  ) -> HTML {
+    let own: [HTML] = [first, second].map { count in
       "<td class=\"number\">\(count.map { HTML(escaping: Words.number($0)) } ?? "–")</td>"
     }
-    guard let counts = entity.counts else {
-      let isAlone = entity.first == nil || entity.second == nil
+    guard let counts else {
       let words = isAlone ? "only one of them has it" : "too many to compare in time"
       return "\(own)<td colspan=\"3\" class=\"soft\">\(words)</td>"
     }
     let differences = RecordDifference.allCases.map { difference -> HTML in
       let count = counts[difference] ?? 0
       guard count > 0 else { return "<td class=\"number soft\">–</td>" }
-      let target = sides.records(entity.name, [.init("kind", difference.rawValue)])
+      let target = target([.init("kind", difference.rawValue)])
       return "<td class=\"number\"><a href=\"\(target)\">\(Words.number(count))</a></td>"
     }
     return "\(own)\(differences)"
@@ -278,27 +338,21 @@ struct ComparedSides: Sendable, Encodable {
 
   var store: ListedStore { first.store }
 
-  var target: RequestTarget {
-    .store(store.id, "compare", first.side.description, second.side.description, "entities")
-  }
+  var target: RequestTarget { target(first, second, "entities") }
 
-  var turned: RequestTarget {
-    .store(store.id, "compare", second.side.description, first.side.description, "entities")
+  var turned: RequestTarget { target(second, first, "entities") }
+
+  private func target(_ first: RecordPlace, _ second: RecordPlace, _ kind: String) -> RequestTarget {
+    .store(store.id, "compare", first.side.description, second.side.description, kind)
   }
 
   func records(_ name: String, _ query: [Query.Item] = []) -> RequestTarget {
-    var target = target.appending(segment(name), "records")
-    target.query = Query(query)
-    return target
+    target.appending(segment(name), "records", query: query)
   }
 
   func pairs(_ name: String, _ query: [Query.Item] = []) -> RequestTarget {
     let segment = SegmentName.segment(name, at: comparison.relationshipNames.firstIndex(of: name))
-    var target = RequestTarget.store(
-      store.id, "compare", first.side.description, second.side.description, "relationships"
-    ).appending(segment, "pairs")
-    target.query = Query(query)
-    return target
+    return target(first, second, "relationships").appending(segment, "pairs", query: query)
   }
 
   func relationship(segment: String) throws -> String {
@@ -348,6 +402,19 @@ struct ComparedSides: Sendable, Encodable {
     return difference == .missing && hasApart(arePairs: arePairs) ? "\(word) or set aside" : word
   }
 
+  /// The differences as links.
+  func tabs(
+    _ counts: [RecordDifference: Int64]?, _ current: RecordDifference, arePairs: Bool,
+    _ target: (RecordDifference) -> RequestTarget
+  ) -> HTML {
+    .tabs(
+      "Differences",
+      RecordDifference.allCases.map { other in
+        let count: HTML = counts.map { "\(Words.number($0[other] ?? 0))" } ?? .empty
+        return ("\(count) \(other.words(self, arePairs: arePairs))", target(other), other == current)
+      })
+  }
+
   var words: String { "\(first.side.phrase.capitalizedFirst) and \(second.side.phrase)" }
 }
 
@@ -369,13 +436,23 @@ extension RecordDifference {
     }
   }
 
-  func pairWords(_ sides: ComparedSides) -> String { self == .changed ? "at another place" : words(sides) }
-
-  func words(_ sides: ComparedSides) -> String {
+  func words(_ sides: ComparedSides, arePairs: Bool) -> String {
     switch self {
     case .missing: "only in \(sides.first.side.phrase)"
     case .added: "only in \(sides.second.side.phrase)"
-    case .changed: "with other values"
+    case .changed: arePairs ? "at another place" : "with other values"
     }
+  }
+
+  /// The wanted difference, else the first that there is.
+  init(_ query: Query, _ counts: [RecordDifference: Int64]?) throws(Refusal) {
+    guard let word = query["kind"] else {
+      self = Self.allCases.first { (counts?[$0] ?? 0) > 0 } ?? .missing
+      return
+    }
+    guard let kind = Self(rawValue: word) else {
+      throw Refusal(.badRequest, "the kind of difference is not known")
+    }
+    self = kind
   }
 }

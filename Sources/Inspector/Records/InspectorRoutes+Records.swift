@@ -261,11 +261,7 @@ struct RelatedRecordsPage: InspectorPage {
   private var address: RequestTarget { place.related(at: index, of: key, in: collection) }
 
   private var nextTarget: RequestTarget? {
-    page.next.map { next in
-      var target = address
-      target.query = Query([.init("_next", next)])
-      return target
-    }
+    page.next.map { address.appending(query: [.init("_next", $0)]) }
   }
 
   func encode(to encoder: any Encoder) throws {

@@ -10,7 +10,7 @@ struct RecordByteMap: Sendable {
   let page: UInt32
 
   /// The page image, if not the current one.
-  let image: String?
+  let image: EvidencePages.Image?
 
   let file: StoreFileSet.Part
 
@@ -27,15 +27,11 @@ struct RecordByteMap: Sendable {
 
   /// Returns nil if the cell is unknown or missing.
   init?(
-    of provenance: RowProvenance, image: String?, in collection: RecordCollection, of opened: BrowsedStore,
+    of provenance: RowProvenance, image: EvidencePages.Image?, in collection: RecordCollection, of opened: BrowsedStore,
     _ pages: EvidencePages
   ) throws {
     guard let number = provenance.page, ["main", "wal", "journal"].contains(provenance.source) else { return nil }
-    let wanted: EvidencePages.Image =
-      if image == "main" { .main } else if let image, image.hasPrefix("frame-"), let frame = Int(image.dropFirst(6)) {
-        .frame(frame)
-      } else { .current }
-    guard let content = try pages.page(number, wanted) else { return nil }
+    guard let content = try pages.page(number, image ?? .current) else { return nil }
     let anatomy = PageAnatomy(content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
     let index = provenance.cell ?? provenance.storedKey.flatMap { anatomy.cell(ofRow: $0) }
     guard let cell = anatomy.cells.first(where: { $0.index == index }), let range = cell.bytes, !cell.fields.isEmpty,
@@ -68,7 +64,8 @@ struct RecordByteMap: Sendable {
       ]
     }
     return [
-      "page": page, "cell": cell.index, "image": image, "file": file, "offset": offset, "payload": cell.payloadLength,
+      "page": page, "cell": cell.index, "image": image?.name, "file": file, "offset": offset,
+      "payload": cell.payloadLength,
       "overflowPage": cell.overflowPage, "fields": fields,
     ]
   }
@@ -99,7 +96,7 @@ struct RecordByteMap: Sendable {
       "Its bytes",
       """
       <p class="soft">Cell \(cell.index) of <a href="\(target)#marked">page \(Words.number(page))</a>, at byte \(place).</p>\
-      \(HTML.table("Bytes of the record", head: "<th scope=\"col\">Property</th><th scope=\"col\">Bytes</th><th scope=\"col\">Stored as</th>", rows))\(rest)
+      \(HTML.table("Bytes of the record", ["Property", "Bytes", "Stored as"], rows))\(rest)
       """)
   }
 

@@ -21,16 +21,7 @@ struct EntityComparisonPage: InspectorPage {
     self.name = name
     property = query["by"].flatMap { $0.isEmpty ? nil : $0 }
     summary = try sides.comparison.entity(name, by: property)
-    let counts = summary.counts
-    let first = RecordDifference.allCases.first { (counts?[$0] ?? 0) > 0 } ?? .missing
-    if let word = query["kind"] {
-      guard let kind = RecordDifference(rawValue: word) else {
-        throw Refusal(.badRequest, "the kind of difference is not known")
-      }
-      self.kind = kind
-    } else {
-      kind = first
-    }
+    kind = try RecordDifference(query, summary.counts)
     guard summary.first != nil, summary.second != nil else {
       page = ComparisonPage(records: [], next: nil)
       return
@@ -64,12 +55,7 @@ struct EntityComparisonPage: InspectorPage {
     [
       "firstKey": JSON.orNull(record.firstKey?.description), "secondKey": JSON.orNull(record.secondKey?.description),
       "label": JSON.orNull(record.label),
-      "properties": record.properties.map { property -> JSON.Value in
-        [
-          "name": .string(property.name), "first": property.first?.json ?? .null,
-          "second": property.second?.json ?? .null,
-        ]
-      },
+      "properties": record.properties.map(\.json),
     ]
   }
 
@@ -78,17 +64,9 @@ struct EntityComparisonPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     """
     <div class="head"><div><h1>\(title)</h1><p class="soft">\(sides.words)</p></div></div>
-    \(StoreComparisonPage.onlyIn(summary, sides))\(kinds)\(identities)\(list)\(pager)
+    \(StoreComparisonPage.onlyIn(summary, sides))\
+    \(sides.tabs(summary.counts, kind, arePairs: false) { target($0, by: property) })\(identities)\(list)\(pager)
     """
-  }
-
-  private var kinds: HTML {
-    let links = RecordDifference.allCases.map { other -> HTML in
-      let current: HTML = other == kind ? " aria-current=\"page\"" : ""
-      let count: HTML = summary.counts.map { "\(Words.number($0[other] ?? 0))" } ?? .empty
-      return "<a href=\"\(target(other, by: property))\"\(current)>\(count) \(other.words(sides))</a>\n"
-    }
-    return "<nav class=\"tabs\" aria-label=\"Differences\">\(links)</nav>"
   }
 
   /// Primary keys, or UUID properties of both.
@@ -119,9 +97,7 @@ struct EntityComparisonPage: InspectorPage {
       let key = record.firstKey ?? record.secondKey
       let label: HTML = record.label.map { HTML(escaping: $0) } ?? .empty
       let link: HTML = key.map(link) ?? .empty
-      let items = record.properties.prefix(8).map { property -> HTML in
-        "<li>\(property.name): <del>\(shown(property.first))</del> <ins>\(shown(property.second))</ins></li>"
-      }
+      let items = record.properties.prefix(8).map { property -> HTML in "<li>\(property.html)</li>" }
       let more: HTML = record.properties.count > 8 ? "<li>and \(record.properties.count - 8) more</li>" : .empty
       let changes: HTML = items.isEmpty ? .empty : "<ul class=\"links\">\(items)\(more)</ul>"
       return "<tr><td>\(link)</td><td>\(label)</td><td>\(changes)</td></tr>\n"
@@ -132,18 +108,12 @@ struct EntityComparisonPage: InspectorPage {
       """
   }
 
-  private func shown(_ value: PresentedValue?) -> HTML { value?.html ?? "–" }
-
   private func link(_ key: RecordKey) -> HTML {
     "<a href=\"\(sides.records(name).appending(key.description))\">\(name) \(key.description)</a>"
   }
 
   private var pager: HTML {
-    guard let next = page.next else { return .empty }
-    return """
-      <nav class="pager" aria-label="Pages"><span></span>\
-      <a class="button main" rel="next" href="\(target(kind, by: property, next: next))">Next</a></nav>
-      """
+    page.next.map { .pager(first: nil, next: target(kind, by: property, next: $0), "Next") } ?? .empty
   }
 }
 
@@ -228,4 +198,99 @@ struct RecordComparisonPage: InspectorPage {
       <th scope="col"><a href="\(place.record(detail.row.key, in: name))">\(place.side.title)</a></th>
       """
   }
+}
+
+/// A many-to-many relationship's pairs with one kind of difference between two sides.
+struct PairComparisonPage: InspectorPage {
+  let sides: ComparedSides
+  let kind: RecordDifference
+  let summary: PairComparison
+  let page: PairPage
+
+  init(_ sides: ComparedSides, _ name: String, _ query: Query) throws {
+    self.sides = sides
+    summary = try sides.comparison.pairs(name)
+    kind = try RecordDifference(query, summary.counts)
+    page = try sides.comparison.pairs(name, kind, next: query["_next"])
+  }
+
+  var title: String { summary.words }
+  var crumbs: [Crumb] { sides.crumbs + [Crumb(sides.words, sides.target)] }
+
+  private func target(_ kind: RecordDifference, next: String? = nil) -> RequestTarget {
+    var items: [Query.Item] = [.init("kind", kind.rawValue)]
+    if let next { items.append(.init("_next", next)) }
+    return sides.pairs(summary.name, items)
+  }
+
+  // MARK: JSON
+
+  func encode(to encoder: any Encoder) throws {
+    try sides.encode(to: encoder)
+    try encoder.encode([
+      "relationship": StoreComparisonPage.payload(summary), "kind": kind.rawValue,
+      "pairs": page.pairs.map(Self.payload), "next": JSON.orNull(page.next),
+    ])
+  }
+
+  private static func payload(_ pair: ComparedPair) -> JSON.Object {
+    [
+      "records": [pair.first, pair.second].map { record -> JSON.Value in
+        [
+          "entity": .string(record.entity), "key": .string(record.key.description),
+          "label": record.label.map { .string($0) } ?? .null,
+        ]
+      },
+      "places": pair.places.map(\.json),
+    ]
+  }
+
+  // MARK: HTML
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <div class="head"><div><h1>\(title)</h1><p class="soft">Pairs of records · \(sides.words)</p></div></div>
+    \(sides.tabs(summary.counts, kind, arePairs: true) { target($0) })\(list)\(pager)
+    """
+  }
+
+  private var list: HTML {
+    guard !page.pairs.isEmpty else {
+      let isAlone = !(summary.isInFirst && summary.isInSecond)
+      return
+        "<div class=\"empty\"><p>\(isAlone ? "Only one of the two has this relationship." : "There are none.")</p></div>"
+    }
+    let rows = page.pairs.map { pair -> HTML in
+      let items = pair.places.map { place -> HTML in "<li>place in \(place.html)</li>" }
+      let changes: HTML = items.isEmpty ? .empty : "<ul class=\"links\">\(items)</ul>"
+      return "<tr><td>\(link(pair.first))</td><td>\(link(pair.second))</td><td>\(changes)</td></tr>\n"
+    }
+    let names = [page.pairs.first?.first.entity ?? "", page.pairs.first?.second.entity ?? "", "What differs"]
+    return .table(title, names.map { TableColumn($0) }, rows)
+  }
+
+  private func link(_ record: ComparedPair.Record) -> HTML {
+    let words = "\(record.entity) \(record.key.description)"
+    let label: HTML = record.label.map { " <span class=\"soft\">\($0)</span>" } ?? .empty
+    // A record lost on both sides has no page.
+    guard record.exists, sides.comparison.names.contains(record.entity) else { return "\(words)\(label)" }
+    return "<a href=\"\(sides.records(record.entity).appending(record.key.description))\">\(words)</a>\(label)"
+  }
+
+  private var pager: HTML {
+    page.next.map { .pager(first: nil, next: target(kind, next: $0), "Next") } ?? .empty
+  }
+}
+
+extension ComparedRecord.Property {
+  fileprivate var json: JSON.Value {
+    ["name": .string(name), "first": first?.json ?? .null, "second": second?.json ?? .null]
+  }
+
+  fileprivate var html: HTML { "\(name): <del>\(first?.html ?? "–")</del> <ins>\(second?.html ?? "–")</ins>" }
+}
+
+extension PairComparison {
+  /// Both names, or the one of a self-inverse relationship.
+  var words: String { sides.joined(separator: " and ") }
 }

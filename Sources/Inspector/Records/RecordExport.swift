@@ -33,12 +33,23 @@ struct RecordExport {
   static func response(
     _ place: RecordPlace, _ collection: RecordCollection, _ query: RecordQuery, as format: Format
   ) throws -> Response {
-    let rows = try place.opened.store.stream(collection, query)
-    let writer = ExportWriter(rows.columns, format, hasStates: collection.hasStates)
+    response(
+      try place.opened.store.stream(collection, query), of: place, named: collection.name, as: format,
+      hasStates: collection.hasStates)
+  }
+
+  static func response(
+    _ rows: RowStream, of place: RecordPlace, named subject: String, as format: Format, hasStates: Bool,
+    ended: @escaping @Sendable () -> Void = {}
+  ) -> Response {
+    let writer = ExportWriter(rows.columns, format, hasStates: hasStates)
     let source = ChunkSource(
-      onCancel: { rows.cancel() }, ended: { _ in rows.cancel() },
-      { () -> [UInt8]? in try writer.next(rows) })
-    let name = "\(place.store.name)-\(place.side)-\(collection.name).\(format.rawValue)"
+      onCancel: { rows.cancel() },
+      ended: { _ in
+        rows.cancel()
+        ended()
+      }, { () -> [UInt8]? in try writer.next(rows) })
+    let name = "\(place.store.name)-\(place.side)-\(subject).\(format.rawValue)"
     return Response(headers: ["Content-Type": format.type], body: .chunks(source)).downloaded(as: name)
   }
 }

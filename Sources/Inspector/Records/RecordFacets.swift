@@ -48,16 +48,8 @@ struct RecordFacets {
   private func stepped(_ facet: SteppedFacet) -> HTML {
     let steps = facet.steps
     let close = page.target { query in query.steps.removeAll { $0 == steps } }
-    let name = "\(steps.column) \(steps.step.words)"
-    let head: HTML = """
-      <h2>\(name) <a class="soft" href="\(close)" aria-label="Do not count \(name)">×</a></h2>
-      """
-    guard let counts = facet.counts else {
-      return "<div>\(head)<p class=\"soft\">Counting took too long; narrow the list first.</p></div>"
-    }
-    guard !counts.isEmpty else { return "<div>\(head)<p class=\"soft\">No values.</p></div>" }
-    let most = max(1, counts.reduce(0) { max($0, $1.count) })
-    let items = counts.map { count -> HTML in
+    let most = max(1, (facet.counts ?? []).reduce(0) { max($0, $1.count) })
+    let items = facet.counts?.map { count -> HTML in
       let target = page.target { query in
         query.filters.removeAll { $0.column == steps.column }
         query.filters += count.filters(steps)
@@ -71,20 +63,24 @@ struct RecordFacets {
         <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="\(max(1, width))" height="4"/></svg></li>
         """
     }
-    let cut: HTML = facet.isCut ? "<p class=\"soft\">and more</p>" : .empty
-    return "<div>\(head)<ul>\(items)</ul>\(cut)</div>"
+    let list = items.map { $0.isEmpty ? "<p class=\"soft\">No values.</p>" : "<ul>\($0)</ul>" as HTML }
+    return group("\(steps.column) \(steps.step.words)", close: close, list, isCut: facet.isCut)
+  }
+
+  /// - Parameters:
+  ///   - close: the page without these counts.
+  ///   - list: nil if counting took too long.
+  private func group(_ name: String, close: RequestTarget, _ list: HTML?, isCut: Bool) -> HTML {
+    let cut: HTML = isCut ? "<p class=\"soft\">and more</p>" : .empty
+    let counts = list.map { $0 + cut } ?? "<p class=\"soft\">Counting took too long; narrow the list first.</p>"
+    return """
+      <div><h2>\(name) <a class="soft" href="\(close)" aria-label="Do not count \(name)">×</a></h2>\(counts)</div>
+      """
   }
 
   private func facet(_ facet: RecordPage.Facet) -> HTML {
-    let name = page.collection.shownName(of: facet.column)
     let close = page.target { query in query.facets.removeAll { $0 == facet.column } }
-    let head: HTML = """
-      <h2>\(name) <a class="soft" href="\(close)" aria-label="Do not count \(name)">×</a></h2>
-      """
-    guard let values = facet.values else {
-      return "<div>\(head)<p class=\"soft\">Counting took too long; narrow the list first.</p></div>"
-    }
-    let items = values.map { count -> HTML in
+    let items = facet.values?.map { count -> HTML in
       let target = page.target { query in
         query.filters.removeAll { $0.column == facet.column }
         query.filters.append(Self.filter(facet.column, count.value))
@@ -93,8 +89,9 @@ struct RecordFacets {
         <li><a href="\(target)">\(count.value.html)</a><span class="number">\(Words.number(count.count))</span></li>
         """
     }
-    let cut: HTML = facet.isCut ? "<p class=\"soft\">and more</p>" : .empty
-    return "<div>\(head)<ul>\(items)</ul>\(cut)</div>"
+    return group(
+      page.collection.shownName(of: facet.column), close: close, items.map { "<ul>\($0)</ul>" as HTML },
+      isCut: facet.isCut)
   }
 
   private static func filter(_ column: String, _ value: PresentedValue) -> RecordFilter {

@@ -86,13 +86,11 @@ struct RecordFilters {
   }
 
   private func line(_ number: Int, _ filter: RecordFilter?) -> HTML {
-    let columns = collection.columns.filter { !$0.isBytes || $0.name == filter?.column }.map { column -> HTML in
-      let isChosen: HTML = column.name == filter?.column ? " selected" : .empty
-      return "<option value=\"\(column.name)\"\(isChosen)>\(column.shownName)</option>"
+    let columns = collection.columns.filter { !$0.isBytes || $0.name == filter?.column }.map {
+      HTML.option($0.name, $0.shownName, isChosen: $0.name == filter?.column)
     }
-    let comparisons = RecordFilter.Comparison.allCases.map { comparison -> HTML in
-      let isChosen: HTML = comparison == filter?.comparison ? " selected" : .empty
-      return "<option value=\"\(comparison.rawValue)\"\(isChosen)>\(comparison.words)</option>"
+    let comparisons = RecordFilter.Comparison.allCases.map {
+      HTML.option($0.rawValue, $0.words, isChosen: $0 == filter?.comparison)
     }
     return """
       <div class="row condition" role="group" aria-label="Condition \(number)" data-condition>

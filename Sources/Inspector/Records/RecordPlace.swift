@@ -1,6 +1,7 @@
 import HTTPServer
 import Platform
 import SQLiteFormat
+import Salvage
 
 /// A side of a store and the URLs of its content.
 struct RecordPlace: Sendable, Encodable {
@@ -23,9 +24,7 @@ struct RecordPlace: Sendable, Encodable {
   var search: RequestTarget { .store(store.id, side.description, "search") }
 
   func records(_ collection: String, _ query: [Query.Item] = []) -> RequestTarget {
-    var target = entities.appending(opened.store.segment(collection), "records")
-    target.query = Query(query)
-    return target
+    entities.appending(opened.store.segment(collection), "records", query: query)
   }
 
   /// The list on another side; set-aside rows have their own tables, so the entity list replaces it.
@@ -60,14 +59,12 @@ struct RecordPlace: Sendable, Encodable {
     record(key, in: collection.name).appending("values", collection.segment(column), form)
   }
 
-  func page(_ number: UInt32, cell: Int? = nil, row: Int64? = nil, image: String? = nil) -> RequestTarget {
-    var items: [Query.Item] = []
-    if let image { items.append(.init("image", image)) }
-    if let cell { items.append(.init("cell", String(cell))) }
-    if let row { items.append(.init("row", String(row))) }
-    var target = RequestTarget.store(store.id, "pages", String(number))
-    target.query = Query(items)
-    return target
+  func page(_ number: UInt32, cell: Int? = nil, row: Int64? = nil, image: EvidencePages.Image? = nil) -> RequestTarget {
+    let items = [
+      image?.name.map { Query.Item("image", $0) }, cell.map { Query.Item("cell", String($0)) },
+      row.map { Query.Item("row", String($0)) },
+    ]
+    return .store(store.id, "pages", String(number), query: items.compactMap(\.self))
   }
 
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
@@ -83,13 +80,10 @@ struct RecordPlace: Sendable, Encodable {
   ///   - address: the same subject's URL on another side.
   func tabs(_ tab: StoreTab = .records, _ address: (SideName) -> RequestTarget) -> HTML {
     guard sides.count > 1 else { return StoreTab.bar(store, tab) }
-    let links = sides.map { name -> HTML in
-      let current: HTML = name == side ? " aria-current=\"page\"" : ""
-      return "<a href=\"\(address(name))\"\(current)>\(name.title)</a>\n"
-    }
-    return """
-      \(StoreTab.bar(store, tab))<nav class="tabs minor" aria-label="Sides of the store">\(links)</nav>
-      """
+    return StoreTab.bar(store, tab)
+      + .tabs(
+        "Sides of the store", style: "tabs minor",
+        sides.map { (HTML(escaping: $0.title), address($0), $0 == side) })
   }
 
   /// The count of doubtful records, if the side doesn't mark them.
@@ -100,8 +94,7 @@ struct RecordPlace: Sendable, Encodable {
     let time = side == .salvaged ? "" : " when the store was salvaged"
     let words = "\(Words.counted(count, "record")) of \(collection.name) \(verb) doubtful\(time)"
     guard sides.contains(.original) else { return .note(.warn, "<p>\(words). Which is not marked here.</p>") }
-    var target = records(collection.name, on: .original)
-    target.query = Query([.init("_state", "doubtful")])
+    let target = records(collection.name, on: .original).appending(query: [.init("_state", "doubtful")])
     return .note(
       .warn, "<p>\(words). This version does not mark them: <a href=\"\(target)\">the store as found does</a>.</p>")
   }
@@ -199,12 +192,13 @@ extension PathParameter where Value == SideName {
 /// Impossible names (slashes, control characters) are given by index: `~n3`.
 enum SegmentName {
   /// Returns the segment of a name at an index.
-  static func segment(_ name: String, at index: Int?) -> String {
+  static func segment(_ name: String, at index: Int?) -> String { isUsable(name) ? name : "~n\(index ?? 0)" }
+
+  static func isUsable(_ name: String) -> Bool {
     let isPlain = name.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 0x20 && scalar.value != 0x7F && scalar != "/" && scalar != "\\"
     }
-    let isUsable = !["", ".", ".."].contains(name) && !name.hasPrefix("~") && name.utf8.count <= 200
-    return isPlain && isUsable ? name : "~n\(index ?? 0)"
+    return isPlain && !["", ".", ".."].contains(name) && !name.hasPrefix("~") && name.utf8.count <= 200
   }
 
   static func index(of segment: String, in names: [String]) -> Int? {

@@ -132,12 +132,12 @@ struct RecordsPage: InspectorPage {
 
   private var exports: HTML {
     let links = RecordExport.Format.allCases.map { format -> HTML in
-      var target = place.entities.appending(place.opened.store.segment(collection.name), "export", format.rawValue)
-      target.query = Query(
-        query.changed { query in
-          query.facets = []
-          query.steps = []
-        }.items)
+      let shown = query.changed { query in
+        query.facets = []
+        query.steps = []
+      }
+      let target = place.entities.appending(
+        place.opened.store.segment(collection.name), "export", format.rawValue, query: shown.items)
       return "<a class=\"button\" href=\"\(target)\" download>\(format.title)</a>"
     }
     let edit: HTML =
@@ -150,13 +150,7 @@ struct RecordsPage: InspectorPage {
 
   private var pager: HTML {
     guard query.next != nil || page.next != nil else { return .empty }
-    let first: HTML =
-      query.next == nil
-      ? "<span></span>" : "<a class=\"button\" href=\"\(target { _ in })\">First page</a>"
-    let next: HTML =
-      nextTarget.map { "<a class=\"button main\" rel=\"next\" href=\"\($0)\">Next \(query.size)</a>" }
-      ?? "<span class=\"soft\">That was the last page.</span>"
-    return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(next)</nav>"
+    return .pager(first: query.next == nil ? nil : target { _ in }, next: nextTarget, "Next \(query.size)")
   }
 }
 

@@ -21,7 +21,7 @@ struct SingleRecordPage: InspectorPage {
   let versions: PagePart<[Version]>
 
   /// The page image, if not the current one.
-  let image: String?
+  let image: EvidencePages.Image?
 
   /// The WAL frame of the cell.
   let frame: Int?
@@ -58,7 +58,7 @@ struct SingleRecordPage: InspectorPage {
 
   /// Reads the bytes of a row, or of a record's source row.
   private static func bytes(
-    _ provenance: RowProvenance?, _ image: String?, _ place: RecordPlace, _ collection: RecordCollection,
+    _ provenance: RowProvenance?, _ image: EvidencePages.Image?, _ place: RecordPlace, _ collection: RecordCollection,
     _ key: RecordKey, _ source: RecordSource
   ) throws -> RecordByteMap? {
     guard let files = place.store.files else { return nil }
@@ -87,13 +87,12 @@ struct SingleRecordPage: InspectorPage {
 
   private static func image(
     _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
-  ) throws -> String? {
+  ) throws -> EvidencePages.Image? {
     guard store.files != nil, let page = provenance.page else { return nil }
     let frames = try source.pages(of: store).frames[page] ?? []
     guard !frames.isEmpty else { return nil }
-    if provenance.source == "main" { return "main" }
-    if provenance.state == .uncommitted, let last = frames.last { return "frame-\(last.number)" }
-    return nil
+    if provenance.source == "main" { return .main }
+    return provenance.state == .uncommitted ? frames.last.map { .frame($0.number) } : nil
   }
 
   /// A found row's properties with lost values.
@@ -182,14 +181,13 @@ struct SingleRecordPage: InspectorPage {
 
   private var values: HTML {
     let lost = Set(lost)
-    let rows = zip(detail.columns, detail.row.values).map { column, value -> HTML in
-      let own: HTML = lost.contains(column.name) ? "<span class=\"tag bad\">lost</span>" : shown(column, value)
-      return "<dt>\(column.shownName)</dt><dd>\(own)</dd>"
+    let facts = zip(detail.columns, detail.row.values).map { column, value -> (String, HTML?) in
+      (column.shownName, lost.contains(column.name) ? .tag("lost", .bad) : shown(column, value))
     }
     let note: HTML =
       lost.isEmpty
       ? .empty : "<p class=\"soft\">Its bytes declare values where <em>lost</em> stands; they were not found.</p>"
-    return "<section class=\"panel\"><h2>Values</h2><dl class=\"facts\">\(rows)</dl>\(note)</section>"
+    return .panel("Values", .facts(facts) + note)
   }
 
   private func shown(_ column: RecordColumn, _ value: PresentedValue) -> HTML {
@@ -245,24 +243,25 @@ struct SingleRecordPage: InspectorPage {
 
   private var origin: HTML {
     guard let provenance else { return .empty }
-    var lines: [HTML] = []
-    lines.append("<dt>State</dt><dd>\(provenance.state == .certain ? "certain" : provenance.state.tag)</dd>")
-    if let stored = provenance.storedKey, key.description != String(stored) {
-      lines.append("<dt>Key it had</dt><dd>\(String(stored))</dd>")
-    }
-    lines.append("<dt>Found in</dt><dd>\(Self.words(provenance.source))</dd>")
-    if let page = provenance.page {
+    let former = provenance.storedKey.flatMap { key.description == String($0) ? nil : String($0) }
+    let page = provenance.page.map { page -> HTML in
       let target = place.page(
         page, cell: provenance.cell, row: provenance.cell == nil ? provenance.storedKey : nil, image: image)
-      let number: HTML =
-        place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)#marked\">\(Words.number(page))</a>"
-      lines.append("<dt>Page</dt><dd>\(number)</dd>")
+      return place.store.files == nil
+        ? "\(Words.number(page))" : "<a href=\"\(target)#marked\">\(Words.number(page))</a>"
     }
-    if let frame = self.frame { lines.append("<dt>Frame</dt><dd>\(Words.number(frame))</dd>") }
-    if let cell = provenance.cell { lines.append("<dt>Cell</dt><dd>\(String(cell))</dd>") }
-    if let how = provenance.foundBy { lines.append("<dt>Page found by</dt><dd>\(Self.words(foundBy: how))</dd>") }
-    if let reason = provenance.reason { lines.append("<dt>Why</dt><dd>\(sentence(reason))</dd>") }
-    return "<section class=\"panel\"><h2>Where it comes from</h2><dl class=\"facts\">\(lines)</dl></section>"
+    return .panel(
+      "Where it comes from",
+      .facts([
+        ("State", provenance.state == .certain ? "certain" : provenance.state.tag),
+        ("Key it had", former.map { "\($0)" }),
+        ("Found in", "\(Self.words(provenance.source))"),
+        ("Page", page),
+        ("Frame", frame.map { "\(Words.number($0))" }),
+        ("Cell", provenance.cell.map { "\(String($0))" }),
+        ("Page found by", provenance.foundBy.map { "\(Self.words(foundBy: $0))" }),
+        ("Why", provenance.reason.map { "\(sentence($0))" }),
+      ]))
   }
 
   /// The link to the source row.

@@ -135,8 +135,7 @@ struct DataFindings {
       let count = findings.reduce(Int64(0)) { $0 &+ Int64($1.count) }
       return "<tr><th scope=\"row\" class=\"wrap\">\(Self.words(kind))</th>\(HTML.number(count, tone: .warn))</tr>"
     }
-    let table = HTML.table(
-      "Rows against the model", head: "<th scope=\"col\">Kind</th><th scope=\"col\" class=\"number\">Rows</th>", rows)
+    let table = HTML.table("Rows against the model", ["Kind", .number("Rows")], rows)
     return "\(table)\(DriftList.list(check.findings.map(\.words)))\(notChecked)"
   }
 
@@ -176,14 +175,13 @@ struct DriftList {
   }
 
   static func list(_ sentences: [String]) -> HTML {
-    let items = sentences.prefix(maximumShown).map { words -> HTML in
-      let isLong = words.count > maximumLength
-      return "<li>\(sentence(isLong ? words.prefix(maximumLength - 1) + "…" : words))</li>"
+    let shown = sentences.prefix(maximumShown).map { words in
+      sentence(words.count > maximumLength ? words.prefix(maximumLength - 1) + "…" : words)
     }
     let rest = sentences.count - maximumShown
     let more: HTML =
       rest > 0 ? "<p class=\"soft\">And \(Words.number(rest)) more; this page as JSON has all of them.</p>" : .empty
-    return "<ul class=\"plain-words\">\(items)</ul>\(more)"
+    return .sentences(shown) + more
   }
 
   /// Counts the differences by kind, in order of first occurrence.

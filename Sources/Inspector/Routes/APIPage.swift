@@ -23,7 +23,7 @@ struct APIPage: InspectorPage {
       <p>Every page has a twin for programs: the same address with <code>.json</code> at its end. Actions are posted as forms; their twins \
       answer with JSON. The browser that opened the one-time link has a cookie; actions need <a href="\(RequestTarget.to("session"))">the token \
       of the session</a> besides. The description for tools is <a href="\(RequestTarget.to("api").twin)">an OpenAPI document</a>.</p>
-      \(HTML.table("Addresses", head: "<th scope=\"col\">Address</th><th scope=\"col\">What it is</th><th scope=\"col\">For programs</th>", rows))
+      \(HTML.table("Addresses", ["Address", "What it is", "For programs"], rows))
       """
   }
 }

@@ -76,13 +76,7 @@ struct BackupPage: InspectorPage {
     let rows = entities.map { entity -> HTML in
       "<tr><th scope=\"row\">\(printable(entity.name))</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
     }
-    return .panel(
-      "Entities",
-      .table(
-        "Entities",
-        head:
-          "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>",
-        rows))
+    return .panel("Entities", .table("Entities", ["Entity", "Table", .number("Records")], rows))
   }
 
   private func facts(_ frame: PageFrame) -> HTML {

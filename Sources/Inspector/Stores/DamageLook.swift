@@ -69,16 +69,12 @@ extension DamageLook {
     switch self {
     case .salvaged, .looked: return nil
     case .preparing(let progress):
-      let bar: HTML =
-        progress.fraction.map { "<progress value=\"\(String($0))\" max=\"1\" aria-label=\"Progress\"></progress>" }
-        ?? "<progress aria-label=\"Progress\"></progress>"
       return """
         <div data-reload="1000"><p role="status">Now \(progress.words). Nothing of the store changes.</p>\
-        \(bar)<noscript><p><a href="\(target)">See whether it is done</a></p></noscript></div>
+        \(progress.bar)<noscript><p><a href="\(target)">See whether it is done</a></p></noscript></div>
         """
     case .notLooked:
-      var asked = target
-      asked.query = Query([.init("look", "yes")])
+      let asked = target.appending(query: [.init("look", "yes")])
       return """
         <p>The store is large, and looking at every page of it takes a while. Nothing of it changes.</p>\
         <p><a class="button" href="\(asked)" rel="nofollow">Look at every page</a></p>
@@ -104,7 +100,7 @@ struct DamagePayload: Sendable, Encodable {
       try encoder.encode(["salvaged": look.isSalvaged])
       try SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged).encode(to: encoder)
     case .preparing(let progress):
-      try encoder.encode(["preparing": true, "phase": progress.words, "fraction": progress.fraction])
+      try progress.encode(to: encoder)
     case .notLooked: try encoder.encode(["preparing": false])
     }
   }
@@ -154,11 +150,7 @@ struct DamageByPage: Sendable {
       : .empty
     return .panel(
       "Damage by page",
-      .table(
-        "Damage by page",
-        head: """
-          <th scope="col">Pages</th><th scope="col">State</th><th scope="col">Belongs to</th><th scope="col">What that means</th>
-          """, rows) + rest)
+      .table("Damage by page", ["Pages", "State", "Belongs to", "What that means"], rows) + rest)
   }
 
   private func pages(_ pages: ClosedRange<UInt32>) -> HTML {

@@ -226,13 +226,7 @@ struct LiveStorePage: InspectorPage {
     }
     let title = hasTables ? "Tables" : "Entities"
     guard !rows.isEmpty else { return .panel(title, "<p>None can be told.</p>") }
-    return .panel(
-      title,
-      .table(
-        title,
-        head:
-          "<th scope=\"col\">\(hasTables ? "Table" : "Entity")</th><th scope=\"col\" class=\"number\">Records</th>",
-        rows))
+    return .panel(title, .table(title, [hasTables ? "Table" : "Entity", .number("Records")], rows))
   }
 
   private func facts(_ examination: Examination, _ frame: PageFrame) -> [(String, HTML?)] {

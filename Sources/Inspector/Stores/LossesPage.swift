@@ -103,7 +103,7 @@ struct LossesPage: InspectorPage {
 
   private func list(_ heading: String, _ sentences: [String], nothing: String) -> HTML {
     guard !sentences.isEmpty else { return nothing.isEmpty ? .empty : "<h2>\(heading)</h2><p>\(nothing)</p>" }
-    return "<h2>\(heading)</h2><ul class=\"plain-words\">\(sentences.map { words -> HTML in "<li>\(words)</li>" })</ul>"
+    return "<h2>\(heading)</h2>\(HTML.sentences(sentences))"
   }
 
   /// The losses: a sentence per entity, then links and files.

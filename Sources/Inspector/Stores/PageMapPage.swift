@@ -55,8 +55,7 @@ struct PageMapPage: InspectorPage {
       let name = pages.owners.indices.contains(owner) ? printable(names.words(pages.owners[owner])) : "no table's"
       return "<tr><th scope=\"row\" class=\"wrap\">\(name)</th>\(states.map { HTML.number(numbers[$0] ?? 0) })</tr>"
     }
-    let heads = states.map { state -> HTML in "<th scope=\"col\" class=\"number\">\(state.rawValue)</th>" }
-    return .table("Pages by table", head: "<th scope=\"col\">Table</th>\(heads)", rows)
+    return .table("Pages by table", ["Table"] + states.map { .number($0.rawValue) }, rows)
   }
 }
 

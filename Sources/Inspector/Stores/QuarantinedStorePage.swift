@@ -161,10 +161,7 @@ struct QuarantinedStorePage: InspectorPage {
     let rows = entities.map { entity -> HTML in
       "<tr><th scope=\"row\">\(printable(entity.name))</th>\(HTML.number(entity.rows))</tr>"
     }
-    return .panel(
-      "Entities as it was quarantined",
-      .table(
-        "Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\" class=\"number\">Records</th>", rows))
+    return .panel("Entities as it was quarantined", .table("Entities", ["Entity", .number("Records")], rows))
   }
 
   private var recovered: HTML {
@@ -205,12 +202,8 @@ struct QuarantinedStorePage: InspectorPage {
       }
     }
     guard !rows.isEmpty else { return .empty }
-    func head(_ name: String) -> HTML { "<th scope=\"col\" class=\"number\">\(name)</th>" }
     return .table(
-      "Differences",
-      head: """
-        <th scope="col">Entity</th><th scope="col">Result</th>\(head("Recovered"))\(head("Doubtful"))\(head("Lost"))
-        """, rows)
+      "Differences", ["Entity", "Result", .number("Recovered"), .number("Doubtful"), .number("Lost")], rows)
   }
 
   private func facts(_ frame: PageFrame) -> HTML {
@@ -239,10 +232,7 @@ struct QuarantinedStorePage: InspectorPage {
       ("Written by", receipt.versions.storeWrittenBySQLite.map { "SQLite \(printable($0))" }),
       ("System", HTML(escaping: printable(receipt.versions.operatingSystem))),
     ])
-    let files = HTML.table(
-      "Files",
-      head:
-        "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\">SHA-256</th>", rows)
+    let files = HTML.table("Files", ["File", .number("Size"), "SHA-256"], rows)
     return .panel("Receipt", "\(list)<h3>Files</h3>\(files)")
   }
 

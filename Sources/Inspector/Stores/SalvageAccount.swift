@@ -130,13 +130,14 @@ struct SalvageAccount: Sendable, Encodable {
         \(hasDeleted ? HTML.number(entity.deleted) : .empty)</tr>
         """
     }
-    func head(_ name: String) -> HTML { "<th scope=\"col\" class=\"number\">\(name)</th>" }
+    let columns: [TableColumn?] = [
+      arePairs ? "Relationship" : "Entity",
+      TableColumn(head: "<th scope=\"col\" class=\"only-wide\"><span class=\"visually-hidden\">Share</span></th>"),
+      .number(isSalvaged ? "Recovered" : "Can be read"), .number("Doubtful"), .number("Lost"),
+      hasApart ? .number("Set aside") : nil, hasBackup ? .number("From backup") : nil,
+      hasDeleted ? .number("Deleted") : nil,
+    ]
     return .table(
-      arePairs ? "Pairs of many-to-many relationships" : "Entities",
-      head: """
-        <th scope="col">\(arePairs ? "Relationship" : "Entity")</th><th scope="col" class="only-wide"><span class="visually-hidden">Share</span></th>\(head(isSalvaged ? "Recovered" : "Can be read"))\
-        \(head("Doubtful"))\(head("Lost"))\(hasApart ? head("Set aside") : .empty)\(hasBackup ? head("From backup") : .empty)\
-        \(hasDeleted ? head("Deleted") : .empty)
-        """, rows)
+      arePairs ? "Pairs of many-to-many relationships" : "Entities", columns.compactMap(\.self), rows)
   }
 }

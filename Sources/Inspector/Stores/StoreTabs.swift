@@ -15,12 +15,13 @@ enum StoreTab: String, Sendable, CaseIterable {
   ///   - current: the marked tab; nil for other pages.
   ///   - isDamaged: whether a live store is damaged and has losses to show.
   static func bar(_ store: ListedStore, _ current: StoreTab?, isDamaged: Bool = false) -> HTML {
-    let links = allCases.compactMap { tab -> HTML? in
-      guard let target = tab.target(store, isDamaged: isDamaged || tab == current) else { return nil }
-      let mark: HTML = tab == current ? " aria-current=\"page\"" : ""
-      return "<a href=\"\(target)\"\(mark)>\(tab.title)</a>\n"
-    }
-    return "<nav class=\"tabs\" aria-label=\"This store\">\(links)</nav>"
+    .tabs(
+      "This store",
+      allCases.compactMap { tab in
+        tab.target(store, isDamaged: isDamaged || tab == current).map {
+          (HTML(escaping: tab.title), $0, tab == current)
+        }
+      })
   }
 
   private var title: String {
@@ -63,13 +64,10 @@ enum StoreLinks {
 
   /// An entity's records; nil for names impossible in a URL.
   static func records(_ store: ListedStore, entity: String) -> RequestTarget? {
-    let isPlain = entity.unicodeScalars.allSatisfy { scalar in
-      scalar.value >= 0x20 && scalar.value != 0x7F && scalar != "/" && scalar != "\\"
-    }
     // Core Data's own tables are not among the records.
-    guard !StoreLayout.bookkeepingTableNames.contains(entity.uppercased()) else { return nil }
-    guard isPlain, !entity.isEmpty, entity != ".", entity != "..", !entity.hasPrefix("~"), entity.utf8.count <= 200
-    else { return nil }
+    guard !StoreLayout.bookkeepingTableNames.contains(entity.uppercased()), SegmentName.isUsable(entity) else {
+      return nil
+    }
     return records(store).appending(entity, "records")
   }
 

@@ -333,6 +333,47 @@ package struct EntityComparison: Sendable, Hashable {
   }
 }
 
+/// The differences of a many-to-many relationship's pairs.
+package struct PairComparison: Sendable, Hashable {
+  var name: String
+
+  /// Both names, such as `Port.ships` and `Ship.ports`; one if self-inverse.
+  package var sides: [String]
+
+  /// The first store's pairs; nil if absent or on timeout.
+  package var first: Int64?
+
+  /// The second store's pairs; nil if absent or on timeout.
+  package var second: Int64?
+
+  /// The pairs by difference, other positions as changed; nil on timeout or if a store lacks the relationship.
+  package var counts: [RecordDifference: Int64]?
+
+  package var isInFirst: Bool
+
+  package var isInSecond: Bool
+
+  init(_ name: String, _ first: ManyToMany?, _ second: ManyToMany?) {
+    self.name = name
+    let shown = first ?? second
+    let names = shown.map { [$0.first.name, $0.second.name] } ?? []
+    sides = names.first == names.last ? Array(names.prefix(1)) : names
+    isInFirst = first != nil
+    isInSecond = second != nil
+  }
+
+  /// - Returns: all pairs if only one store has the relationship; nil if not compared.
+  package func count(_ difference: RecordDifference) -> Int64? {
+    if let counts { return counts[difference] ?? 0 }
+    switch (isInFirst, isInSecond) {
+    case (true, false): return difference == .missing ? first : 0
+    case (false, true): return difference == .added ? second : 0
+    case (true, true): return nil
+    case (false, false): return 0
+    }
+  }
+}
+
 /// A many-to-many pair that differs between two stores.
 package struct ComparedPair: Sendable, Hashable {
   package struct Record: Sendable, Hashable {
