@@ -13,24 +13,11 @@ package import SystemPackage
 ///
 /// It maps request values to responses, so tests need no socket. Viewing changes no byte of any store.
 package final class Inspector: Sendable {
-  /// The folder of the quarantine catalogue and `Backups/`.
-  let home: FilePath
-
-  let surroundings: Surroundings
-
   package let sessions: Sessions
-
-  /// The models for salvage, browsing and planning.
-  let models: [InspectorModel]
-
-  /// Whether actions are offered; a read-only inspector only shows and exports.
-  let allowsActions: Bool
 
   package let work: RunningWork
 
   package let catalogue: StoreCatalogue
-
-  let files: StaticFiles
 
   private let routes: InspectorRoutes
 
@@ -38,14 +25,10 @@ package final class Inspector: Sendable {
   package init(
     _ options: InspectorOptions, sessions: Sessions, surroundings: Surroundings = .machine
   ) throws {
-    home = options.home
-    models = options.models
-    allowsActions = options.allowsActions
-    self.surroundings = surroundings
     self.sessions = sessions
     work = RunningWork(surroundings: surroundings)
     catalogue = StoreCatalogue(home: options.home, inbox: options.inbox, surroundings: surroundings)
-    files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
+    let files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
     let gate = PageGate(
       sessions: sessions, work: work, home: options.home, allowsActions: options.allowsActions,
       hasInbox: options.inbox != nil, now: surroundings.now)
@@ -76,11 +59,8 @@ package final class Inspector: Sendable {
   }
 
   private static func sides(_ options: InspectorOptions, _ surroundings: Surroundings) -> StoreSides {
-    let models = options.models.compactMap { model -> ModelBundle? in
-      guard case .coreData(let bundle) = model.model else { return nil }
-      return bundle
-    }
-    let sides = StoreSides(home: options.home, models: models, surroundings: surroundings)
+    let sides = StoreSides(
+      home: options.home, models: options.models.compactMap(\.bundle), surroundings: surroundings)
     // A later start removes the rest.
     try? sides.cleanCache()
     return sides
@@ -156,6 +136,7 @@ package struct InspectorOptions: Sendable {
   /// The models; the first is the default.
   package var models: [InspectorModel] = []
 
+  /// Whether actions are offered; a read-only inspector only shows and exports.
   package var allowsActions = true
 
   package var receiver: InspectorReceiver?

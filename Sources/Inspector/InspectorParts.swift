@@ -47,12 +47,7 @@ struct InspectorParts: Sendable {
   /// The home's quarantined stores, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
 
-  var modelBundles: [ModelBundle] {
-    models.compactMap { model in
-      guard case .coreData(let bundle) = model.model else { return nil }
-      return bundle
-    }
-  }
+  var modelBundles: [ModelBundle] { models.compactMap(\.bundle) }
 
   var backups: Backups { Backups(home: home, surroundings: surroundings) }
 
@@ -82,7 +77,7 @@ extension InspectorParts {
     let names = Set(side.store.collections.filter(\.isEntity).map(\.name))
     var best: (model: InspectorModel, common: Int)?
     for model in models {
-      guard case .coreData(let bundle) = model.model else { continue }
+      guard let bundle = model.bundle else { continue }
       let common = names.intersection(bundle.current.model.entities.keys).count
       if common > best?.common ?? 0 { best = (model, common) }
     }
@@ -126,6 +121,14 @@ extension InspectorParts {
     return ranked.first { $0.fit > 0 }?.model
   }
 
+  /// - Throws: ``Refusal`` 404 for an unknown name.
+  func listedModel(_ name: String) throws(Refusal) -> InspectorModel {
+    guard let model = models.first(where: { $0.name == name }) else {
+      throw Refusal(.notFound, "no model of that name was given")
+    }
+    return model
+  }
+
   /// - Throws: ``Refusal`` 400 for an unknown name.
   func model(_ name: String?) throws(Refusal) -> AppModel? {
     guard let name, !name.isEmpty else { return nil }
@@ -149,6 +152,12 @@ package struct InspectorModel: Sendable {
   let name: String
 
   let model: AppModel
+
+  /// The Core Data model; nil for a schema.
+  var bundle: ModelBundle? {
+    guard case .coreData(let bundle) = model else { return nil }
+    return bundle
+  }
 
   /// Adds a number to taken names.
   package static func named(_ models: [(name: String, model: AppModel)]) -> [InspectorModel] {

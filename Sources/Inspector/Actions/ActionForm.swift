@@ -143,3 +143,16 @@ struct ActionAnswer: Sendable {
       ("job", job.map { .string($0) }))
   }
 }
+
+extension InspectorParts {
+  /// Begins a job on a store.
+  ///
+  /// - Parameter target: the result's page; the store's if nil.
+  func begin(
+    _ kind: RunningWork.Job.Kind, _ title: String, of store: ListedStore, target: RequestTarget? = nil,
+    _ body: @escaping @Sendable (JobObserver) throws -> JobOutcome
+  ) throws(Refusal) -> ActionAnswer {
+    .running(
+      try work.start(kind, "\(title) of \(store.name)", store: store.id, target: target ?? .store(store.id), body))
+  }
+}

@@ -11,11 +11,6 @@ struct BackupActions: Sendable {
 
   init(_ parts: InspectorParts) { self.parts = parts }
 
-  private func live(_ store: ListedStore) throws -> StoreFileSet {
-    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
-    return files
-  }
-
   private func backup(_ store: ListedStore) throws -> (backup: StoredBackup, place: FolderPlace) {
     guard let backup = store.backup else { throw Refusal(.notFound, "this is no backup") }
     return backup
@@ -28,7 +23,7 @@ struct BackupActions: Sendable {
   ]
 
   @Sendable func createForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
-    let files = try live(store)
+    let files = try store.liveFiles()
     let place = try parts.backups.place(of: files.main)
     var form = ActionForm(
       "Back up", of: store, "backup",
@@ -46,9 +41,8 @@ struct BackupActions: Sendable {
   }
 
   func create(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
-    let (parts, path, isFull) = (parts, try live(store).main, form["full"] == "yes")
-    let job = try parts.work.start(.backup, "Backup of \(store.name)", store: store.id, target: .store(store.id)) {
-      observer in
+    let (parts, path, isFull) = (parts, try store.liveFiles().main, form["full"] == "yes")
+    return try parts.begin(.backup, "Backup", of: store) { observer in
       var request = BackupRequest(
         progress: observer.backup([(.comparing, 0.1), (.packing, 0.6), (.externalData, 0.1), (.proving, 0.2)]))
       request.isFull = isFull
@@ -57,7 +51,6 @@ struct BackupActions: Sendable {
       return JobOutcome(
         "Backup \(backup.id): \(Words.size(backup.bytes)).", id.map { .store($0) })
     }
-    return .running(job)
   }
 
   // MARK: Quarantine
@@ -68,7 +61,7 @@ struct BackupActions: Sendable {
   ]
 
   @Sendable func quarantineForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
-    let files = try live(store)
+    let files = try store.liveFiles()
     var form = ActionForm(
       "Quarantine", of: store, "quarantine",
       does: [
@@ -84,11 +77,9 @@ struct BackupActions: Sendable {
   }
 
   func quarantine(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
-    let (parts, path) = (parts, try live(store).main)
+    let (parts, path) = (parts, try store.liveFiles().main)
     let (model, salvages) = (try parts.model(form["model"]), form["salvage"] == "yes")
-    let job = try parts.work.start(
-      .quarantine, "Quarantine of \(store.name)", store: store.id, target: .store(store.id)
-    ) { observer in
+    return try parts.begin(.quarantine, "Quarantine", of: store) { observer in
       let stored = try parts.quarantines.add(path, model: model, observer: observer.opening)
       var words = "The store is in quarantine as \(stored.id)."
       if salvages {
@@ -98,7 +89,6 @@ struct BackupActions: Sendable {
       let id = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }?.id
       return JobOutcome(words, id.map { .store($0) } ?? .to("stores"))
     }
-    return .running(job)
   }
 
   // MARK: Verify
@@ -130,9 +120,7 @@ struct BackupActions: Sendable {
       throw Refusal(.badRequest, "there is no such depth")
     }
     let parts = parts
-    let job = try parts.work.start(
-      .proof, "Verification of the backup of \(store.name)", store: store.id, target: .store(store.id)
-    ) { observer in
+    return try parts.begin(.proof, "Verification of the backup", of: store) { observer in
       var options = BackupProver.Options(
         progress: observer.backup([(.unpacking, 0.6), (.proving, 0.1), (.checking, 0.3)]))
       options.depth = depth
@@ -152,7 +140,6 @@ struct BackupActions: Sendable {
           "The backup is not right: \(proof.problems.first.map { printable($0.words) } ?? "see its page").")
       }
     }
-    return .running(job)
   }
 
   // MARK: Restore
@@ -222,8 +209,7 @@ struct BackupActions: Sendable {
   func restore(_ store: ListedStore) throws -> ActionAnswer {
     let (backup, place) = try backup(store)
     let (parts, path) = (parts, try destination(backup, place))
-    let job = try parts.work.start(.restore, "Restore of \(store.name)", store: store.id, target: .to("stores")) {
-      observer in
+    return try parts.begin(.restore, "Restore", of: store, target: .to("stores")) { observer in
       let restored = try parts.backups.restore(
         over: path, backup.id, from: place,
         options: .init(progress: observer.backup([(.packing, 0.2), (.unpacking, 0.6), (.checking, 0.2)])))
@@ -236,7 +222,6 @@ struct BackupActions: Sendable {
         restored.damage == nil ? "" : " It is as it was when it was backed up, not sound: salvage it."
       return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(damaged)\(without)\(before)")
     }
-    return .running(job)
   }
 }
 

@@ -7,42 +7,26 @@ extension InspectorRoutes {
     let quarantined = QuarantineActions(parts)
     add(
       "salvage", "Makes a clean store of a quarantined one, or of a live store, which is quarantined first.",
-      parts.catalogue, quarantined.salvageForm,
-      QuarantineActions.salvageFields
-    ) {
-      try quarantined.salvage($0, $1)
-    }
+      parts.catalogue, quarantined.salvageForm, QuarantineActions.salvageFields, quarantined.salvage)
     add(
       "install", "Installs what was salvaged at the app's path.", parts.catalogue, quarantined.installForm,
-      QuarantineActions.installFields
-    ) {
-      try quarantined.install($0, $1)
-    }
+      QuarantineActions.installFields, quarantined.install)
     add(
       "release", "Puts a quarantined store back.", parts.catalogue, quarantined.releaseForm,
-      QuarantineActions.releaseFields
-    ) {
-      try quarantined.release($0, $1)
-    }
+      QuarantineActions.releaseFields, quarantined.release)
     add(
       "discard", "Removes a quarantined store for good.", parts.catalogue, quarantined.discardForm,
-      QuarantineActions.discardFields
-    ) {
-      try quarantined.discard($0, $1)
-    }
+      QuarantineActions.discardFields, quarantined.discard)
     let backup = BackupActions(parts)
     add(
-      "backup", "Backs up a live store.", parts.catalogue, backup.createForm, BackupActions.createFields
-    ) { try backup.create($0, $1) }
+      "backup", "Backs up a live store.", parts.catalogue, backup.createForm, BackupActions.createFields,
+      backup.create)
     add(
       "quarantine", "Moves a live store into quarantine.", parts.catalogue, backup.quarantineForm,
-      BackupActions.quarantineFields
-    ) {
-      try backup.quarantine($0, $1)
-    }
+      BackupActions.quarantineFields, backup.quarantine)
     add(
-      "verify", "Proves a backup.", parts.catalogue, backup.verifyForm, BackupActions.verifyFields
-    ) { try backup.verify($0, $1) }
+      "verify", "Proves a backup.", parts.catalogue, backup.verifyForm, BackupActions.verifyFields,
+      backup.verify)
     add(
       "restore", "Restores a backup over the store that it was taken of.", parts.catalogue, backup.restoreForm, []
     ) { store, _ in
@@ -64,8 +48,7 @@ extension InspectorRoutes {
     let repair = RepairActions(parts)
     add(
       "repair", "Adds what a sound live store lacks of its own version of the model, on a copy.", parts.catalogue,
-      repair.repairForm, RepairActions.repairFields
-    ) { try repair.repair($0, $1) }
+      repair.repairForm, RepairActions.repairFields, repair.repair)
     add("check", "Compares the records of a live store with its own model.", parts.catalogue, repair.checkForm, []) {
       store, _ in
       try repair.check(store)

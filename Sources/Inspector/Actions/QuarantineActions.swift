@@ -83,14 +83,11 @@ struct QuarantineActions: Sendable {
       options.backup = .backup(found.backup.id)
     }
     let (parts, path) = (parts, stored.files.main)
-    let job = try parts.work.start(
-      .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
-    ) { [options] observer in
+    return try parts.begin(.salvage, "Salvage", of: store) { [options] observer in
       let salvaged = try parts.quarantines.salvage(path, model: model, options: options, observer: observer.opening)
       let rest = salvaged.isCurrent ? "" : " An earlier result is better, and stays the one to install."
       return JobOutcome(printable(salvaged.words) + rest)
     }
-    return .running(job)
   }
 
   // MARK: Install
@@ -153,17 +150,14 @@ struct QuarantineActions: Sendable {
       throw Refusal(
         .conflict, "it was installed already, and the app has a store; say that it is to be installed again")
     }
-    let (parts, path, id, salvaged) = (parts, stored.files.main, store.id, store.salvage)
-    let job = try parts.work.start(
-      .install, "Installation of what was salvaged of \(store.name)", store: id, target: .store(id)
-    ) { _ in
+    let (parts, path, salvaged) = (parts, stored.files.main, store.salvage)
+    return try parts.begin(.install, "Installation of what was salvaged", of: store) { _ in
       // Installation with any model but the salvage's is refused.
       let fitting = salvaged.flatMap { parts.fittingModel(of: $0.store) } ?? parts.models.first
       let (place, replaced) = try parts.quarantines.install(path, model: fitting?.model)
       let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
       return JobOutcome("The salvaged store is at \(printable(place.main.string)).\(before)")
     }
-    return .running(job)
   }
 
   // MARK: Release
@@ -202,12 +196,11 @@ struct QuarantineActions: Sendable {
   func release(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let stored = try stored(store)
     let (parts, path, isReplacing) = (parts, stored.files.main, form["replace"] == "yes")
-    let job = try parts.work.start(.release, "Release of \(store.name)", store: store.id, target: .to("stores")) { _ in
+    return try parts.begin(.release, "Release", of: store, target: .to("stores")) { _ in
       let (place, replaced) = try parts.quarantines.release(path, replacing: isReplacing)
       let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
       return JobOutcome("The store is back at \(printable(place.main.string)).\(before)")
     }
-    return .running(job)
   }
 
   // MARK: Discard
@@ -248,13 +241,8 @@ struct LiveSalvageActions: Sendable {
 
   init(_ parts: InspectorParts) { self.parts = parts }
 
-  private func files(_ store: ListedStore) throws -> StoreFileSet {
-    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
-    return files
-  }
-
   func form(_ store: ListedStore) throws -> ActionForm {
-    let files = try files(store)
+    let files = try store.liveFiles()
     var form = ActionForm(
       "Salvage", of: store, "salvage",
       does: [
@@ -290,7 +278,7 @@ struct LiveSalvageActions: Sendable {
   }
 
   func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
-    let (parts, path) = (parts, try files(store).main)
+    let (parts, path) = (parts, try store.liveFiles().main)
     let model = try parts.model(form["model"])
     var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
     switch form["backup"] ?? "" {
@@ -299,9 +287,7 @@ struct LiveSalvageActions: Sendable {
     default: throw Refusal(.badRequest, "of a live store only the newest backup can be asked for")
     }
     let installs = form["install"] == "yes"
-    let job = try parts.work.start(
-      .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
-    ) { [options] observer in
+    return try parts.begin(.salvage, "Salvage", of: store) { [options] observer in
       let stored = try parts.quarantines.add(
         path, model: model, refusesSound: true, observer: observer.opening)
       let target = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }.map {
@@ -317,7 +303,6 @@ struct LiveSalvageActions: Sendable {
           target: target ?? .to("stores"))
       }
     }
-    return .running(job)
   }
 
   private func salvage(

@@ -320,8 +320,6 @@ extension InspectorParts {
   /// The model that names attributes: the store's own, else the best fit's current version.
   func attributes(of files: StoreFileSet) -> ManagedObjectModel? {
     let examined = examined(files)
-    if let own = examined.examination.value?.storeModel { return own }
-    guard case .coreData(let bundle)? = examined.model?.model else { return nil }
-    return bundle.current.model
+    return examined.examination.value?.storeModel ?? examined.model?.bundle?.current.model
   }
 }

@@ -71,6 +71,12 @@ extension ListedStore {
     _ = try folder.store(named: store.id)
   }
 
+  /// - Throws: ``Refusal`` 404 for a store that isn't live.
+  func liveFiles() throws(Refusal) -> StoreFileSet {
+    guard case .live(let files) = kind else { throw Refusal(.notFound, "this is no live store") }
+    return files
+  }
+
   /// - Parameter refusal: the answer for a backup.
   /// - Throws: the refusal, or as ``requireFiles()``.
   func files(orRefuse refusal: Refusal) throws -> StoreFileSet {

@@ -44,10 +44,7 @@ struct ModelsPage: InspectorPage {
 
 extension InspectorModel {
   /// The versions, oldest first; empty for a schema.
-  var versions: [ModelVersion] {
-    guard case .coreData(let bundle) = model else { return [] }
-    return bundle.versions
-  }
+  var versions: [ModelVersion] { bundle?.versions ?? [] }
 }
 
 /// A model's versions and current entities.
@@ -75,7 +72,7 @@ struct ModelPage: InspectorPage {
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode(["name": model.name])
-    guard case .coreData(let bundle) = model.model else { return try encoder.encode(["kind": "schema"]) }
+    guard let bundle = model.bundle else { return try encoder.encode(["kind": "schema"]) }
     try encoder.encode([
       "kind": "core-data", "model": bundle.payload(), "changes": changes.map(\.payload),
       "pages": bundle.versions.map { Self.target(model, $0.name) },
@@ -87,7 +84,7 @@ struct ModelPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    guard case .coreData(let bundle) = model.model else {
+    guard let bundle = model.bundle else {
       return "<h1>\(title)</h1><p>A schema in SQL has one version. Plain SQLite stores are salvaged by it.</p>"
     }
     let unreadable = bundle.unreadableVersions.map { version -> HTML in

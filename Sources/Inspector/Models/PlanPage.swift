@@ -24,7 +24,7 @@ struct PlanPage: InspectorPage {
     isOfSalvaged = store.salvage != nil
     let model = model ?? files.flatMap { parts.fittingModel(of: $0) } ?? parts.models.first
     self.model = model
-    guard let files, case .coreData(let bundle)? = model?.model else {
+    guard let files, let bundle = model?.bundle else {
       plan = nil
       return
     }
@@ -89,8 +89,7 @@ struct PlanPage: InspectorPage {
   private var choice: HTML {
     guard models.count > 1 else { return .empty }
     let options = models.map { one -> HTML in
-      let chosen: HTML = one.name == model?.name ? " selected" : ""
-      return "<option\(chosen)>\(one.name)</option>"
+      "<option\(one.name == model?.name ? " selected" : "")>\(one.name)</option>"
     }
     return """
       <form class="row" method="get" action="\(RequestTarget.store(store.id, "plan"))"><label><span>Model</span>\

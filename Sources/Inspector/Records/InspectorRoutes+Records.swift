@@ -33,20 +33,15 @@ extension InspectorRoutes {
   private mutating func addRecordLists(_ source: RecordSource) {
     page("/stores/{id}/{side}/entities", about: "The entities of a version of a store.", .store, .side) {
       request, id, side in
-      switch try source.side(id, side, request) {
-      case .ready(let place): EntitiesPage(place)
-      case .preparing(let page): page
-      }
+      try source.side(id, side, request).page { EntitiesPage($0) }
     }
     page(
       "/stores/{id}/{side}/entities/{entity}/records", about: "The records of an entity, or the rows of a table.",
       .store, .side, .text, query: Self.queryFields
     ) { request, id, side, entity in
-      switch try source.side(id, side, request) {
-      case .ready(let place):
+      try source.side(id, side, request).page { place in
         let collection = try place.opened.store.collection(segment: entity)
         return try RecordsPage(place, collection, RecordsRequest(request.query, of: collection).query)
-      case .preparing(let page): return page
       }
     }
     other(
@@ -54,9 +49,7 @@ extension InspectorRoutes {
       about: "All records that fit, as csv, json or jsonl, streamed.", type: "text/csv", .store, .side, .text,
       PathParameter { RecordExport.Format(rawValue: $0) }, query: Self.queryFields
     ) { request, id, side, entity, format in
-      guard case .ready(let place) = try source.side(id, side, request) else {
-        throw Refusal(.serviceUnavailable, "the records are still being read; try again in a moment")
-      }
+      let place = try source.side(id, side, request).value()
       let collection = try place.opened.store.collection(segment: entity)
       var query = try RecordsRequest(request.query, of: collection).query
       query.next = nil
@@ -66,10 +59,7 @@ extension InspectorRoutes {
       "/stores/{id}/{side}/search", about: "Text in all records of a store.", .store, .side,
       query: [.init("q", "What is looked for.")]
     ) { request, id, side in
-      switch try source.side(id, side, request) {
-      case .ready(let place): return try SearchPage(place, request.query["q"] ?? "")
-      case .preparing(let page): return page
-      }
+      try source.side(id, side, request).page { try SearchPage($0, request.query["q"] ?? "") }
     }
   }
 
@@ -78,11 +68,9 @@ extension InspectorRoutes {
       "/stores/{id}/{side}/entities/{entity}/records/{key}",
       about: "One record: its values, what it is related to, and where its bytes are.", .store, .side, .text, .text
     ) { request, id, side, entity, key in
-      switch try source.side(id, side, request) {
-      case .ready(let place):
+      try source.side(id, side, request).page { place in
         let collection = try place.opened.store.collection(segment: entity)
         return try SingleRecordPage(place, collection, RecordKey(key, of: collection), source)
-      case .preparing(let page): return page
       }
     }
     page(
@@ -90,21 +78,18 @@ extension InspectorRoutes {
       about: "The records that a to-many relationship of a record leads to.", .store, .side, .text, .text, .text,
       query: [.init("_next", "The token of the page, as the page before gave it.")]
     ) { request, id, side, entity, key, relationship in
-      switch try source.side(id, side, request) {
-      case .ready(let place):
+      try source.side(id, side, request).page { place in
         let collection = try place.opened.store.collection(segment: entity)
         return try RelatedRecordsPage(
           place, collection, RecordKey(key, of: collection), relationship, next: request.query["_next"])
-      case .preparing(let page): return page
       }
     }
     page(
       "/stores/{id}/{side}/entities/{entity}/records/{key}/values/{property}/view",
       about: "One value of a record, shown by what it looks like.", .store, .side, .text, .text, .text
     ) { request, id, side, entity, key, property in
-      switch try source.side(id, side, request) {
-      case .ready(let place): return try ValuePage(place, entity, key, property, source.parts.surroundings.fileSystem)
-      case .preparing(let page): return page
+      try source.side(id, side, request).page {
+        try ValuePage($0, entity, key, property, source.parts.surroundings.fileSystem)
       }
     }
     other(
@@ -112,9 +97,7 @@ extension InspectorRoutes {
       about: "The bytes of one value of a record: a picture as such, anything else as a download.",
       type: "application/octet-stream", .store, .side, .text, .text, .text
     ) { request, id, side, entity, key, property in
-      guard case .ready(let place) = try source.side(id, side, request) else {
-        throw Refusal(.serviceUnavailable, "the records are still being read; try again in a moment")
-      }
+      let place = try source.side(id, side, request).value()
       return try ValuePage(place, entity, key, property, source.parts.surroundings.fileSystem).download(request)
     }
   }
@@ -149,7 +132,10 @@ extension InspectorRoutes {
     ) { request, id in
       let store = try source.parts.catalogue.store(id)
       return try ComparisonChoicePage(store, source.sideNames(of: store), request.query) { first, second in
-        try Self.result(source, request, id, first, second)
+        switch try source.sides(id, first, second, request) {
+        case .preparing(let page): .preparing(page.progress)
+        case .ready(let sides): .ready(StoreComparisonPage(sides))
+        }
       }
     }
     page(
@@ -193,33 +179,13 @@ extension InspectorRoutes {
     }
   }
 
-  private static func result(
-    _ source: RecordSource, _ request: Request, _ id: StoreID, _ first: SideName, _ second: SideName
-  ) throws -> ComparisonChoicePage.Result {
-    let one = try source.side(id, first, request)
-    let other = try source.side(id, second, request)
-    switch (one, other) {
-    case (.preparing(let page), _), (_, .preparing(let page)): return .preparing(page.progress)
-    case (.ready(let one), .ready(let other)):
-      let sides = ComparedSides(first: one, second: other, comparison: try source.comparison(one, other))
-      return .ready(StoreComparisonPage(sides))
-    }
-  }
-
   /// Returns a page on two sides, or one on their preparation.
   private static func sides(
     _ source: RecordSource, _ request: Request, _ id: StoreID, _ first: SideName, _ second: SideName,
     _ make: (ComparedSides) throws -> any InspectorPage
   ) throws -> any InspectorPage {
     guard first != second else { throw Refusal(.badRequest, "a version is compared with another one") }
-    // Both start before either is awaited.
-    let one = try source.side(id, first, request)
-    let other = try source.side(id, second, request)
-    switch (one, other) {
-    case (.preparing(let page), _), (_, .preparing(let page)): return page
-    case (.ready(let one), .ready(let other)):
-      return try make(ComparedSides(first: one, second: other, comparison: source.comparison(one, other)))
-    }
+    return try source.sides(id, first, second, request).page(make)
   }
 }
 

@@ -7,9 +7,25 @@ import SystemPackage
 
 /// Supplies record pages with stores, records and bytes.
 final class RecordSource: Sendable {
-  enum Found {
-    case ready(RecordPlace)
+  enum Found<Value> {
+    case ready(Value)
     case preparing(PreparingPage)
+
+    /// The page on it, or the one on its preparation.
+    func page(_ make: (Value) throws -> any InspectorPage) rethrows -> any InspectorPage {
+      switch self {
+      case .ready(let value): try make(value)
+      case .preparing(let page): page
+      }
+    }
+
+    /// - Throws: ``Refusal`` 503 during the preparation.
+    func value() throws(Refusal) -> Value {
+      guard case .ready(let value) = self else {
+        throw Refusal(.serviceUnavailable, "the records are still being read; try again in a moment")
+      }
+      return value
+    }
   }
 
   let parts: InspectorParts
@@ -70,7 +86,7 @@ final class RecordSource: Sendable {
     }
   }
 
-  func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
+  func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found<RecordPlace> {
     let (store, names) = try store(id)
     if name == .original { try store.requireFiles() }
     guard try names.contains(name) || isBackup(name, of: store), let side = try storeSide(of: store, name) else {
@@ -83,6 +99,19 @@ final class RecordSource: Sendable {
       return .ready(RecordPlace(store: store, side: name, sides: names, opened: opened, salvage: facts))
     case .preparing(let progress):
       return .preparing(PreparingPage(store: store, side: name, progress: progress, target: request.target))
+    }
+  }
+
+  func sides(
+    _ id: StoreID, _ first: SideName, _ second: SideName, _ request: Request
+  ) throws -> Found<ComparedSides> {
+    // Both start before either is awaited.
+    let one = try side(id, first, request)
+    let other = try side(id, second, request)
+    switch (one, other) {
+    case (.preparing(let page), _), (_, .preparing(let page)): return .preparing(page)
+    case (.ready(let one), .ready(let other)):
+      return .ready(ComparedSides(first: one, second: other, comparison: try comparison(one, other)))
     }
   }
 

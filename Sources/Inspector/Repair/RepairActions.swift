@@ -62,8 +62,7 @@ struct RepairActions: Sendable {
     let (parts, path, migrator) = (parts, subject.files.main, try subject.migrator(parts))
     let isOfApp = subject.modelName != nil
     let scope: RepairScope = form["data"] == "yes" ? .data : .structure
-    let job = try parts.work.start(.repair, "Repair of \(store.name)", store: store.id, target: .store(store.id)) {
-      observer in
+    return try parts.begin(.repair, "Repair", of: store) { observer in
       var options = Migrator.Options()
       options.repair = scope
       options.home = parts.home
@@ -80,7 +79,6 @@ struct RepairActions: Sendable {
       parts.repairs.note(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
       return JobOutcome(Self.words(outcome), .store(store.id, "repaired"))
     }
-    return .running(job)
   }
 
   private static func words(_ outcome: RepairOutcome) -> String {
@@ -111,9 +109,7 @@ struct RepairActions: Sendable {
   func check(_ store: ListedStore) throws -> ActionAnswer {
     let subject = try RepairSubject(store, parts)
     let (parts, files, layout) = (parts, subject.files, try subject.storeLayout())
-    let job = try parts.work.start(
-      .check, "Check of the records of \(store.name)", store: store.id, target: .store(store.id)
-    ) { observer in
+    return try parts.begin(.check, "Check of the records", of: store) { observer in
       observer.report("comparing records with the model", nil)
       let check = try parts.repairs.check(files, layout, parts.surroundings)
       guard !check.isClean else { return JobOutcome("The records have nothing against the model.") }
@@ -127,7 +123,6 @@ struct RepairActions: Sendable {
       return JobOutcome(
         [rows > 0 ? against : nil, files > 0 ? missing : nil].compactMap(\.self).joined(separator: " "))
     }
-    return .running(job)
   }
 }
 

@@ -19,12 +19,11 @@ struct RepairSubject {
 
   /// - Throws: ``Refusal`` 404 for a store that isn't live.
   init(_ store: ListedStore, _ parts: InspectorParts) throws {
-    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
-    self.files = files
+    files = try store.liveFiles()
     let examined = parts.examined(files, countsRecords: true)
     examination = examined.examination
     let found = examined.examination.value
-    if case .coreData(let bundle)? = examined.model?.model, found?.modelVersion != nil {
+    if let bundle = examined.model?.bundle, found?.modelVersion != nil {
       self.bundle = bundle
       modelName = examined.model?.name
     } else {

@@ -246,18 +246,13 @@ extension InspectorRoutes {
       "/models/{model}", about: "The versions of a model, and the entities of the current one.", .identifier,
       query: [search]
     ) { request, name in
-      guard let model = parts.models.first(where: { $0.name == name }) else {
-        throw Refusal(.notFound, "no model of that name was given")
-      }
-      return ModelPage(model: model, filter: request.query["q"] ?? "")
+      ModelPage(model: try parts.listedModel(name), filter: request.query["q"] ?? "")
     }
     page(
       "/models/{model}/version", about: "One version of a model: what it changes, and its entities.", .identifier,
       query: [.init("name", "The version; the current one if empty."), search]
     ) { request, name in
-      guard let model = parts.models.first(where: { $0.name == name }) else {
-        throw Refusal(.notFound, "no model of that name was given")
-      }
+      let model = try parts.listedModel(name)
       let version = request.query["name"] ?? model.model.currentVersionName
       return try ModelVersionPage(model: model, name: version, filter: request.query["q"] ?? "")
     }
@@ -267,14 +262,7 @@ extension InspectorRoutes {
     ) { request, id in
       let store = try parts.catalogue.store(id)
       if store.isOnlyReceipt { try store.requireFiles() }
-      let name = request.query["model"]
-      let model = try name.map { name in
-        guard let model = parts.models.first(where: { $0.name == name }) else {
-          throw Refusal(.notFound, "no model of that name was given")
-        }
-        return model
-      }
-      return PlanPage(store, model, parts)
+      return PlanPage(store, try request.query["model"].map { try parts.listedModel($0) }, parts)
     }
   }
 }
@@ -290,19 +278,13 @@ extension InspectorRoutes {
         .init("_offset", "How many rows are passed over, up to 1000000."),
       ]
     ) { request, id, side in
-      switch try source.side(id, side, request) {
-      case .ready(let place): return try desk.page(place, request)
-      case .preparing(let page): return page
-      }
+      try source.side(id, side, request).page { try desk.page($0, request) }
     }
     other(
       "/stores/{id}/{side}/query/export/{format}", about: "All rows of a query, as csv, json or jsonl, streamed.",
       type: "text/csv", .store, .side, PathParameter { RecordExport.Format(rawValue: $0) }, query: [sql]
     ) { request, id, side, format in
-      guard case .ready(let place) = try source.side(id, side, request) else {
-        throw Refusal(.serviceUnavailable, "the records are still being read; try again in a moment")
-      }
-      return try desk.export(place, request, as: format)
+      try desk.export(source.side(id, side, request).value(), request, as: format)
     }
     let name = DocumentedRoute.Field("name", "The name of the saved query.", isRequired: true)
     action(
