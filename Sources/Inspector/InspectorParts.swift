@@ -211,16 +211,14 @@ final class StoreCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     let value: Value
   }
 
-  private let entries = Mutex<[Key: Entry]>([:])
-  private let capacity: Int
+  private let entries: RecentValues<Key, Entry>
 
-  /// - Parameter capacity: the most entries; a full cache is emptied.
-  init(capacity: Int) { self.capacity = capacity }
+  init(capacity: Int) { entries = RecentValues(capacity: capacity) }
 
   /// Returns the entry of an unchanged store.
   func kept(_ key: Key, of files: StoreFileSet, in fileSystem: FileSystem) throws -> Value? {
     let members = try files.members(in: fileSystem)
-    return entries.withLock { entries in entries[key].flatMap { $0.members == members ? $0.value : nil } }
+    return entries[key].flatMap { $0.members == members ? $0.value : nil }
   }
 
   /// Returns the cached value, or makes it.
@@ -231,15 +229,44 @@ final class StoreCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     make: () throws -> Value
   ) throws -> Value {
     let before = try files.members(in: fileSystem)
-    let found = entries.withLock { entries in entries[key].flatMap { $0.members == before ? $0.value : nil } }
-    if let found { return found }
+    if let found = entries[key], found.members == before { return found.value }
     let value = try make()
     guard isKept(value), try files.members(in: fileSystem) == before else { return value }
-    entries.withLock { entries in
-      if entries.count >= capacity { entries.removeAll() }
-      entries[key] = Entry(members: before, value: value)
-    }
+    entries.keep(Entry(members: before, value: value), for: key)
     return value
+  }
+}
+
+/// The latest values by key, as many as the capacity.
+final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private struct State {
+    var values: [Key: Value] = [:]
+
+    /// The keys, latest last.
+    var keys: [Key] = []
+  }
+
+  private let state = Mutex(State())
+  private let capacity: Int
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  subscript(key: Key) -> Value? { state.withLock { $0.values[key] } }
+
+  func keep(_ value: Value, for key: Key) {
+    state.withLock { state in
+      if state.values.updateValue(value, forKey: key) != nil { state.keys.removeAll { $0 == key } }
+      state.keys.append(key)
+      if state.keys.count > capacity { state.values[state.keys.removeFirst()] = nil }
+    }
+  }
+
+  /// Returns the value, made and kept if there is none; nil isn't kept.
+  func value<Failure>(_ key: Key, make: () throws(Failure) -> Value?) throws(Failure) -> Value? {
+    if let known = self[key] { return known }
+    let made = try make()
+    if let made { keep(made, for: key) }
+    return made
   }
 }
 

@@ -105,7 +105,7 @@ extension BrowsedStore {
         SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
         GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
         """
-      let counts = try facetCache.counts(sql, arguments) { () throws(PersistentStoreError) in
+      let counts = try facets.value(Self.facetKey(sql, arguments)) { () throws(PersistentStoreError) in
         try timed(limits.facet) { database in
           try database.wholeRows(sql, arguments).map { row in
             RecordPage.Facet.Count(

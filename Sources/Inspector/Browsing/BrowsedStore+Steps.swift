@@ -11,6 +11,10 @@ extension BrowsedStore {
 
   private static let rangeCount = 8.0
 
+  static func facetKey(_ sql: String, _ arguments: [DatabaseValue]) -> String {
+    sql + "\u{0}" + arguments.map(PageToken.text).joined(separator: "~")
+  }
+
   func steppedFacets(
     of collection: RecordCollection, _ query: RecordQuery
   ) throws(PersistentStoreError) -> [SteppedFacet] {
@@ -23,16 +27,16 @@ extension BrowsedStore {
       // SQLite would read text as a number.
       let conditions = parts + ["typeof(\(column.sql)) IN ('integer', 'real')"]
       let rows = "\(collection.source(query.states))\(PageStatement.whereClause(conditions))"
-      let facet = try facetCache.steps("\(steps.step) \(column.sql) \(rows)", arguments) {
-        () throws(PersistentStoreError) in
+      let key = Self.facetKey("\(steps.step) \(column.sql) \(rows)", arguments)
+      let facet = try steppedFacets.value(key) { () throws(PersistentStoreError) in
         let found = try timed(limits.facet) { database in
           steps.step == .range
             ? (try Self.ranges(database, column.sql, rows, arguments), false)
             : try Self.dates(database, column.sql, rows, arguments, by: steps.step)
         }
-        return SteppedFacet(steps: steps, counts: found?.0, isCut: found?.1 ?? false)
+        return found.map { SteppedFacet(steps: steps, counts: $0.0, isCut: $0.1) }
       }
-      result.append(facet)
+      result.append(facet ?? SteppedFacet(steps: steps, counts: nil, isCut: false))
     }
     return result
   }
@@ -232,51 +236,5 @@ extension BrowsedStore {
     }
     guard let text = text.flatMap({ String.fromDatabaseValue($0) }), !text.isEmpty else { return nil }
     return text
-  }
-}
-
-/// Caches counted facets, since a browsed store doesn't change.
-final class FacetCache: Sendable {
-  private struct State {
-    var values: [String: [RecordPage.Facet.Count]] = [:]
-    var steps: [String: SteppedFacet] = [:]
-  }
-
-  /// The most cached facets; a full cache is emptied.
-  private static let capacity = 100
-
-  private let state = Mutex(State())
-
-  func counts(
-    _ sql: String, _ arguments: [DatabaseValue],
-    make: () throws(PersistentStoreError) -> [RecordPage.Facet.Count]?
-  ) throws(PersistentStoreError) -> [RecordPage.Facet.Count]? {
-    let key = Self.key(sql, arguments)
-    if let known = state.withLock({ $0.values[key] }) { return known }
-    guard let made = try make() else { return nil }
-    state.withLock { state in
-      if state.values.count >= Self.capacity { state.values.removeAll() }
-      state.values[key] = made
-    }
-    return made
-  }
-
-  func steps(
-    _ sql: String, _ arguments: [DatabaseValue], make: () throws(PersistentStoreError) -> SteppedFacet
-  ) throws(PersistentStoreError) -> SteppedFacet {
-    let key = Self.key(sql, arguments)
-    if let known = state.withLock({ $0.steps[key] }) { return known }
-    let made = try make()
-    // Timeouts aren't cached; another try may be faster.
-    guard made.counts != nil else { return made }
-    state.withLock { state in
-      if state.steps.count >= Self.capacity { state.steps.removeAll() }
-      state.steps[key] = made
-    }
-    return made
-  }
-
-  private static func key(_ sql: String, _ arguments: [DatabaseValue]) -> String {
-    sql + "\u{0}" + arguments.map(PageToken.text).joined(separator: "~")
   }
 }

@@ -64,7 +64,9 @@ package final class BrowsedStore: Sendable {
   let pool: ReaderPool
   let streams = Mutex(0)
   private let counts = Mutex<[String: Int64]>([:])
-  let facetCache = FacetCache()
+  /// The counted facets; timeouts aren't kept, as another try may be faster.
+  let facets = RecentValues<String, [RecordPage.Facet.Count]>(capacity: 100)
+  let steppedFacets = RecentValues<String, SteppedFacet>(capacity: 100)
   let queryCatalog = Mutex<QueryCatalog?>(nil)
   let stateCounts = Mutex<[String: [RowState: Int64]]>([:])
 

@@ -194,9 +194,7 @@ final class BundleCatalogue: Sendable {
   private let home: FilePath
   private let surroundings: Surroundings
 
-  private let sums = Mutex<[ListedBundle: BundlePreview]>([:])
-
-  private static let maximumSums = 200
+  private let sums = RecentValues<ListedBundle, BundlePreview>(capacity: 200)
 
   init(home: FilePath, surroundings: Surroundings) {
     self.home = home
@@ -236,12 +234,9 @@ final class BundleCatalogue: Sendable {
 
   /// Returns a preview with digest, computed once.
   func preview(of bundle: ListedBundle) throws -> BundlePreview {
-    if let known = sums.withLock({ $0[bundle] }) { return known }
+    if let known = sums[bundle] { return known }
     let preview = try BundlePreview(of: bundle.path, home: home, surroundings: surroundings)
-    sums.withLock { sums in
-      if sums.count >= Self.maximumSums { sums.removeAll() }
-      sums[bundle] = preview
-    }
+    sums.keep(preview, for: bundle)
     return preview
   }
 }

@@ -38,7 +38,7 @@ struct ExportActions: Sendable {
         "Looks at every page of the store, and shows what a bundle for support would hold, file by file, and how large it is at each level. Not a byte of the store changes.",
         "Nothing is written before you agree, and nothing is sent: the bundle is a file on this machine, in \(printable(bundles.path.string)).",
       ], button: "Preview")
-    let chosen = prepared.choices(of: store.id) ?? .init()
+    let chosen = prepared.choices[store.id] ?? .init()
     let levels: [BundleLevel] = [.scrubbed, .facts, .damagedPages, .full]
     let models = parts.modelOptions(for: files, sums: store.quarantined?.receipt?.files.map(\.sha256) ?? [])
     form.choices = [
@@ -85,7 +85,7 @@ struct ExportActions: Sendable {
       throw Refusal(.badRequest, "a value cannot stay and be overwritten")
     }
     let model = try parts.model(form["model"])
-    prepared.note(
+    prepared.choices.keep(
       .init(
         level: level, model: form["model"], recipients: form["recipients"] ?? "", keeping: keeping, dropping: dropping),
       for: store.id)

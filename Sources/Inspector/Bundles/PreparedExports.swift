@@ -32,12 +32,12 @@ final class PreparedExports: Sendable {
   private struct State {
     var number = 0
     var entries: [Entry] = []
-    var choices: [StoreID: Choices] = [:]
   }
 
   private let state = Mutex(State())
 
-  private static let maximumChoices = 64
+  /// What was chosen last for a store.
+  let choices = RecentValues<StoreID, Choices>(capacity: 64)
 
   /// The most kept exports, since each may hold a copy of a whole store.
   private static let maximum = 4
@@ -52,15 +52,6 @@ final class PreparedExports: Sendable {
       state.entries.append(entry)
       if state.entries.count > Self.maximum { state.entries.removeFirst() }
       return entry
-    }
-  }
-
-  func choices(of store: StoreID) -> Choices? { state.withLock { $0.choices[store] } }
-
-  func note(_ choices: Choices, for store: StoreID) {
-    state.withLock { state in
-      if state.choices.count >= Self.maximumChoices { state.choices.removeAll() }
-      state.choices[store] = choices
     }
   }
 

@@ -219,9 +219,7 @@ struct ModelEntities {
 
 struct ModelChange {
   /// Changes by version checksums.
-  private static let known = Mutex<[String: ModelChange]>([:])
-
-  private static let maximumKnown = 1_000
+  private static let known = RecentValues<String, ModelChange>(capacity: 1_000)
 
   private let from: String
   private let to: String
@@ -235,16 +233,12 @@ struct ModelChange {
 
   init(_ before: ModelVersion, _ after: ModelVersion) {
     let key = "\(before.name)\u{0}\(before.checksum)\u{0}\(after.name)\u{0}\(after.checksum)"
-    if let change = Self.known.withLock({ $0[key] }) {
+    if let change = Self.known[key] {
       self = change
       return
     }
     self.init(before.name, after.name, MappingInference(from: before.model, to: after.model))
-    let made = self
-    Self.known.withLock { known in
-      if known.count >= Self.maximumKnown { known.removeAll() }
-      known[key] = made
-    }
+    Self.known.keep(self, for: key)
   }
 
   static func all(of model: InspectorModel) -> [ModelChange] {

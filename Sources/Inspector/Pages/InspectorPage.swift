@@ -121,6 +121,22 @@ struct PageFrame: Sendable {
       """
   }
 
+  /// The overview of a store, with the job on it.
+  func overview(
+    of store: ListedStore, _ title: String, _ about: HTML, actions: HTML, isDamaged: Bool = false, _ content: HTML
+  ) -> HTML {
+    let job = running.first { $0.store == store.id }
+    let live: HTML = job?.isRunning == true ? " data-events=\"\(events)\"" : ""
+    return """
+      <div\(live)>
+      <div class="head"><div><h1>\(title)</h1>\(about)</div>\(actions)</div>
+      \(StoreTab.bar(store, .overview, isDamaged: isDamaged))
+      \(job?.html(self, isLinked: false) ?? .empty)
+      \(content)
+      </div>
+      """
+  }
+
   /// The form of an action, or a note that none is offered.
   func confirmation(_ target: RequestTarget, _ content: HTML) -> HTML {
     allowsActions
@@ -134,33 +150,24 @@ struct PageFrame: Sendable {
 
 /// A part of a page that may fail without affecting the rest.
 package struct PagePart<Value: Sendable>: Sendable {
-  private let result: Result<Value, PageTrouble>
+  private let result: Result<Value, Problem>
 
-  private init(result: Result<Value, PageTrouble>) { self.result = result }
+  private init(result: Result<Value, Problem>) { self.result = result }
 
   /// Makes the part; its error is shown instead.
-  init(_ make: () throws -> Value) {
-    do {
-      result = .success(try make())
-    } catch {
-      result = .failure(PageTrouble(words: Problem(error)))
-    }
-  }
+  init(_ make: () throws -> Value) { result = Result { try make() }.mapError { Problem($0) } }
 
-  package var value: Value? {
-    guard case .success(let value) = result else { return nil }
-    return value
-  }
+  package var value: Value? { try? result.get() }
 
   package var problem: Problem? {
-    guard case .failure(let failure) = result else { return nil }
-    return failure.words
+    guard case .failure(let problem) = result else { return nil }
+    return problem
   }
 
   func html(_ show: (Value) -> HTML) -> HTML {
     switch result {
     case .success(let value): show(value)
-    case .failure(let failure): failure.words.note
+    case .failure(let problem): problem.note
     }
   }
 
@@ -169,16 +176,12 @@ package struct PagePart<Value: Sendable>: Sendable {
   }
 }
 
-private struct PageTrouble: Error {
-  var words: Problem
-}
-
 extension PagePart: Encodable where Value: Encodable {
   /// Encodes the part, or an object with `error`.
   package func encode(to encoder: any Encoder) throws {
     switch result {
     case .success(let value): try value.encode(to: encoder)
-    case .failure(let failure): try encoder.encode(["error": failure.words])
+    case .failure(let problem): try encoder.encode(["error": problem])
     }
   }
 }

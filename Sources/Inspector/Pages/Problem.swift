@@ -3,7 +3,7 @@ import Platform
 import SQLiteFormat
 
 /// A failure in displayable words, never with a record's values.
-package struct Problem: Sendable, Hashable {
+package struct Problem: Error, Hashable {
   var status: Status
 
   /// The stable code, as in the command line.

@@ -29,10 +29,10 @@ final class RecordSource: Sendable {
   }
 
   let parts: InspectorParts
-  private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
-  private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
-  private let salvages = Mutex<[(key: String, value: SalvageFacts)]>([])
-  private let listed = Mutex<[StoreID: Listed]>([:])
+  private let comparisons = RecentValues<String, SideComparison>(capacity: 4)
+  private let bytes = RecentValues<String, EvidencePages>(capacity: 4)
+  private let salvages = RecentValues<String, SalvageFacts>(capacity: 4)
+  private let listed = RecentValues<StoreID, Listed>(capacity: 64)
 
   /// A recent listing, which saves reading all receipts and manifests for each page.
   private struct Listed {
@@ -43,11 +43,6 @@ final class RecordSource: Sendable {
 
   private static let memory: Duration = .seconds(2)
 
-  private static let maximumListed = 64
-
-  /// The most cached comparisons, and stores read as bytes.
-  private static let capacity = 4
-
   init(_ parts: InspectorParts) { self.parts = parts }
 
   private var sides: StoreSides { parts.sides }
@@ -57,13 +52,10 @@ final class RecordSource: Sendable {
 
   func store(_ id: StoreID) throws -> (store: ListedStore, sides: [SideName]) {
     let now = ContinuousClock.now
-    if let known = listed.withLock({ $0[id] }), now - known.time < Self.memory { return (known.store, known.sides) }
+    if let known = listed[id], now - known.time < Self.memory { return (known.store, known.sides) }
     let store = try parts.catalogue.store(id)
     let sides = try sideNames(of: store)
-    listed.withLock { list in
-      if list.count >= Self.maximumListed { list.removeAll() }
-      list[id] = Listed(store: store, sides: sides, time: now)
-    }
+    listed.keep(Listed(store: store, sides: sides, time: now), for: id)
     return (store, sides)
   }
 
@@ -119,14 +111,7 @@ final class RecordSource: Sendable {
   private func facts(of store: ListedStore) -> SalvageFacts? {
     guard let path = store.salvage?.report, let status = try? fileSystem.status(of: path) else { return nil }
     let key = "\(path) \(status.size) \(status.identity) \(status.modified)"
-    if let known = salvages.withLock({ $0.first { $0.key == key }?.value }) { return known }
-    guard let report = try? SalvageReport.read(path, in: fileSystem) else { return nil }
-    let found = SalvageFacts(report)
-    salvages.withLock { list in
-      if list.count >= Self.capacity { list.removeFirst() }
-      list.append((key, found))
-    }
-    return found
+    return salvages.value(key) { (try? SalvageReport.read(path, in: fileSystem)).map { SalvageFacts($0) } }
   }
 
   private func storeSide(of store: ListedStore, _ name: SideName) throws -> StoreSide? {
@@ -182,12 +167,9 @@ final class RecordSource: Sendable {
       "\(member.path) \(member.status.size) \(member.status.identity) \(member.status.modified)"
     }
     let key = facts.joined(separator: "\u{0}")
-    if let known = bytes.withLock({ $0.first { $0.key == key }?.value }) { return known }
+    if let known = bytes[key] { return known }
     let made = try EvidencePages(files.main, in: fileSystem)
-    bytes.withLock { list in
-      if list.count >= Self.capacity { list.removeFirst() }
-      list.append((key, made))
-    }
+    bytes.keep(made, for: key)
     return made
   }
 
@@ -196,17 +178,11 @@ final class RecordSource: Sendable {
   /// Compares two sides; cached while both are open.
   func comparison(_ first: RecordPlace, _ second: RecordPlace) throws -> SideComparison {
     let key = "\(first.opened.store.path)\u{0}\(second.opened.store.path)"
-    let known = comparisons.withLock { list in
-      list.first { $0.key == key && $0.value.first === first.opened.store && $0.value.second === second.opened.store }?
-        .value
+    if let known = comparisons[key], known.first === first.opened.store, known.second === second.opened.store {
+      return known
     }
-    if let known { return known }
     let made = try SideComparison(first.opened.store, second.opened.store)
-    comparisons.withLock { list in
-      list.removeAll { $0.key == key }
-      if list.count >= Self.capacity { list.removeFirst() }
-      list.append((key, made))
-    }
+    comparisons.keep(made, for: key)
     return made
   }
 }

@@ -76,7 +76,7 @@ struct RepairActions: Sendable {
       if !isOfApp { outcome.version = nil }
       // The form page explains unrepaired parts.
       guard outcome.backup != nil else { return JobOutcome(Self.words(outcome), .store(store.id, "repair")) }
-      parts.repairs.note(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
+      parts.repairs.done.keep(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
       return JobOutcome(Self.words(outcome), .store(store.id, "repaired"))
     }
   }
@@ -137,7 +137,7 @@ struct RepairedPage: InspectorPage {
 
   /// - Throws: ``Refusal`` 404 without a repair since startup.
   init(_ store: ListedStore, _ parts: InspectorParts) throws {
-    guard let done = parts.repairs.done(for: store.id) else {
+    guard let done = parts.repairs.done[store.id] else {
       throw Refusal(.notFound, "no repair of this store was carried out since the inspector began")
     }
     self.store = store

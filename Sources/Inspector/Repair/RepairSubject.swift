@@ -102,9 +102,9 @@ final class RepairNotes: Sendable {
 
   private let dryRuns = StoreCache<DryRun, RepairAccount>(capacity: 32)
   private let checks = StoreCache<FilePath, DataCheck>(capacity: 64)
-  private let repairs = Mutex<[StoreID: Done]>([:])
 
-  private static let maximumDone = 200
+  /// The last repairs.
+  let done = RecentValues<StoreID, Done>(capacity: 200)
 
   /// Returns a repair's effects on a private copy, cached.
   func dryRun(
@@ -131,17 +131,6 @@ final class RepairNotes: Sendable {
   func check(_ files: StoreFileSet, _ layout: StoreLayout, _ surroundings: Surroundings) throws -> DataCheck {
     try checks.value(files.main, of: files, in: surroundings.fileSystem) {
       try DataCheck(of: files, layout: layout, surroundings: surroundings)
-    }
-  }
-
-  func done(for store: StoreID) -> Done? { repairs.withLock { $0[store] } }
-
-  func note(_ done: Done, for store: StoreID) {
-    repairs.withLock { repairs in
-      if repairs.count >= Self.maximumDone, let oldest = repairs.min(by: { $0.value.date < $1.value.date }) {
-        repairs[oldest.key] = nil
-      }
-      repairs[store] = done
     }
   }
 }

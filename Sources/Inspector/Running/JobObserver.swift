@@ -55,12 +55,18 @@ package final class JobObserver: Sendable {
 
   /// - Parameter shares: each phase's share of the whole.
   func backup(_ shares: [(phase: BackupPhase, length: Double)]) -> BackupProgress {
+    progress(shares) { Words.backup($0) }
+  }
+
+  private func progress<Phase: Equatable & Sendable>(
+    _ shares: [(phase: Phase, length: Double)], _ words: @escaping @Sendable (Phase) -> String
+  ) -> @Sendable (_ phase: Phase, _ done: Int64, _ total: Int64) -> Bool {
     { phase, done, total in
       var start = 0.0
       for share in shares {
         if share.phase == phase {
           let part = total > 0 ? min(1, max(0, Double(done) / Double(total))) : 0
-          self.report(Words.backup(phase), start + part * share.length)
+          self.report(words(phase), start + part * share.length)
           break
         }
         start += share.length
@@ -71,21 +77,10 @@ package final class JobObserver: Sendable {
 
   /// - Parameter writes: whether the bundle is written rather than prepared.
   func export(writes: Bool) -> ExportProgress {
-    let shares: [(ExportPhase, Double)] =
+    progress(
       writes
-      ? [(.packing, 1)]
-      : [(.copying, 0.05), (.examining, 0.1), (.analysing, 0.25), (.scrubbing, 0.4), (.checking, 0.2)]
-    return { phase, done, total in
-      var start = 0.0
-      for (known, length) in shares {
-        if known == phase {
-          let part = total > 0 ? min(1, max(0, Double(done) / Double(total))) : 0
-          self.report(phase.words, start + part * length)
-          break
-        }
-        start += length
-      }
-      return !self.isCancelled
-    }
+        ? [(.packing, 1)]
+        : [(.copying, 0.05), (.examining, 0.1), (.analysing, 0.25), (.scrubbing, 0.4), (.checking, 0.2)]
+    ) { (phase: ExportPhase) in phase.words }
   }
 }

@@ -40,8 +40,6 @@ struct BackupPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let job = frame.running.first { $0.store == store.id }
-    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
     let state = backup.stateWords
     let restore: HTML =
       backup.manifest != nil && backup.manifest?.kind != .evidence
@@ -52,15 +50,13 @@ struct BackupPage: InspectorPage {
       <nav class="row no-print" aria-label="Actions">\(restore)\
       <a class="button" href="\(RequestTarget.store(store.id, "verify"))">Verify …</a></nav>
       """ : .empty
-    return """
-      <div\(events)>
-      <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(state.words, state.tone)) <code>\(backup.id.description)</code></p></div>\(actions)</div>
-      \(StoreTab.bar(store, .overview))
-      \(job?.html(frame, isLinked: false) ?? .empty)
+    return frame.overview(
+      of: store, title, "<p>\(HTML.tag(state.words, state.tone)) <code>\(backup.id.description)</code></p>",
+      actions: actions,
+      """
       \(problems)
       <div class="columns"><div>\(entities)</div><div>\(facts(frame))\(proof(frame))</div></div>
-      </div>
-      """
+      """)
   }
 
   private var problems: HTML {

@@ -41,7 +41,7 @@ struct LiveStorePage: InspectorPage {
     damage =
       examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
     history = PagePart { try StoreHistory(of: files.main, parts) }
-    repair = parts.repairs.done(for: store.id)
+    repair = parts.repairs.done[store.id]
     let noted = Set(examination.value?.health.notes.flatMap(\.pages) ?? [])
     readable = Self.readable(noted, files, parts.surroundings.fileSystem)
   }
@@ -78,16 +78,9 @@ struct LiveStorePage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let job = frame.running.first { $0.store == store.id }
-    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
-    return """
-      <div\(events)>
-      <div class="head"><div><h1>\(title)</h1><p class="soft"><code>\(printable(files.main.string))</code></p></div>\(actions(frame))</div>
-      \(StoreTab.bar(store, .overview, isDamaged: damage != nil))
-      \(job?.html(frame, isLinked: false) ?? .empty)
-      \(lastRepair(frame))\(examination.html { shown($0, frame) })
-      </div>
-      """
+    frame.overview(
+      of: store, title, "<p class=\"soft\"><code>\(printable(files.main.string))</code></p>", actions: actions(frame),
+      isDamaged: damage != nil, "\(lastRepair(frame))\(examination.html { shown($0, frame) })")
   }
 
   /// Whether records contradict the model or refer to missing files.

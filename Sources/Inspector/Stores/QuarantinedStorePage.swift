@@ -49,20 +49,16 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let job = frame.running.first { $0.store == store.id }
-    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
-    return """
-      <div\(events)>
-      <div class="head"><div><h1>\(title)</h1><p>\(summary.tags) \
-      <span class="soft">quarantined as</span> <code>\(stored.id)</code></p></div>\(actions(frame))</div>
-      \(StoreTab.bar(store, .overview))
-      \(job?.html(frame, isLinked: false) ?? .empty)
+    frame.overview(
+      of: store, title,
+      "<p>\(summary.tags) <span class=\"soft\">quarantined as</span> <code>\(stored.id)</code></p>",
+      actions: actions(frame),
+      """
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
       \(evidence)\(repairable)\(failure)\(salvagedFiles)
       <div class="columns"><div>\(damage)\(entities)</div>
       <div>\(recovered)\(others(frame))\(timeline(frame))\(facts(frame))</div></div>
-      </div>
-      """
+      """)
   }
 
   private func actions(_ frame: PageFrame) -> HTML {
