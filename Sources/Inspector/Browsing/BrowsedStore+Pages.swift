@@ -39,13 +39,7 @@ extension BrowsedStore {
   func shownColumns(
     of collection: RecordCollection, _ query: RecordQuery
   ) throws(PersistentStoreError) -> [RecordColumn] {
-    guard let names = query.columns else { return collection.columns }
-    var result: [RecordColumn] = []
-    for name in names {
-      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
-      result.append(column)
-    }
-    return result
+    try query.columns?.map { name throws(PersistentStoreError) in try collection.existing(name) } ?? collection.columns
   }
 
   func row(
@@ -97,9 +91,8 @@ extension BrowsedStore {
   private func facets(
     of collection: RecordCollection, _ query: RecordQuery
   ) throws(PersistentStoreError) -> [RecordPage.Facet] {
-    var result: [RecordPage.Facet] = []
-    for name in query.facets {
-      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
+    try query.facets.map { name throws(PersistentStoreError) in
+      let column = try collection.existing(name)
       let (parts, arguments) = try query.conditions(in: collection)
       let sql = """
         SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
@@ -114,12 +107,10 @@ extension BrowsedStore {
           }
         }
       }
-      result.append(
-        RecordPage.Facet(
-          column: name, values: counts.map { Array($0.prefix(Self.facetLimit)) },
-          isCut: (counts?.count ?? 0) > Self.facetLimit))
+      return RecordPage.Facet(
+        column: name, values: counts.map { Array($0.prefix(Self.facetLimit)) },
+        isCut: (counts?.count ?? 0) > Self.facetLimit)
     }
-    return result
   }
 }
 
@@ -161,7 +152,7 @@ struct PageStatement {
     let key = collection.keySQL
     var sort: String?
     if let name = query.sort {
-      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
+      let column = try collection.existing(name)
       // Pages are sorted by key anyway.
       if key != [column.sql] || query.isDescending { sort = column.sql }
     }

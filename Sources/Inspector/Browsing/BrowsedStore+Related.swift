@@ -24,9 +24,8 @@ extension BrowsedStore {
     let token = try next.map { text throws(PersistentStoreError) in try PageToken(text, count: 2) }
     let size = max(1, min(size, 1000))
     let places = try places(relationship, own, after: token, limit: size + 1)
-    var references: [RecordDetail.Reference] = []
-    for place in places.prefix(size) {
-      references.append(try reference(RecordKey(place.key), named: relationship.destination))
+    let references = try places.prefix(size).map { place throws(PersistentStoreError) in
+      try reference(RecordKey(place.key), named: relationship.destination)
     }
     let last = places.count > size ? places[size - 1] : nil
     return RelatedPage(
@@ -38,9 +37,9 @@ extension BrowsedStore {
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
   ) throws(PersistentStoreError) -> RecordDetail.Related {
     let count = try count(relationship, key)
-    var first: [RecordDetail.Reference] = []
-    for place in try places(relationship, key, after: nil, limit: Self.listedDestinations) {
-      first.append(try reference(RecordKey(place.key), named: relationship.destination))
+    let places = try places(relationship, key, after: nil, limit: Self.listedDestinations)
+    let first = try places.map { place throws(PersistentStoreError) in
+      try reference(RecordKey(place.key), named: relationship.destination)
     }
     return RecordDetail.Related(
       name: relationship.name, isIncoming: relationship.isIncoming, collection: relationship.destination, count: count,
@@ -153,36 +152,26 @@ extension BrowsedStore {
     var result = StoreSearch.Finds(collection: collection.name, records: [], hasMore: false, isCut: false)
     let keys = collection.keySQL.count
     do throws(PersistentStoreError) {
-      // Keeps the finds on timeout.
-      let gathered = Gathered()
-      defer { result.records = gathered.finds }
-      try read(limits.search) { database in
+      result.hasMore = try read(limits.search) { database in
         let cursor = try database.wholeCursor(sql, sought.arguments)
         while let row = try cursor.next() {
-          guard gathered.finds.count < limit else {
-            gathered.hasMore = true
-            return
-          }
+          guard result.records.count < limit else { return true }
           let index: Int = row[keys + 1] ?? 0
           let value = row.whole(keys + 2 + index)
-          gathered.finds.append(
+          // A timeout keeps the finds.
+          result.records.append(
             StoreSearch.Find(
               key: RecordKey((0..<keys).map { row.whole($0) }),
               entity: Int.fromDatabaseValue(row[keys]).flatMap { self.entityNames[$0] } ?? collection.name,
               column: texts[index].name, excerpt: Self.excerpt(of: text, in: String.fromDatabaseValue(value) ?? "")))
         }
+        return false
       }
-      result.hasMore = gathered.hasMore
     } catch {
       guard error.kind == .timeLimit else { throw error }
       result.isCut = true
     }
     return result
-  }
-
-  private final class Gathered {
-    var finds: [StoreSearch.Find] = []
-    var hasMore = false
   }
 
   static func excerpt(of needle: String, in text: String) -> String {
@@ -192,17 +181,13 @@ extension BrowsedStore {
     guard folded.count > 2 * around, !wanted.isEmpty, wanted.count <= folded.count else {
       return String(text.prefix(2 * around))
     }
-    var place = 0
-    for start in 0...(folded.count - wanted.count)
-    where wanted.indices.allSatisfy({ Self.lowered(folded[start + $0]) == wanted[$0] }) {
-      place = start
-      break
+    let place = (0...(folded.count - wanted.count)).first { start in
+      wanted.indices.allSatisfy { Self.lowered(folded[start + $0]) == wanted[$0] }
     }
-    let first = max(0, place - around / 2)
+    let first = max(0, (place ?? 0) - around / 2)
     let last = min(folded.count, first + 2 * around)
-    var result = String.UnicodeScalarView()
-    result.append(contentsOf: folded[first..<last])
-    return (first > 0 ? "…" : "") + String(result) + (last < folded.count ? "…" : "")
+    let result = String(String.UnicodeScalarView(folded[first..<last]))
+    return (first > 0 ? "…" : "") + result + (last < folded.count ? "…" : "")
   }
 
   private static func lowered(_ scalar: Unicode.Scalar) -> Unicode.Scalar {

@@ -18,11 +18,8 @@ extension BrowsedStore {
   func steppedFacets(
     of collection: RecordCollection, _ query: RecordQuery
   ) throws(PersistentStoreError) -> [SteppedFacet] {
-    var result: [SteppedFacet] = []
-    for steps in query.steps {
-      guard let column = collection.column(steps.column) else {
-        throw .unknownColumn(steps.column, in: collection)
-      }
+    try query.steps.map { steps throws(PersistentStoreError) in
+      let column = try collection.existing(steps.column)
       let (parts, arguments) = try query.conditions(in: collection)
       // SQLite would read text as a number.
       let conditions = parts + ["typeof(\(column.sql)) IN ('integer', 'real')"]
@@ -36,9 +33,8 @@ extension BrowsedStore {
         }
         return found.map { SteppedFacet(steps: steps, counts: $0.0, isCut: $0.1) }
       }
-      result.append(facet ?? SteppedFacet(steps: steps, counts: nil, isCut: false))
+      return facet ?? SteppedFacet(steps: steps, counts: nil, isCut: false)
     }
-    return result
   }
 
   // MARK: Dates
@@ -140,18 +136,17 @@ extension BrowsedStore {
     let columns = collection.columns
     let statement = try PageStatement(collection, RecordQuery(), columns: columns)
     let found = try read(limits.page) { database -> RecordPage.Row? in
-      let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
       let rows = try database.wholeCursor(
-        "SELECT \(statement.selection) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))", key.values)
+        "SELECT \(statement.selection) FROM \(collection.rowOfKey)", key.values)
       return try rows.next().map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
-    guard var row = found else {
+    guard let found else {
       throw PersistentStoreError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
     }
-    var rows = [row]
+    var rows = [found]
     try annotate(&rows, columns, collection)
-    row = rows[0]
+    let row = rows[0]
     var toOne: [String: RecordDetail.Reference] = [:]
     for (column, value) in zip(columns, row.values) {
       guard value.form == .reference, let number = Int64(value.text), let name = value.destination else { continue }
@@ -159,7 +154,7 @@ extension BrowsedStore {
     }
     var toMany: [RecordDetail.Related] = []
     if let primaryKey = key.values.first, key.values.count == 1 {
-      for relationship in collection.toMany { toMany.append(try related(relationship, primaryKey)) }
+      toMany = try collection.toMany.map { one throws(PersistentStoreError) in try related(one, primaryKey) }
     }
     return RecordDetail(
       row: row, columns: columns, label: try label(of: key, in: collection), toOne: toOne, toMany: toMany)
@@ -172,11 +167,10 @@ extension BrowsedStore {
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(PersistentStoreError) -> [UInt8]? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
-    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
       try database.wholeRows(
         "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
-          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
+          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.rowOfKey)",
         key.values
       ).first
     }
@@ -209,10 +203,9 @@ extension BrowsedStore {
   ) throws(PersistentStoreError) -> String? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
     guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
-    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
       try database.wholeRows(
-        "SELECT substr(\(found.sql), 1, 200) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
+        "SELECT substr(\(found.sql), 1, 200) FROM \(collection.rowOfKey)",
         key.values
       ).first?.first
     }

@@ -186,7 +186,7 @@ struct StoredColumn: Sendable, Hashable {
 extension BrowsedStore {
   /// The columns of a collection's table in record order.
   func storedColumns(of collection: RecordCollection) throws(PersistentStoreError) -> [StoredColumn] {
-    let table = Self.name(ofIdentifier: collection.tableSQL)
+    let table = SQLText.plain(collection.tableSQL)
     let names = propertyNames(of: collection)
     return try read(limits.page) { database in
       // Records omit virtual generated columns (2) and hidden columns of virtual tables (1).
@@ -208,20 +208,14 @@ extension BrowsedStore {
     let others = collections.filter { $0.tableSQL == collection.tableSQL && $0.name != collection.name }
     var names: [String: String] = [:]
     for column in ([collection] + others).flatMap(\.columns) {
-      let own = Self.name(ofIdentifier: column.sql).uppercased()
+      let own = SQLText.plain(column.sql).uppercased()
       if names[own] == nil { names[own] = column.name }
       if let entity = column.entitySQL {
-        let other = Self.name(ofIdentifier: entity).uppercased()
+        let other = SQLText.plain(entity).uppercased()
         if names[other] == nil { names[other] = "\(column.name): entity" }
       }
     }
     return names
-  }
-
-  /// Returns the plain name of a SQL identifier.
-  private static func name(ofIdentifier sql: String) -> String {
-    guard sql.count >= 2, sql.hasPrefix("\""), sql.hasSuffix("\"") else { return sql }
-    return String(sql.dropFirst().dropLast()).replacing("\"\"", with: "\"")
   }
 }
 

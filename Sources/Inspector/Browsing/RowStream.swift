@@ -17,7 +17,8 @@ package final class RowStream: Sendable {
     var isCancelled = false
   }
 
-  private static let batchSize = 256
+  /// The rows of a batch.
+  static let size = 256
 
   private static let capacity = 4
 
@@ -84,7 +85,6 @@ package final class RowStream: Sendable {
     filled.signal()
   }
 
-  static var size: Int { batchSize }
 }
 
 extension BrowsedStore {

@@ -58,6 +58,12 @@ package struct RecordCollection: Sendable, Hashable {
 
   func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
 
+  /// - Throws: `unknown-property`.
+  func existing(_ name: String) throws(PersistentStoreError) -> RecordColumn {
+    guard let column = column(name) else { throw .unknownColumn(name, in: self) }
+    return column
+  }
+
   /// The column that names a record: a name or title, else the first text.
   var labelColumn: RecordColumn? {
     let texts = columns.filter(\.isText)
@@ -79,6 +85,11 @@ package struct RecordCollection: Sendable, Hashable {
   }
 
   var everyRow: String { source(Set(RowState.allCases)) }
+
+  /// The SQL source of the row, in any state, with a key as arguments.
+  var rowOfKey: String {
+    everyRow + PageStatement.whereClause([condition].compactMap(\.self) + keySQL.map { "\($0) = ?" })
+  }
 
   /// The condition for some states; nil if all rows of ``source(_:)`` meet it.
   func condition(_ states: Set<RowState>?) -> String? {

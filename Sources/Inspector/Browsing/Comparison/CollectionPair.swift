@@ -1,27 +1,27 @@
 internal import GRDB
 internal import PersistentStore
 
+/// A compared property or position; one store may lack its column.
+struct ComparedColumn {
+  let name: String
+  let first: RecordColumn?
+  let second: RecordColumn?
+
+  /// The condition that values differ; a missing column is NULL.
+  var differs: String { "\(firstSQL) IS NOT \(secondSQL)" }
+
+  var firstSQL: String { first.map { "n.\($0.sql)" } ?? "NULL" }
+  var secondSQL: String { second.map { "o.\($0.sql)" } ?? "NULL" }
+}
+
 /// Compares the records of one name in two attached stores, `main` and `other`.
 struct CollectionPair {
-  /// A compared property; one store may lack its column.
-  struct Property {
-    let name: String
-    let first: RecordColumn?
-    let second: RecordColumn?
-
-    /// The condition that values differ; a missing column is NULL.
-    var differs: String { "\(firstSQL) IS NOT \(secondSQL)" }
-
-    var firstSQL: String { first.map { "n.\($0.sql)" } ?? "NULL" }
-    var secondSQL: String { second.map { "o.\($0.sql)" } ?? "NULL" }
-  }
-
   let first: RecordCollection
   let second: RecordCollection
 
-  let properties: [Property]
+  let properties: [ComparedColumn]
 
-  var shown: ArraySlice<Property> { properties.prefix(Self.maximumShown) }
+  var shown: ArraySlice<ComparedColumn> { properties.prefix(Self.maximumShown) }
 
   private let match: [(first: String, second: String)]
 
@@ -45,14 +45,14 @@ struct CollectionPair {
     let own = Self.compared(first, without: property)
     let others = Self.compared(second, without: property)
     // Columns computed by SQLite in either store are not read or compared.
-    var properties: [Property] = []
+    var properties: [ComparedColumn] = []
     for column in own where second.column(column.name)?.kind != .key {
       guard !second.computedColumns.contains(column.name) else { continue }
       properties.append(
-        Property(name: column.name, first: column, second: others.first { $0.name == column.name }))
+        ComparedColumn(name: column.name, first: column, second: others.first { $0.name == column.name }))
     }
     for column in others where first.column(column.name) == nil && !first.computedColumns.contains(column.name) {
-      properties.append(Property(name: column.name, first: nil, second: column))
+      properties.append(ComparedColumn(name: column.name, first: nil, second: column))
     }
     self.properties = properties
   }
@@ -135,28 +135,21 @@ struct CollectionPair {
 ///
 /// Merging both in index order keeps every page as fast as the first.
 struct JoinTablePair {
-  /// The position in an ordered relationship; one store may lack it.
-  struct Place {
-    let name: String
-    let first: String?
-    let second: String?
-
-    var firstSQL: String { first.map { "n.\($0)" } ?? "NULL" }
-    var secondSQL: String { second.map { "o.\($0)" } ?? "NULL" }
-    var differs: String { "\(firstSQL) IS NOT \(secondSQL)" }
-  }
-
   let first: ManyToMany
   let second: ManyToMany
 
-  let places: [Place]
+  /// The positions in an ordered relationship.
+  let places: [ComparedColumn]
 
   init(_ first: ManyToMany, _ second: ManyToMany) {
     self.first = first
     self.second = second
     places = [(first.first, second.first), (first.second, second.second)].compactMap { one, other in
       guard one.orderSQL != nil || other.orderSQL != nil else { return nil }
-      return Place(name: one.name, first: one.orderSQL, second: other.orderSQL)
+      func column(_ sql: String) -> RecordColumn {
+        RecordColumn(name: one.name, kind: .stored(declaredType: "INTEGER"), sql: sql)
+      }
+      return ComparedColumn(name: one.name, first: one.orderSQL.map(column), second: other.orderSQL.map(column))
     }
   }
 

@@ -59,17 +59,7 @@ package final class SideComparison: Sendable {
       let pair = try CollectionPair(one, other, by: property)
       result.firstOnly = pair.properties.filter { $0.second == nil }.map(\.name)
       result.secondOnly = pair.properties.filter { $0.first == nil }.map(\.name)
-      var counts: [RecordDifference: Int64]? = [:]
-      for difference in RecordDifference.allCases {
-        let statement = pair.countSQL(difference)
-        let count = try timed { database in try Int64.fetchOne(database, sql: statement) ?? 0 }
-        guard let count else {
-          counts = nil
-          break
-        }
-        counts?[difference] = count
-      }
-      result.counts = counts
+      result.counts = try counts { pair.countSQL($0) }
     }
     let finished = result
     if finished.counts != nil || one == nil || other == nil { known.withLock { $0[memory] = finished } }
@@ -110,23 +100,28 @@ package final class SideComparison: Sendable {
       let own = key(0)
       return ComparedRecord(secondKey: own, label: try second.label(of: own, in: pair.second), properties: [])
     case .changed:
-      var properties: [ComparedRecord.Property] = []
-      for (index, property) in pair.shown.enumerated() {
-        let values: (DatabaseValue, DatabaseValue) = (row[2 * keys + 2 * index], row[2 * keys + 2 * index + 1])
-        guard values.0 != values.1 else { continue }
-        properties.append(
-          .init(
-            name: property.name,
-            first: property.first.map {
-              PresentedValue(values.0, of: $0, entityNames: first.entityNames, limit: Self.textLimit)
-            },
-            second: property.second.map {
-              PresentedValue(values.1, of: $0, entityNames: second.entityNames, limit: Self.textLimit)
-            }))
-      }
       let own = key(0)
       return ComparedRecord(
-        firstKey: own, secondKey: key(keys), label: try first.label(of: own, in: pair.first), properties: properties)
+        firstKey: own, secondKey: key(keys), label: try first.label(of: own, in: pair.first),
+        properties: differing(pair.shown, row, from: 2 * keys))
+    }
+  }
+
+  /// The columns with other values, of which a row has both from an index on.
+  private func differing(
+    _ columns: some Sequence<ComparedColumn>, _ row: [DatabaseValue], from start: Int
+  ) -> [ComparedRecord.Property] {
+    columns.enumerated().compactMap { index, column in
+      let (one, other) = (row[start + 2 * index], row[start + 2 * index + 1])
+      guard one != other else { return nil }
+      return ComparedRecord.Property(
+        name: column.name,
+        first: column.first.map {
+          PresentedValue(one, of: $0, entityNames: first.entityNames, limit: Self.textLimit)
+        },
+        second: column.second.map {
+          PresentedValue(other, of: $0, entityNames: second.entityNames, limit: Self.textLimit)
+        })
     }
   }
 
@@ -170,15 +165,7 @@ extension SideComparison {
     }
     if let one, let other {
       let pair = JoinTablePair(one, other)
-      var counts: [RecordDifference: Int64]? = [:]
-      for difference in RecordDifference.allCases {
-        guard let count = try count(pair.countSQL(difference)) else {
-          counts = nil
-          break
-        }
-        counts?[difference] = count
-      }
-      result.counts = counts
+      result.counts = try counts { pair.countSQL($0) }
     }
     let finished = result
     if RecordDifference.allCases.allSatisfy({ finished.count($0) != nil }) {
@@ -209,20 +196,7 @@ extension SideComparison {
   ) throws(PersistentStoreError) -> ComparedPair {
     let store = difference == .added ? second : first
     let sides = difference == .added ? tables.second : tables.first
-    var places: [ComparedRecord.Property] = []
-    for (index, place) in tables.places.enumerated() where difference == .changed {
-      let values: (DatabaseValue, DatabaseValue) = (row[2 + 2 * index], row[3 + 2 * index])
-      guard values.0 != values.1 else { continue }
-      func shown(_ value: DatabaseValue, _ column: String?) -> PresentedValue? {
-        column.map { column in
-          PresentedValue(
-            value, of: RecordColumn(name: place.name, kind: .stored(declaredType: "INTEGER"), sql: column),
-            entityNames: [:], limit: Self.textLimit)
-        }
-      }
-      places.append(
-        .init(name: place.name, first: shown(values.0, place.first), second: shown(values.1, place.second)))
-    }
+    let places = difference == .changed ? differing(tables.places, row, from: 2) : []
     return ComparedPair(
       first: try record(row[0], sides.first, store), second: try record(row[1], sides.second, store), places: places)
   }
@@ -248,6 +222,18 @@ extension SideComparison {
         .unknownCollection, path: first.path, detail: "neither store has the relationship \"\(printable(name))\"")
     }
     return (one, other)
+  }
+
+  /// Counts by difference; nil on timeout.
+  private func counts(
+    _ sql: (RecordDifference) -> String
+  ) throws(PersistentStoreError) -> [RecordDifference: Int64]? {
+    var counts: [RecordDifference: Int64] = [:]
+    for difference in RecordDifference.allCases {
+      guard let count = try count(sql(difference)) else { return nil }
+      counts[difference] = count
+    }
+    return counts
   }
 
   private func count(_ sql: String) throws(PersistentStoreError) -> Int64? {

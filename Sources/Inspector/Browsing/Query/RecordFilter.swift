@@ -102,7 +102,7 @@ struct SoughtText {
   private static let longestPattern = 20_000
 
   init(_ text: String) {
-    folded = String(decoding: text.utf8.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
+    folded = text.caseFolded
     let isPlain = !folded.utf8.contains(0) && folded.utf8.count <= Self.longestPattern
     let escaped = folded.map { #"\%_"#.contains($0) ? "\\\($0)" : "\($0)" }.joined()
     pattern = isPlain ? "%\(escaped)%" : nil

@@ -93,13 +93,9 @@ struct PageToken {
   init(_ text: String, count: Int) throws(PersistentStoreError) {
     let wrong = PersistentStoreError.badQuery("the page token cannot be understood", hint: "Go back to the first page.")
     guard text.utf8.count < 100_000 else { throw wrong }
-    var values: [DatabaseValue] = []
-    for part in text.split(separator: "~", omittingEmptySubsequences: false) {
-      guard let value = Self.value(part) else { throw wrong }
-      values.append(value)
-    }
-    guard values.count == count else { throw wrong }
-    self.values = values
+    let parts = text.split(separator: "~", omittingEmptySubsequences: false)
+    values = parts.compactMap(Self.value)
+    guard parts.count == count, values.count == count else { throw wrong }
   }
 
   var text: String { values.map(Self.text).joined(separator: "~") }
