@@ -7,31 +7,24 @@ package enum ByteRange: Sendable, Hashable {
 
   case unsatisfiable
 
-  package init(_ field: String?, of count: Int64) {
-    guard let field, field.utf8.count <= 200 else {
-      self = .whole
-      return
-    }
+  package init(_ field: String?, of count: Int64) { self = Self.single(field, of: count) ?? .whole }
+
+  private static func single(_ field: String?, of count: Int64) -> ByteRange? {
+    guard let field, field.utf8.count <= 200 else { return nil }
     let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0].lowercased() == "bytes", !parts[1].contains(",") else {
-      self = .whole
-      return
-    }
+    guard parts.count == 2, parts[0].lowercased() == "bytes", !parts[1].contains(",") else { return nil }
     let ends = parts[1].trimmingSpaces.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-    guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }) else {
-      self = .whole
-      return
-    }
+    guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }) else { return nil }
     // A number beyond 64 bits is past any end.
     let first = ends[0].isEmpty ? nil : Int64(ends[0]) ?? .max
     let last = ends[1].isEmpty ? nil : Int64(ends[1]) ?? .max
     switch (first, last) {
-    case (let first?, let last?) where first > last: self = .whole
+    case (let first?, let last?) where first > last: return nil
     case (let first?, let last):
       let end = last.map { $0 >= count ? count : $0 + 1 } ?? count
-      self = first < count ? .part(first..<end) : .unsatisfiable
-    case (nil, let last?): self = last > 0 && count > 0 ? .part(max(0, count - last)..<count) : .unsatisfiable
-    default: self = .whole
+      return first < count ? .part(first..<end) : .unsatisfiable
+    case (nil, let last?): return last > 0 && count > 0 ? .part(max(0, count - last)..<count) : .unsatisfiable
+    case (nil, nil): return nil
     }
   }
 }

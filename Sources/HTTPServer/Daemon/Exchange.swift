@@ -108,11 +108,10 @@ final class Exchange {
       } else {
         do {
           try current.consumer.take(bytes)
-        } catch let refusal as Refusal {
-          current.fail(refusal.response)
         } catch {
           // Details are for the log, never the client.
-          current.fail(Refusal(.internalServerError, "the body could not be kept").response)
+          let refusal = error as? Refusal ?? Refusal(.internalServerError, "the body could not be kept")
+          current.fail(refusal.response)
         }
       }
     }
@@ -125,6 +124,8 @@ final class Exchange {
     return .progressed
   }
 
+  private static let wrongLength = Refusal(.badRequest, "the body has another length than it should")
+
   func answer(by handler: (Request) -> Response) -> Response {
     guard let request else { return Refusal(.badRequest, "the request has no header").response }
     if var current = stream {
@@ -132,16 +133,14 @@ final class Exchange {
       if let failure = current.failure { return failure }
       guard !current.isOver else { return Refusal(.badRequest, "the body has ended already").response }
       if let length, Int64(length) != current.count {
-        current.fail(Refusal(.badRequest, "the body has another length than it should").response)
-        return current.failure ?? Refusal(.badRequest, "the body has another length than it should").response
+        current.fail(Self.wrongLength.response)
+        return Self.wrongLength.response
       }
       current.isOver = true
       return current.consumer.answer()
     }
     guard excess == 0 else { return Refusal(.contentTooLarge, "the body is too large").response }
-    if let length, length != request.body.count {
-      return Refusal(.badRequest, "the body has another length than it should").response
-    }
+    if let length, length != request.body.count { return Self.wrongLength.response }
     var response = handler(request)
     if request.method == .head, case .chunks(let chunks) = response.body {
       // libmicrohttpd 0.9.75 terminates a chunked body that it does not send, which would pass for the next response.

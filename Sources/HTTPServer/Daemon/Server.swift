@@ -226,10 +226,7 @@ struct SocketAddress {
     }
   }
 
-  var isIPv6: Bool {
-    if case .six = form { return true }
-    return false
-  }
+  var isIPv6: Bool { if case .six = form { true } else { false } }
 
   var text: String {
     var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

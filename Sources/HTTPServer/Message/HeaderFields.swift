@@ -27,13 +27,9 @@ package struct HeaderFields: Sendable, Hashable {
 
   /// Replaces all fields of that name.
   package mutating func set(_ name: String, _ value: String) {
-    remove(name)
+    let lowercased = name.lowercased()
+    fields.removeAll { $0.name.lowercased() == lowercased }
     add(name, value)
-  }
-
-  mutating func remove(_ name: String) {
-    let name = name.lowercased()
-    fields.removeAll { $0.name.lowercased() == name }
   }
 }
 

@@ -128,10 +128,8 @@ package struct Router: Sendable {
       guard let intake = entry.intake, let values = entry.values(of: request.target.segments) else { continue }
       do {
         if let found = try intake(request, length, values) { return found }
-      } catch let refusal as Refusal {
-        return .refused(refusal.response)
       } catch {
-        return .refused(Refusal(.internalServerError, "the request could not be answered").response)
+        return .refused(Self.response(to: error))
       }
     }
     return nil
@@ -145,12 +143,14 @@ package struct Router: Sendable {
   package func respond(to request: Request) -> Response {
     do {
       return try answer(to: request)
-    } catch let refusal as Refusal {
-      return refusal.response
     } catch {
-      // Details are for the log, never the client.
-      return Refusal(.internalServerError, "the request could not be answered").response
+      return Self.response(to: error)
     }
+  }
+
+  private static func response(to error: any Error) -> Response {
+    // Details are for the log, never the client.
+    (error as? Refusal ?? Refusal(.internalServerError, "the request could not be answered")).response
   }
 
   /// Answers a request, for servers with their own error pages.

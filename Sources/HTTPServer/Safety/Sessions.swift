@@ -126,9 +126,7 @@ package final class Sessions: Sendable {
   package func close(_ request: Request, answering response: Response) throws(Refusal) -> Response {
     let session = try session(of: request)
     state.withLock { state in state.sessions.removeAll { $0.session == session } }
-    var cookie = Cookie(cookieName, "", isSecure: isSecure)
-    cookie.maximumAge = 0
-    return response.setting(cookie)
+    return response.setting(Cookie(cookieName, "", isSecure: isSecure, maximumAge: 0))
   }
 
   private func end(_ state: inout State, at now: ContinuousClock.Instant) {
@@ -154,18 +152,7 @@ package struct Token: Sendable, Hashable {
 
   /// Creates a token with the system's cryptographic generator.
   package static func random() -> Token {
-    var generator = SystemRandomNumberGenerator()
-    return random(using: &generator)
-  }
-
-  /// Creates a token with any generator; only the system's keeps a secret.
-  static func random(using generator: inout some RandomNumberGenerator) -> Token {
-    let words = (0..<4).map { _ in UInt64.random(in: .min ... .max, using: &generator) }
-    return Token(
-      text: words.map { word in
-        let digits = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-      }.joined())
+    Token(text: (0..<32).map { _ in UInt8.random(in: .min ... .max) }.hexadecimal)
   }
 
   /// Compares in constant time.
