@@ -64,11 +64,7 @@ struct QuarantineActions: Sendable {
   /// The store's backups that can supply records.
   private func backups(of stored: QuarantinedStore) throws -> [ListedStore] {
     guard let stem = stored.receipt?.originalPath.path?.stem else { return [] }
-    return try parts.catalogue.backups().filter { listed in
-      guard let (backup, place) = listed.backup else { return false }
-      return place.path.lastComponent?.string == stem && backup.isWhole && !backup.isApart
-        && backup.exclusion(from: stored.evidence) == nil
-    }
+    return try parts.catalogue.backups(named: stem, sayingSomethingOf: stored.evidence)
   }
 
   func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {

@@ -173,6 +173,17 @@ package struct StoreCatalogue: Sendable {
     }
   }
 
+  /// The sound backups of a store's name that may have what it lost, newest first.
+  ///
+  /// - Parameter scope: the evidence that they must say something of.
+  func backups(named stem: String?, sayingSomethingOf scope: EvidenceScope?) throws -> [ListedStore] {
+    try backups().filter { listed in
+      guard let stem, let (backup, place) = listed.backup else { return false }
+      return place.path.lastComponent?.string == stem && backup.isWhole && !backup.isApart
+        && scope.map { backup.exclusion(from: $0) == nil } ?? true
+    }
+  }
+
   /// All backups, newest first.
   package func backups() throws -> [ListedStore] {
     let places = try Backups(home: home, surroundings: surroundings).places()

@@ -48,7 +48,7 @@ struct InboxGroupPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     let fingerprint = group.fingerprint
     let states = fingerprint.states.sorted { $0.key < $1.key }.map { state, share -> HTML in
-      "<li><span class=\"swatch \(swatch(state))\" aria-hidden=\"true\"></span>\(printable(state)) <span class=\"soft\">\(words(share))</span></li>"
+      "<li><span class=\"swatch \(swatch(state))\" aria-hidden=\"true\"></span>\(printable(state)) <span class=\"soft\">\(InboxWords.words(share, one: "a single page"))</span></li>"
     }
     let facts = HTML.facts([
       ("App", fingerprint.app.map { HTML(escaping: printable($0)) }),
@@ -116,16 +116,6 @@ struct InboxGroupPage: InspectorPage {
 
   /// The colour of a state, which bundles may name freely.
   private func swatch(_ state: String) -> String { PageStates.State(rawValue: state)?.rawValue ?? "free" }
-
-  private func words(_ share: DamageFingerprint.Share) -> String {
-    switch share {
-    case .one: "a single page"
-    case .few: "few pages"
-    case .some: "some pages"
-    case .many: "many pages"
-    case .most: "most pages"
-    }
-  }
 }
 
 struct InboxGroupSummary: Sendable, Encodable {

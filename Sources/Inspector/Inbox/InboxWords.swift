@@ -73,7 +73,7 @@ enum InboxWords {
     var text = printable(facts.verdict).isEmpty ? "unknown" : printable(facts.verdict)
     if !facts.reason.isEmpty { text += ": \(words(ofCode: facts.reason))" }
     if let cause = facts.cause { text += ", most likely \(words(ofCode: cause))" }
-    return text.prefix(1).uppercased() + text.dropFirst() + "."
+    return text.capitalizedFirst + "."
   }
 
   /// The words of a code, such as `zeroed pages` for `zeroed-pages`.
@@ -87,22 +87,24 @@ enum InboxWords {
       let more = fingerprint.entities.count > 4 ? " and \(fingerprint.entities.count - 4) more" : ""
       text += " in \(names)\(more)"
     }
-    return text.prefix(1).uppercased() + text.dropFirst()
+    return text.capitalizedFirst
   }
 
   /// The page states: `a few damaged, one unreadable`.
   static func states(_ fingerprint: DamageFingerprint) -> String {
     fingerprint.states.sorted { $0.key < $1.key }.map { state, share in
-      let words =
-        switch share {
-        case .one: "one page"
-        case .few: "few pages"
-        case .some: "some pages"
-        case .many: "many pages"
-        case .most: "most pages"
-        }
-      return "\(words) \(printable(state))"
+      "\(words(share, one: "one page")) \(printable(state))"
     }.joined(separator: ", ")
+  }
+
+  static func words(_ share: DamageFingerprint.Share, one: String) -> String {
+    switch share {
+    case .one: one
+    case .few: "few pages"
+    case .some: "some pages"
+    case .many: "many pages"
+    case .most: "most pages"
+    }
   }
 
   private static let states = PageStates.State.allCases

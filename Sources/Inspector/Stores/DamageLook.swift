@@ -22,14 +22,12 @@ enum DamageLook: Sendable {
     }
   }
 
-  var isSalvaged: Bool {
-    if case .salvaged = self { return true }
-    return false
-  }
+  var isSalvaged: Bool { if case .salvaged = self { true } else { false } }
 
-  var isPreparing: Bool {
-    if case .preparing = self { return true }
-    return false
+  var isPreparing: Bool { if case .preparing = self { true } else { false } }
+
+  func account(of store: ListedStore) -> SalvageAccount? {
+    report.map { SalvageAccount(report: $0, store: store, isSalvaged: isSalvaged) }
   }
 }
 

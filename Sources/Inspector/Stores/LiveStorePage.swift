@@ -120,14 +120,13 @@ struct LiveStorePage: InspectorPage {
   /// The readable share, the map, and damage by page.
   private func found(_ look: DamageLook, _ frame: PageFrame) -> HTML {
     if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
-    guard let report = look.report else { return .empty }
-    let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+    guard let account = look.account(of: store) else { return .empty }
     return .panel(
       "Page map",
-      PageMapDrawing(report: report, store: store.id).html
+      PageMapDrawing(report: account.report, store: store.id).html
         + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>\(look.asOf(frame.now))"
     )
-      + DamageByPage(report: report, store: store).html
+      + DamageByPage(report: account.report, store: store).html
       + .panel("What most likely happened", account.causes)
       + .panel("Entities", account.entities)
   }
@@ -175,9 +174,7 @@ struct LiveStorePage: InspectorPage {
       : health.isRead ? "<p>Nothing out of the ordinary.</p>" : "<p>No page of it could be looked at.</p>"
     let list: HTML = notes.isEmpty ? nothing : "<ul class=\"plain-words\">\(notes)</ul>"
     let look = damage.map { part in part.html { found($0, frame) } }
-    let share = damage?.value.flatMap { look in
-      look.report.map { SalvageAccount(report: $0, store: store, isSalvaged: look.isSalvaged).share }
-    }
+    let share = damage?.value?.account(of: store)?.share
     return """
       \(HTML.note(tone, "<p><strong>\(examination.reason.words)</strong></p><p>\(hint(examination))</p>"))
       <div class="columns"><div>\(repairs(examination, frame))\(look ?? entities(examination))</div>

@@ -20,13 +20,7 @@ struct LossesPage: InspectorPage {
     spreads = PagePart { try look.value.map { try parts.losses(of: store, $0) } ?? [] }
     let path = store.quarantined?.receipt?.originalPath.path ?? store.files?.main
     let scope = store.quarantined?.evidence
-    backups = PagePart {
-      try parts.catalogue.backups().filter { backup in
-        guard let stem = path?.stem, let (kept, place) = backup.backup else { return false }
-        return place.path.lastComponent?.string == stem && kept.isWhole && !kept.isApart
-          && scope.map { kept.exclusion(from: $0) == nil } ?? true
-      }
-    }
+    backups = PagePart { try parts.catalogue.backups(named: path?.stem, sayingSomethingOf: scope) }
   }
 
   var title: String { "What did I lose?" }

@@ -131,10 +131,9 @@ struct QuarantinedStorePage: InspectorPage {
     return nothing
       + look.html { look in
         if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
-        guard let report = look.report else { return .empty }
-        let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+        guard let account = look.account(of: store) else { return .empty }
         let causes = HTML.panel("What most likely happened", account.causes)
-        return store.isMissing ? causes : pages(report) + causes
+        return store.isMissing ? causes : pages(account.report) + causes
       }
   }
 
@@ -149,10 +148,7 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   private var entities: HTML {
-    if let look = look.value, let report = look.report {
-      let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
-      return .panel("Entities", account.entities)
-    }
+    if let account = look.value?.account(of: store) { return .panel("Entities", account.entities) }
     guard let entities = receipt?.entities, !entities.isEmpty else { return .empty }
     let rows = entities.map { entity -> HTML in
       "<tr><th scope=\"row\">\(printable(entity.name))</th>\(HTML.number(entity.rows))</tr>"
@@ -161,11 +157,11 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   private var recovered: HTML {
-    guard let look = look.value, let report = look.report else { return .empty }
+    guard let account = look.value?.account(of: store) else { return .empty }
     return .panel(
-      look.isSalvaged ? "Recovered" : "How much is left",
+      account.isSalvaged ? "Recovered" : "How much is left",
       """
-      \(SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged).share)\
+      \(account.share)\
       <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
       """)
   }

@@ -23,10 +23,6 @@ struct StoreHistory: Sendable, Encodable {
 
     var tone: HTML.Tone
 
-    private enum CodingKeys: String, CodingKey {
-      case date, kind, title, words, location
-    }
-
     func encode(to encoder: any Encoder) throws {
       try encoder.encode(["date": date, "kind": kind, "title": title, "words": words, "location": location])
     }
