@@ -1,11 +1,13 @@
+import Dispatch
 package import HTTPServer
 package import Inbox
 internal import Lazaret
 package import Logging
 internal import ManagedObjectModel
 internal import ObjectStorage
-import PersistentStore
+package import PersistentStore
 package import Platform
+import SQLiteFormat
 package import SupportBundle
 package import SystemPackage
 
@@ -157,5 +159,170 @@ package struct InspectorOptions: Sendable {
   package init(home: FilePath, publicFolder: FilePath) {
     self.home = home
     self.publicFolder = publicFolder
+  }
+}
+
+/// The parts shared by the inspector's routes.
+struct InspectorParts: Sendable {
+  let home: FilePath
+
+  let surroundings: Surroundings
+
+  let models: [InspectorModel]
+
+  /// The home's stores; the only way from a URL to a file.
+  let catalogue: StoreCatalogue
+
+  let sessions: Sessions
+
+  let work: RunningWork
+
+  let receiver: InspectorReceiver?
+
+  let sender: Sender
+
+  var inbox: Inbox?
+
+  /// The browsable sides of stores, each prepared once.
+  let sides: StoreSides
+
+  let examinations = ExaminationCache()
+
+  let looks = ExaminationQueue()
+
+  let repairs = RepairNotes()
+
+  let logger: Logger
+
+  let allowsActions: Bool
+
+  /// The home's quarantined stores, for actions.
+  var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
+
+  var modelBundles: [ModelBundle] { models.compactMap(\.bundle) }
+
+  var backups: Backups { Backups(home: home, surroundings: surroundings) }
+
+  var exports: SupportExports { SupportExports(home: home, surroundings: surroundings) }
+
+  var outbox: Outbox { Outbox(home: home, surroundings: surroundings) }
+}
+
+extension InspectorParts {
+  /// The selectable models, proposing the best fit.
+  ///
+  /// - Parameter sums: the digests of the store's files.
+  func modelOptions(for files: StoreFileSet, sums: [String] = []) -> [(value: String, label: String)] {
+    let best = (fittingModel(of: files) ?? foundModel(of: files, sums))?.name
+    let options = models.sorted { first, second in first.name == best && second.name != best }.map {
+      (value: $0.name, label: "\($0.name) (\(printable($0.model.currentVersionName)))")
+    }
+    let own = (value: "", label: "What the store says of itself")
+    return best == nil && models.count > 1 ? [own] + options : options + [own]
+  }
+
+  /// The model with the entities of a store's found rows, if any.
+  ///
+  /// A damaged store may lack header and metadata while other pages still identify its rows.
+  private func foundModel(of files: StoreFileSet, _ sums: [String]) -> InspectorModel? {
+    guard let side = PagePart({ try sides.existing(.evidence(files, sha256: sums)) }).value ?? nil else { return nil }
+    let names = Set(side.store.collections.filter(\.isEntity).map(\.name))
+    var best: (model: InspectorModel, common: Int)?
+    for model in models {
+      guard let bundle = model.bundle else { continue }
+      let common = names.intersection(bundle.current.model.entities.keys).count
+      if common > best?.common ?? 0 { best = (model, common) }
+    }
+    // A single shared entity name is not enough.
+    return best.flatMap { $0.common * 2 >= names.count ? $0.model : nil }
+  }
+
+  /// Examines every page of a store by its best-fitting model, read-only.
+  func examined(
+    _ files: StoreFileSet, countsRecords: Bool = false
+  ) -> (model: InspectorModel?, examination: PagePart<Examination>) {
+    let fitting = fittingModel(of: files)
+    let model = judging(fitting)
+    let part = PagePart {
+      try examinations.examination(
+        of: files, model: model, countsRecords: countsRecords, in: surroundings.fileSystem)
+    }
+    return (fitting ?? models.first, part)
+  }
+
+  /// The best fit, else the only given model; otherwise the store is judged by itself.
+  private func judging(_ fitting: InspectorModel?) -> InspectorModel? {
+    fitting ?? (models.count == 1 ? models.first : nil)
+  }
+
+  /// Examines every page; nil on timeout, when it continues in the background.
+  func examined(_ files: StoreFileSet, by end: ContinuousClock.Instant) -> PagePart<Examination>? {
+    let model = judging(fittingModel(of: files))
+    let fileSystem = surroundings.fileSystem
+    if let kept = PagePart({ try examinations.kept(files, model: model, in: fileSystem) }).value ?? nil {
+      return PagePart { kept }
+    }
+    return looks.part(of: files.main, by: end) { [examinations] in
+      try examinations.examination(of: files, model: model, countsRecords: false, in: fileSystem)
+    }
+  }
+
+  /// The best-fitting model, or nil.
+  func fittingModel(of files: StoreFileSet) -> InspectorModel? {
+    let ranked = Examiner(fileSystem: surroundings.fileSystem).ranked(models, for: files.main) { $0.model }
+    return ranked.first { $0.fit > 0 }?.model
+  }
+
+  /// - Throws: ``Refusal`` 404 for an unknown name.
+  func listedModel(_ name: String) throws(Refusal) -> InspectorModel {
+    guard let model = models.first(where: { $0.name == name }) else {
+      throw Refusal(.notFound, "no model of that name was given")
+    }
+    return model
+  }
+
+  /// - Throws: ``Refusal`` 400 for an unknown name.
+  func model(_ name: String?) throws(Refusal) -> AppModel? {
+    guard let name, !name.isEmpty else { return nil }
+    guard let model = models.first(where: { $0.name == name }) else {
+      throw Refusal(.badRequest, "there is no model of that name")
+    }
+    return model.model
+  }
+
+  /// Describes the file at a store's path.
+  func present(_ place: StoreFileSet) throws -> String? {
+    let members = try place.members(in: surroundings.fileSystem)
+    guard let first = members.first else { return nil }
+    let bytes = members.reduce(Int64(0)) { $0 &+ $1.status.size }
+    return "\(Words.size(bytes)), changed \(Words.date(first.status.modified))"
+  }
+}
+
+package struct InspectorModel: Sendable {
+  /// The unique name in URLs, if possible the file's.
+  let name: String
+
+  let model: AppModel
+
+  /// The Core Data model; nil for a schema.
+  var bundle: ModelBundle? {
+    guard case .coreData(let bundle) = model else { return nil }
+    return bundle
+  }
+
+  /// Adds a number to taken names.
+  package static func named(_ models: [(name: String, model: AppModel)]) -> [InspectorModel] {
+    var taken: Set<String> = []
+    return models.map { name, model in
+      let plain = StoreID.plain(name)
+      var unique = plain
+      var number = 2
+      while !taken.insert(unique).inserted {
+        unique = "\(plain)-\(number)"
+        number += 1
+      }
+      return InspectorModel(name: unique, model: model)
+    }
   }
 }

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 internal import GRDB
 package import ManagedObjectModel
@@ -396,5 +397,34 @@ extension PersistentStoreError {
 
   static func badQuery(_ detail: String, hint: String) -> PersistentStoreError {
     PersistentStoreError(.badQuery, detail: detail, hint: hint)
+  }
+}
+
+/// Read-only connections to one file, each lent for a limited time.
+final class ReaderPool: Sendable {
+  private let queues: [DatabaseQueue]
+  private let free: Mutex<[Int]>
+  private let places: DispatchSemaphore
+
+  init(_ queues: [DatabaseQueue]) {
+    self.queues = queues
+    free = Mutex(Array(queues.indices))
+    places = DispatchSemaphore(value: queues.count)
+  }
+
+  /// - Throws: the body's errors; `DatabaseError` with `SQLITE_INTERRUPT` on timeout.
+  func read<Value>(limit: Duration, _ body: (Database) throws -> Value) throws -> Value {
+    places.wait()
+    let index = free.withLock { $0.removeLast() }
+    defer {
+      free.withLock { $0.append(index) }
+      places.signal()
+    }
+    let limit = StatementLimit(time: limit)
+    return try queues[index].read { database in try limit.apply(to: database) { try body(database) } }
+  }
+
+  func close() throws {
+    for queue in queues { try queue.close() }
   }
 }

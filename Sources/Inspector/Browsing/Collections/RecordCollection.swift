@@ -1,3 +1,4 @@
+internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import Salvage
@@ -251,5 +252,227 @@ package struct RecordColumn: Sendable, Hashable {
       case .undefined: "undefined"
       }
     }
+  }
+}
+
+/// The entities of a store's model, then other tables.
+///
+/// Columns that SQLite would compute from a store's expression are omitted, but named.
+struct CollectionList {
+  private(set) var collections: [RecordCollection] = []
+
+  private(set) var entityNames: [Int: String] = [:]
+
+  private(set) var manyToMany: [ManyToMany] = []
+
+  init(_ database: Database, layout: StoreLayout?, hasProvenance: Bool = false) throws {
+    let schema = try SQLSchema(database)
+    let provenance = try hasProvenance ? TableProvenance.all(database, schema) : [:]
+    let apart = Set(provenance.values.flatMap { $0.apart.map(\.name) })
+    var taken: Set<String> = []
+    if let layout {
+      for entity in layout.entities {
+        entityNames[entity.number] = entity.name
+        guard let table = layout.table(of: entity.name), let real = Self.table(table.name, in: schema),
+          Set(["Z_PK", "Z_ENT"]).isSubset(of: real.storedColumns.map { $0.name.uppercased() })
+        else { continue }
+        taken.insert(real.name)
+        var collection = Self.collection(entity, table, real, layout, schema)
+        collection.provenance = provenance[real.name]
+        collection.computedColumns = real.columns.filter(\.isComputed).map(\.name)
+        collections.append(collection)
+      }
+      collections.sort { $0.name < $1.name }
+      for table in layout.joinTables {
+        // A join table that lacks a column is shown as a plain table.
+        guard let found = Self.manyToMany(table, in: schema), taken.insert(found.table).inserted else { continue }
+        manyToMany.append(found.relationship)
+      }
+      manyToMany.sort { $0.name < $1.name }
+    }
+    let withoutRowid = try Set(
+      String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1"))
+    for table in schema.tables.values.sorted(by: { $0.name < $1.name }) where !taken.contains(table.name) {
+      // Core Data's own tables hold no user records; salvage notes are shown elsewhere.
+      let isBookkeeping = layout != nil && StoreLayout.bookkeepingTableNames.contains(table.name.uppercased())
+      let isNote = table.name == "lazaret_evidence" || hasProvenance && table.name.hasPrefix("lazaret_browsed_")
+      guard !isBookkeeping, !isNote, !apart.contains(table.name), !table.isVirtual, !table.storedColumns.isEmpty else {
+        continue
+      }
+      guard var plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
+      plain.provenance = provenance[table.name]
+      plain.computedColumns = table.columns.filter(\.isComputed).map(\.name)
+      if let layout { plain.takeNames(of: layout) }
+      collections.append(plain)
+    }
+  }
+
+  static func table(_ name: String, in schema: SQLSchema) -> SQLTable? {
+    schema.tables[name] ?? schema.tables.values.first { $0.name.uppercased() == name.uppercased() }
+  }
+
+  // MARK: Entities
+
+  private static func collection(
+    _ entity: EntityLayout, _ table: TableLayout, _ real: SQLTable, _ layout: StoreLayout, _ schema: SQLSchema
+  ) -> RecordCollection {
+    let lineage = Set(layout.lineage(of: entity.name))
+    let present = Set(real.storedColumns.map { $0.name.uppercased() })
+    var columns = [RecordColumn(name: "Z_PK", kind: .key, sql: "Z_PK")]
+    if entity.hasSubentities { columns.append(RecordColumn(name: "Z_ENT", kind: .entity, sql: "Z_ENT")) }
+    for column in table.columns where present.contains(column.name.uppercased()) {
+      guard let key = column.role.property, let owner = layout.entity(named: key.entityName),
+        lineage.contains(owner.name) || entity.numbers.contains(owner.number)
+      else { continue }
+      let property = layout.model.entities[key.entityName]?.properties[key.name]
+      switch column.role {
+      case .attribute(_, let type):
+        let isMarked = property?.attribute?.allowsExternalBinaryDataStorage == true
+        columns.append(
+          RecordColumn(name: key.name, kind: .attribute(type, isMarked: isMarked), sql: column.sqlName))
+      case .compositeLeaf(_, let path, let type):
+        columns.append(
+          RecordColumn(
+            name: ([key.name] + path).joined(separator: "."), kind: .attribute(type, isMarked: false),
+            sql: column.sqlName))
+      case .toOne:
+        guard let relationship = property?.relationship,
+          case .toOne(_, let entityColumn, _) = layout.storage(of: key)
+        else { continue }
+        columns.append(
+          RecordColumn(
+            name: key.name, kind: .toOne(destination: relationship.destinationEntityName), sql: column.sqlName,
+            entitySQL: entityColumn.flatMap { present.contains($0.uppercased()) ? SQLText.identifier($0) : nil }))
+      case .primaryKey, .entityNumber, .saveCount, .toOneEntity, .toOneOrder, .owner, .ownerOrder: continue
+      }
+    }
+    return RecordCollection(
+      name: entity.name, isEntity: true, columns: columns, toMany: toMany(of: entity, lineage, layout, schema),
+      tableSQL: SQLText.identifier(real.name), keySQL: ["Z_PK"], entityNumbers: entity.isRoot ? nil : entity.numbers,
+      numbersByEntity: Dictionary(
+        uniqueKeysWithValues: entity.numbers.compactMap { number in
+          layout.entity(numbered: number).map { ($0.name, number) }
+        }))
+  }
+
+  private static func toMany(
+    of entity: EntityLayout, _ lineage: Set<String>, _ layout: StoreLayout, _ schema: SQLSchema
+  ) -> [RecordCollection.ToMany] {
+    var result: [RecordCollection.ToMany] = []
+    for (name, inherited) in layout.model.properties(of: entity.name).sorted(by: { $0.key < $1.key }) {
+      guard let relationship = inherited.property.relationship else { continue }
+      let source: (table: String, own: String, destination: String, order: String?)
+      switch layout.storage(of: name, in: entity.name) {
+      case .toManyByColumn(let table, let column, let order): source = (table, column, "Z_PK", order)
+      case .toManyByJoinTable(let table, let own, let destination, let order): source = (table, own, destination, order)
+      case .attribute, .toOne, nil: continue
+      }
+      guard let table = Self.table(source.table, in: schema),
+        let own = column(source.own, of: table), let destination = column(source.destination, of: table)
+      else { continue }
+      result.append(
+        RecordCollection.ToMany(
+          name: name, destination: relationship.destinationEntityName, isIncoming: false,
+          table: SQLText.identifier(table.name), ownSQL: own, destinationSQL: destination,
+          orderSQL: source.order.flatMap { column($0, of: table) }))
+    }
+    // Incoming relationships without an inverse are listed by the other entity's name for them.
+    for other in layout.entities {
+      for (name, property) in layout.model.entities[other.name]?.properties ?? [:] {
+        guard let relationship = property.relationship, relationship.inverseName == nil,
+          lineage.contains(relationship.destinationEntityName),
+          case .toOne(let reference, _, _) = layout.storage(of: name, in: other.name),
+          let table = Self.table(other.tableName, in: schema), let own = column(reference, of: table)
+        else { continue }
+        result.append(
+          RecordCollection.ToMany(
+            name: "\(other.name).\(name)", destination: other.name, isIncoming: true,
+            table: SQLText.identifier(table.name), ownSQL: own, destinationSQL: "Z_PK", orderSQL: nil))
+      }
+    }
+    return result.sorted { ($0.isIncoming ? 1 : 0, $0.name) < ($1.isIncoming ? 1 : 0, $1.name) }
+  }
+
+  static func column(_ name: String, of table: SQLTable) -> String? {
+    table.storedColumns.first { $0.name.uppercased() == name.uppercased() }.map { SQLText.identifier($0.name) }
+  }
+
+  // MARK: Plain tables
+
+  private static func collection(_ table: SQLTable, isWithoutRowid: Bool) -> RecordCollection? {
+    let primaryKey = table.columns.filter { $0.primaryKeyPosition > 0 }
+      .sorted { $0.primaryKeyPosition < $1.primaryKeyPosition }
+    let key: [String]
+    if isWithoutRowid {
+      key = primaryKey.map { SQLText.quotedIdentifier($0.name) }
+    } else {
+      guard let rowid = table.rowidName else { return nil }
+      key = [rowid]
+    }
+    let alias = isWithoutRowid ? nil : table.rowidAlias
+    let columns = table.storedColumns.map { column in
+      RecordColumn(
+        name: column.name, kind: column.name == alias ? .key : .stored(declaredType: column.declaredType),
+        sql: SQLText.quotedIdentifier(column.name))
+    }
+    return RecordCollection(
+      name: table.name, isEntity: false, columns: columns, toMany: [], tableSQL: SQLText.quotedIdentifier(table.name),
+      keySQL: key, entityNumbers: nil)
+  }
+}
+
+extension CollectionList {
+  /// Returns the relationship and its table; nil if the table or a key column is missing.
+  static func manyToMany(_ layout: JoinTableLayout, in schema: SQLSchema) -> (relationship: ManyToMany, table: String)?
+  {
+    guard let table = table(layout.name, in: schema), let source = column(layout.sourceColumn, of: table),
+      let destination = column(layout.destinationColumn, of: table)
+    else { return nil }
+    func side(_ key: PropertyKey, _ column: String, _ order: String?) -> ManyToMany.Side {
+      ManyToMany.Side(
+        entity: key.entityName, relationship: key.name, keySQL: column,
+        orderSQL: order.flatMap { Self.column($0, of: table) })
+    }
+    let relationship = ManyToMany(
+      side(layout.relationship, source, layout.destinationOrderColumn),
+      side(layout.inverse, destination, layout.sourceOrderColumn), tableSQL: SQLText.identifier(table.name))
+    return (relationship, table.name)
+  }
+}
+
+/// A many-to-many relationship and its join table.
+///
+/// Sides are in alphabetical order, because the join table's name may differ between model versions.
+struct ManyToMany: Sendable, Hashable {
+  struct Side: Sendable, Hashable {
+    var entity: String
+
+    var relationship: String
+
+    /// The SQL column with this entity's primary key.
+    var keySQL: String
+
+    /// The SQL column of the position, if ordered.
+    var orderSQL: String?
+
+    /// The name, such as `Ship.ports`.
+    var name: String { "\(entity).\(relationship)" }
+  }
+
+  /// The alphabetically first side.
+  var first: Side
+
+  /// The other side; the same relationship if self-inverse.
+  var second: Side
+
+  var tableSQL: String
+
+  /// The name, such as `Port.ships-Ship.ports`; a single name if self-inverse.
+  var name: String { first.name == second.name ? first.name : "\(first.name)-\(second.name)" }
+
+  init(_ one: Side, _ other: Side, tableSQL: String) {
+    let isInOrder = (one.entity, one.relationship) <= (other.entity, other.relationship)
+    (first, second) = isInOrder ? (one, other) : (other, one)
+    self.tableSQL = tableSQL
   }
 }
