@@ -1,4 +1,3 @@
-import Dispatch
 package import HTTPServer
 package import Inbox
 internal import Lazaret
@@ -7,7 +6,6 @@ internal import ManagedObjectModel
 internal import ObjectStorage
 package import PersistentStore
 package import Platform
-import SQLiteFormat
 package import SupportBundle
 package import SystemPackage
 
@@ -31,10 +29,8 @@ package final class Inspector: Sendable {
     work = RunningWork(surroundings: surroundings)
     catalogue = StoreCatalogue(home: options.home, inbox: options.inbox, surroundings: surroundings)
     let files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
-    let gate = PageGate(
-      sessions: sessions, work: work, home: options.home, allowsActions: options.allowsActions,
-      hasInbox: options.inbox != nil, now: surroundings.now)
-    var routes = InspectorRoutes(gate)
+    var routes = InspectorRoutes(
+      PageGate(sessions: sessions, work: work, options: options, now: surroundings.now))
     let parts = InspectorParts(
       home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, sessions: sessions,
       work: work,

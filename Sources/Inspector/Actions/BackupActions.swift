@@ -234,18 +234,14 @@ struct RestorePreviewTable {
     let present: HTML =
       preview.present == .damaged
       ? "<p>The present store is damaged; it is compared as far as its records can be salvaged.</p>" : .empty
-    let rows = preview.entities.map { entity -> HTML in
+    func row(_ name: String, _ added: Int64?, _ changed: Int64?, _ lost: Int64?, _ unchanged: HTML) -> HTML {
       """
-      <tr><th scope="row">\(printable(entity.name))</th>\(HTML.number(entity.added, tone: .good))\
-      \(HTML.number(entity.changed, tone: .warn))\(HTML.number(entity.lost, tone: .bad))\(HTML.number(entity.unchanged))</tr>
-      """
-    }
-    let pairs = preview.pairs.map { pairs -> HTML in
-      """
-      <tr><th scope="row">Pairs of \(pairs.words)</th>\(HTML.number(pairs.added, tone: .good))\
-      \(HTML.number(pairs.changed, tone: .warn))\(HTML.number(pairs.lost, tone: .bad))<td></td></tr>
+      <tr><th scope="row">\(name)</th>\(HTML.number(added, tone: .good))\
+      \(HTML.number(changed, tone: .warn))\(HTML.number(lost, tone: .bad))\(unchanged)</tr>
       """
     }
+    let rows = preview.entities.map { row(printable($0.name), $0.added, $0.changed, $0.lost, .number($0.unchanged)) }
+    let pairs = preview.pairs.map { row("Pairs of \($0.words)", $0.added, $0.changed, $0.lost, "<td></td>") }
     let columns: [TableColumn] = [
       "Entity", .number("Added"), .number("Changed"), .number("Lost"), .number("Unchanged"),
     ]

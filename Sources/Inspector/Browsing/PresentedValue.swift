@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 import HTTPServer
 internal import PersistentStore

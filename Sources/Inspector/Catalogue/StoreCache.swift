@@ -1,13 +1,8 @@
 import Dispatch
-internal import HTTPServer
-internal import Inbox
 internal import Lazaret
-internal import Logging
-internal import ManagedObjectModel
 package import PersistentStore
 internal import Platform
 import SQLiteFormat
-internal import SupportBundle
 package import SystemPackage
 
 final class ExaminationCache: Sendable {

@@ -181,30 +181,24 @@ struct InboxPager: Sendable {
   var members: JSON.Object { ["next": JSON.orNull(next), "nextPath": target?.twin] }
 
   /// - Throws: 400 for an invalid token.
-  static func key(_ request: Request) throws(Refusal) -> InboxKey? {
-    guard let text = request.query[parameter] else { return nil }
-    guard let key = InboxKey(text) else { throw Refusal(.badRequest, "that is no token of a page") }
-    return key
-  }
+  static func key(_ request: Request) throws(Refusal) -> InboxKey? { try token(request) { InboxKey($0) } }
 
   /// Parses the last name or identifier of the page before.
   ///
   /// - Throws: 400 for control characters, which names never contain.
   static func name(_ request: Request) throws(Refusal) -> String? {
-    guard let text = request.query[parameter] else { return nil }
-    guard text.utf8.allSatisfy({ $0 >= 32 && $0 != 127 }) else {
-      throw Refusal(.badRequest, "that is no token of a page")
-    }
-    return text
+    try token(request) { text in text.utf8.allSatisfy { $0 >= 32 && $0 != 127 } ? text : nil }
   }
 
   /// Parses the last number of the page before.
   ///
   /// - Throws: 400 for an invalid token.
-  static func number(_ request: Request) throws(Refusal) -> Int64? {
+  static func number(_ request: Request) throws(Refusal) -> Int64? { try token(request) { Int64($0) } }
+
+  private static func token<Value>(_ request: Request, _ read: (String) -> Value?) throws(Refusal) -> Value? {
     guard let text = request.query[parameter] else { return nil }
-    guard let number = Int64(text) else { throw Refusal(.badRequest, "that is no token of a page") }
-    return number
+    guard let value = read(text) else { throw Refusal(.badRequest, "that is no token of a page") }
+    return value
   }
 }
 

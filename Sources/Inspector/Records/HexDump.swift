@@ -111,16 +111,12 @@ struct HexDump {
   private func characters(_ range: Range<Int>, _ styles: [Style]) -> HTML {
     pieces(range, styles) { run in
       String(String.UnicodeScalarView(run.map { (0x20...0x7E).contains(bytes[$0]) ? Unicode.Scalar(bytes[$0]) : "·" }))
-    } between: { _ in
-      ""
-    } padding: { _ in
-      ""
     }
   }
 
   private func pieces(
-    _ range: Range<Int>, _ styles: [Style], _ text: (Range<Int>) -> String, between: (Int) -> String,
-    padding: (Int) -> String
+    _ range: Range<Int>, _ styles: [Style], _ text: (Range<Int>) -> String, between: (Int) -> String = { _ in "" },
+    padding: (Int) -> String = { _ in "" }
   ) -> HTML {
     var result = HTML.empty
     var start = range.lowerBound

@@ -218,10 +218,7 @@ struct RelatedRecordsPage: InspectorPage {
   var title: String { "\(page.relationship.name) of \(label)" }
 
   var crumbs: [Crumb] {
-    place.crumbs + [
-      Crumb("Records", place.entities), Crumb(collection.name, place.records(collection.name)),
-      Crumb(label, place.record(key, in: collection.name)),
-    ]
+    place.crumbs(below: collection) + [Crumb(label, place.record(key, in: collection.name))]
   }
 
   private var address: RequestTarget { place.related(at: index, of: key, in: collection) }

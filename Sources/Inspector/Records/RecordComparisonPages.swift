@@ -3,7 +3,6 @@ import ManagedObjectModel
 import PersistentStore
 import Platform
 import SQLiteFormat
-import Salvage
 
 /// An entity's records with one kind of difference between two sides.
 struct EntityComparisonPage: InspectorPage {

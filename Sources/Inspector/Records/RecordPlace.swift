@@ -72,6 +72,10 @@ struct RecordPlace: Sendable, Encodable {
 
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
+  func crumbs(below collection: RecordCollection) -> [Crumb] {
+    crumbs + [Crumb("Records", entities), Crumb(collection.name, records(collection.name))]
+  }
+
   func encode(to encoder: any Encoder) throws {
     try encoder.encode(["store": store.id.text, "side": side.description, "takenAt": opened.takenAt])
   }

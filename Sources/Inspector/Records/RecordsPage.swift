@@ -1,5 +1,4 @@
 import HTTPServer
-import PersistentStore
 import Platform
 import SQLiteFormat
 

@@ -106,11 +106,7 @@ struct SingleRecordPage: InspectorPage {
   }
 
   var title: String { detail.label ?? "\(detail.row.entity) \(shownKey)" }
-  var crumbs: [Crumb] {
-    place.crumbs + [
-      Crumb("Records", place.entities), Crumb(collection.name, place.records(collection.name)),
-    ]
-  }
+  var crumbs: [Crumb] { place.crumbs(below: collection) }
 
   private var shownKey: String { provenance?.storedKey.map(String.init) ?? key.description }
 

@@ -44,10 +44,7 @@ struct ValuePage: InspectorPage {
 
   var title: String { column.name }
   var crumbs: [Crumb] {
-    place.crumbs + [
-      Crumb("Records", place.entities), Crumb(collection.name, place.records(collection.name)),
-      Crumb(key.description, place.record(key, in: collection.name)),
-    ]
+    place.crumbs(below: collection) + [Crumb(key.description, place.record(key, in: collection.name))]
   }
 
   func encode(to encoder: any Encoder) throws {

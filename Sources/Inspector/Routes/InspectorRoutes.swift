@@ -84,7 +84,7 @@ struct InspectorRoutes: Sendable {
   private static func checked(_ request: Request, _ gate: PageGate, _ known: Set<String>) throws -> FormData {
     let form = try FormData(request)
     try gate.sessions.checkAction(request, form: form)
-    guard gate.allowsActions else { throw Refusal(.forbidden, "this inspector only looks") }
+    guard gate.options.allowsActions else { throw Refusal(.forbidden, "this inspector only looks") }
     guard form.fields.items.allSatisfy({ $0.name == "csrf" || known.contains($0.name) }), form.files.isEmpty else {
       throw Refusal(.badRequest, "the form has a field that this action does not know")
     }

@@ -7,16 +7,15 @@ import SystemPackage
 struct PageGate: Sendable {
   let sessions: Sessions
   let work: RunningWork
-  let home: FilePath
-  let allowsActions: Bool
-  let hasInbox: Bool
+  let options: InspectorOptions
   let now: @Sendable () -> Timestamp
 
   func frame(_ request: Request, _ session: Sessions.Session?) -> PageFrame {
     PageFrame(
-      formToken: session?.form.text, now: now(), allowsActions: allowsActions, hasInbox: hasInbox,
+      formToken: session?.form.text, now: now(), allowsActions: options.allowsActions,
+      hasInbox: options.inbox != nil,
       running: session == nil ? [] : work.jobs, endings: work.endings, target: request.target,
-      home: session == nil ? "" : printable(home.string))
+      home: session == nil ? "" : printable(options.home.string))
   }
 
   /// - Throws: ``Refusal`` 401 without a session.

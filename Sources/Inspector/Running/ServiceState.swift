@@ -2,7 +2,6 @@ import HTTPServer
 import Inbox
 import Lazaret
 import Platform
-import SystemPackage
 
 /// The process's health and metrics.
 struct ServiceState: Sendable {
@@ -19,19 +18,15 @@ struct ServiceState: Sendable {
     case process
   }
 
-  let home: FilePath
-  let inbox: Inbox?
-  let meter: RequestMeter?
-  let readers: Set<ClientAddress>
+  let options: InspectorOptions
   let work: RunningWork
   let surroundings: Surroundings
   let started: Timestamp
 
+  var inbox: Inbox? { options.inbox }
+
   init(_ options: InspectorOptions, _ work: RunningWork, _ surroundings: Surroundings) {
-    home = options.home
-    inbox = options.inbox
-    meter = options.meter
-    readers = options.metricsReaders
+    self.options = options
     self.work = work
     self.surroundings = surroundings
     started = surroundings.now()
@@ -42,7 +37,7 @@ struct ServiceState: Sendable {
     Part.allCases.filter { part in
       switch part {
       case .home:
-        do { return try surroundings.fileSystem.status(of: home)?.kind != .directory } catch { return true }
+        do { return try surroundings.fileSystem.status(of: options.home)?.kind != .directory } catch { return true }
       case .inbox:
         do {
           _ = try inbox?.records.bundleCount()
@@ -67,7 +62,7 @@ struct ServiceState: Sendable {
   /// Whether a client may read metrics: this machine, unless through an unknown proxy, or a named address.
   func mayRead(_ request: Request) -> Bool {
     guard let client = request.client else { return false }
-    return client.isLoopback || readers.contains(client)
+    return client.isLoopback || options.metricsReaders.contains(client)
   }
 }
 
@@ -84,7 +79,7 @@ struct MetricsText {
     add(
       "lazaret_running_jobs", .gauge, "What was begun from a page and is running.",
       [("", "\(service.work.jobs.count(where: \.isRunning))")])
-    if let meter = service.meter { add(meter.counts) }
+    if let meter = service.options.meter { add(meter.counts) }
     if let inbox = service.inbox { add(inbox) }
   }
 

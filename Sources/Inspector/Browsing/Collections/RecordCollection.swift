@@ -197,9 +197,7 @@ package struct RecordColumn: Sendable, Hashable {
     }
   }
 
-  var isDate: Bool {
-    if case .attribute(.date, _) = kind { true } else { false }
-  }
+  var isDate: Bool { if case .attribute(.date, _) = kind { true } else { false } }
 
   var isNumeric: Bool {
     switch kind {
@@ -213,18 +211,10 @@ package struct RecordColumn: Sendable, Hashable {
     }
   }
 
-  /// Whether it holds bytes, which don't usefully sort or compare.
-  var isBinary: Bool {
-    switch kind {
-    case .attribute(.binary, _), .attribute(.transformable, _): true
-    case .attribute, .key, .entity, .toOne, .stored: false
-    }
-  }
-
   var mayHoldBytes: Bool {
     switch kind {
-    case .stored: true
-    case .attribute, .key, .entity, .toOne: isBinary
+    case .stored, .attribute(.binary, _), .attribute(.transformable, _): true
+    case .attribute, .key, .entity, .toOne: false
     }
   }
 

@@ -264,11 +264,6 @@ package struct PairPage: Sendable {
   package var pairs: [ComparedPair]
 
   package var next: String?
-
-  package init(pairs: [ComparedPair], next: String?) {
-    self.pairs = pairs
-    self.next = next
-  }
 }
 
 /// A record that differs between two stores.
