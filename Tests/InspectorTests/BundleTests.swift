@@ -1,4 +1,3 @@
-import Foundation
 import HTTPServer
 import Inspector
 import ManagedObjectModel

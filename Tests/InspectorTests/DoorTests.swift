@@ -1,6 +1,5 @@
 import HTTPServer
 import Inspector
-import SystemPackage
 import TestSupport
 import Testing
 

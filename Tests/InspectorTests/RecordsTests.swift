@@ -9,7 +9,6 @@ import ManagedObjectModel
 import PersistentStore
 import Platform
 import SQLiteFormat
-import SystemPackage
 import TestSupport
 import Testing
 

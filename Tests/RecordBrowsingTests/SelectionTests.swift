@@ -1,4 +1,3 @@
-import GRDB
 import Inspector
 import LazaretTesting
 import ManagedObjectModel

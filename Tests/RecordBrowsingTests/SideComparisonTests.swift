@@ -1,4 +1,3 @@
-import GRDB
 import Inspector
 import ManagedObjectModel
 import PersistentStore
