@@ -28,9 +28,10 @@ package final class Inspector: Sendable {
     self.sessions = sessions
     work = RunningWork(surroundings: surroundings)
     catalogue = StoreCatalogue(home: options.home, inbox: options.inbox, surroundings: surroundings)
-    let files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
     var routes = InspectorRoutes(
       PageGate(sessions: sessions, work: work, options: options, now: surroundings.now))
+    routes.addDoor(sessions, work)
+    try routes.addFiles(in: options.publicFolder, surroundings.fileSystem)
     let parts = InspectorParts(
       home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, sessions: sessions,
       work: work,
@@ -39,8 +40,6 @@ package final class Inspector: Sendable {
         of: Outbox(home: options.home, surroundings: surroundings), over: options.transport),
       inbox: options.inbox, sides: Self.sides(options, surroundings), logger: options.logger,
       allowsActions: options.allowsActions)
-    routes.addDoor(sessions, work)
-    routes.addFiles(files)
     routes.addStores(parts)
     routes.addRecords(parts)
     routes.addModels(parts)
@@ -73,24 +72,13 @@ package final class Inspector: Sendable {
   package func respond(to request: Request) -> Response { routes.respond(to: request) }
 }
 
-/// The stylesheet, scripts and icon.
-///
-/// Each has its own route, so no requested name is used as a path.
-struct StaticFiles: Sendable {
-  struct File: Sendable {
-    let name: String
-    let type: String
-    let bytes: BytesInMemory
-    let tag: EntityTag
-  }
-
-  let files: [File]
-
-  /// Reads a folder, except other types and files above 1 MB.
+extension InspectorRoutes {
+  /// Adds the stylesheet, scripts and icon, which hold no secrets and need no session.
+  ///
+  /// Each has its own route, so no requested name is used as a path. Other types and files above 1 MB are left out.
   ///
   /// - Throws: `FileError` if the folder or a file can't be read.
-  init(in folder: FilePath, _ fileSystem: FileSystem) throws {
-    var files: [File] = []
+  mutating func addFiles(in folder: FilePath, _ fileSystem: FileSystem) throws {
     for name in try fileSystem.entries(of: folder).sorted(by: { $0.string < $1.string }) {
       let path = folder.appending(name)
       guard let type = Self.type(of: path.extension), !name.string.hasPrefix("."),
@@ -98,9 +86,10 @@ struct StaticFiles: Sendable {
       else { continue }
       let bytes = try fileSystem.contents(of: path, limit: 1 << 20)
       guard let tag = EntityTag(FileDigest(of: bytes).hexadecimal) else { continue }
-      files.append(File(name: name.string, type: type, bytes: BytesInMemory(bytes), tag: tag))
+      open("/public/\(name.string)", about: "A file of the pages.", type: type) { request in
+        .ranges(BytesInMemory(bytes), tag: tag, type: type, for: request)
+      }
     }
-    self.files = files
   }
 
   private static func type(of suffix: String?) -> String? {
@@ -109,17 +98,6 @@ struct StaticFiles: Sendable {
     case "js": "text/javascript; charset=utf-8"
     case "svg": "image/svg+xml"
     default: nil
-    }
-  }
-}
-
-extension InspectorRoutes {
-  /// Adds the static files, which hold no secrets and need no session.
-  mutating func addFiles(_ files: StaticFiles) {
-    for file in files.files {
-      open("/public/\(file.name)", about: "A file of the pages.", type: file.type) { request in
-        .ranges(file.bytes, tag: file.tag, type: file.type, for: request)
-      }
     }
   }
 }

@@ -41,12 +41,15 @@ struct ActionForm: InspectorPage {
   /// The preview, as HTML and JSON.
   var preview: (html: HTML, json: any Encodable & Sendable)?
 
-  init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
+  init(
+    _ title: String, of store: ListedStore, _ action: String, does: [String], button: String, choices: [Choice] = []
+  ) {
     self.title = title
     self.store = store
     target = .store(store.id, action)
     self.does = does
     self.button = button
+    self.choices = choices
   }
 
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }

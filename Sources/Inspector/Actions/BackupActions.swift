@@ -7,9 +7,7 @@ import SQLiteFormat
 import SystemPackage
 
 struct BackupActions: Sendable {
-  private let parts: InspectorParts
-
-  init(_ parts: InspectorParts) { self.parts = parts }
+  let parts: InspectorParts
 
   private func backup(_ store: ListedStore) throws -> (backup: StoredBackup, place: FolderPlace) {
     guard let backup = store.backup else { throw Refusal(.notFound, "this is no backup") }
@@ -25,19 +23,18 @@ struct BackupActions: Sendable {
   @Sendable func createForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let files = try store.liveFiles()
     let place = try parts.backups.place(of: files.main)
-    var form = ActionForm(
+    return ActionForm(
       "Back up", of: store, "backup",
       does: [
         "Takes a compressed snapshot of the store as it is at one moment. An app may go on using it; nothing of it changes.",
         "Keeps it in \(printable(place.path.string)), reads it back, and compares.",
         "A store that turns out to be damaged is kept as evidence, byte for byte.",
-      ], button: "Back up")
-    form.choices = [
-      .flag(
-        name: "full", label: "Pack the whole store",
-        about: "Otherwise only the pages that changed since the last backup, where they are few.", isRequired: false)
-    ]
-    return form
+      ], button: "Back up",
+      choices: [
+        .flag(
+          name: "full", label: "Pack the whole store",
+          about: "Otherwise only the pages that changed since the last backup, where they are few.", isRequired: false)
+      ])
   }
 
   func create(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
@@ -62,18 +59,18 @@ struct BackupActions: Sendable {
 
   @Sendable func quarantineForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let files = try store.liveFiles()
-    var form = ActionForm(
+    return ActionForm(
       "Quarantine", of: store, "quarantine",
       does: [
         "Moves the store, with its log and its large values, into quarantine: \(printable(QuarantineFolder(beside: files, surroundings: .machine).path.string)).",
         "Not a byte of it changes, and it can be put back at any time.",
         "There is no live store then. Close the app before: a store that is in use stays where it is.",
-      ], button: "Quarantine")
-    form.choices = [
-      .flag(name: "salvage", label: "Salvage it at once", about: "A clean store is made beside it.", isRequired: false),
-      .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
-    ]
-    return form
+      ], button: "Quarantine",
+      choices: [
+        .flag(
+          name: "salvage", label: "Salvage it at once", about: "A clean store is made beside it.", isRequired: false),
+        .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
+      ])
   }
 
   func quarantine(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
@@ -99,19 +96,18 @@ struct BackupActions: Sendable {
 
   @Sendable func verifyForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     _ = try backup(store)
-    var form = ActionForm(
+    return ActionForm(
       "Verify", of: store, "verify",
       does: [
         "Reads every block of the backup and compares it with its digest.",
         "Restores it into a private folder, opens it, checks every page, and counts its records. The app's store is not touched.",
         "Notes the result beside the backup.",
-      ], button: "Verify")
-    form.choices = [
-      .pick(
-        name: "depth", label: "How far",
-        options: [("restored", "Restore it aside and count"), ("files", "Only read it back")])
-    ]
-    return form
+      ], button: "Verify",
+      choices: [
+        .pick(
+          name: "depth", label: "How far",
+          options: [("restored", "Restore it aside and count"), ("files", "Only read it back")])
+      ])
   }
 
   func verify(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {

@@ -4,7 +4,7 @@ import Lazaret
 extension InspectorRoutes {
   /// Adds actions, each with a form page and a POST.
   mutating func addActions(_ parts: InspectorParts) {
-    let quarantined = QuarantineActions(parts)
+    let quarantined = QuarantineActions(parts: parts)
     add(
       "salvage", "Makes a clean store of a quarantined one, or of a live store, which is quarantined first.",
       parts.catalogue, quarantined.salvageForm, QuarantineActions.salvageFields, quarantined.salvage)
@@ -17,7 +17,7 @@ extension InspectorRoutes {
     add(
       "discard", "Removes a quarantined store for good.", parts.catalogue, quarantined.discardForm,
       QuarantineActions.discardFields, quarantined.discard)
-    let backup = BackupActions(parts)
+    let backup = BackupActions(parts: parts)
     add(
       "backup", "Backs up a live store.", parts.catalogue, backup.createForm, BackupActions.createFields,
       backup.create)
@@ -45,7 +45,7 @@ extension InspectorRoutes {
 
   /// Adds the repair of live stores.
   private mutating func addRepair(_ parts: InspectorParts) {
-    let repair = RepairActions(parts)
+    let repair = RepairActions(parts: parts)
     add(
       "repair", "Adds what a sound live store lacks of its own version of the model, on a copy.", parts.catalogue,
       repair.repairForm, RepairActions.repairFields, repair.repair)

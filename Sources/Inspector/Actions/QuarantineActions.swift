@@ -6,9 +6,7 @@ import Platform
 import SystemPackage
 
 struct QuarantineActions: Sendable {
-  private let parts: InspectorParts
-
-  init(_ parts: InspectorParts) { self.parts = parts }
+  let parts: InspectorParts
 
   /// - Parameter includingMissing: whether a bare receipt suffices.
   private func stored(_ store: ListedStore, includingMissing: Bool = false) throws -> QuarantinedStore {
@@ -27,7 +25,7 @@ struct QuarantineActions: Sendable {
   ]
 
   @Sendable func salvageForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
-    if case .live = store.kind { return try LiveSalvageActions(parts).form(store) }
+    if case .live = store.kind { return try LiveSalvageActions(parts: parts).form(store) }
     let stored = try stored(store)
     var form = ActionForm(
       "Salvage", of: store, "salvage",
@@ -37,16 +35,11 @@ struct QuarantineActions: Sendable {
         stored.receipt?.salvage?.result == nil
           ? "Puts it beside the quarantined store, with a report. Nothing is installed."
           : "What was salvaged before stays. The better result is the one to install, and the page says how they differ.",
-      ], button: "Salvage")
-    form.choices = [
-      .pick(
-        name: "model", label: "Model",
-        options: parts.modelOptions(
-          for: stored.files, sums: stored.receipt?.files.map(\.sha256) ?? [])),
-      .flag(
-        name: "deleted", label: "Look for deleted records too",
-        about: "They are set aside, and never installed.", isRequired: false),
-    ]
+      ], button: "Salvage",
+      choices: [
+        .pick(name: "model", label: "Model", options: parts.modelOptions(for: stored.files, sums: store.sums)),
+        .deleted,
+      ])
     let backups = try self.backups(of: stored)
     if !backups.isEmpty {
       let options =
@@ -68,7 +61,7 @@ struct QuarantineActions: Sendable {
   }
 
   func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
-    if case .live = store.kind { return try LiveSalvageActions(parts).salvage(store, form) }
+    if case .live = store.kind { return try LiveSalvageActions(parts: parts).salvage(store, form) }
     let stored = try stored(store)
     let model = try parts.model(form["model"])
     var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
@@ -212,9 +205,9 @@ struct QuarantineActions: Sendable {
     var does = ["Removes \(what), and everything that was salvaged of it. Nothing brings them back."]
     does += discarding.items.map { "\(printable($0.name.text)): \(Words.size($0.bytes))" }
     does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
-    var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
+    var form = ActionForm(
+      "Discard", of: store, "discard", does: does, button: "Discard for good", choices: [.understood])
     form.isFinal = true
-    form.choices = [.understood]
     return form
   }
 
@@ -233,9 +226,7 @@ struct QuarantineActions: Sendable {
 
 /// Salvages a live store: quarantine, salvage, installation.
 struct LiveSalvageActions: Sendable {
-  private let parts: InspectorParts
-
-  init(_ parts: InspectorParts) { self.parts = parts }
+  let parts: InspectorParts
 
   func form(_ store: ListedStore) throws -> ActionForm {
     let files = try store.liveFiles()
@@ -247,13 +238,8 @@ struct LiveSalvageActions: Sendable {
         "Installs the clean store at the app's path, if that is ticked; the app then starts with it.",
         "A store with which nothing is wrong stays where it is.",
         "Close the app before: a store that is in use stays where it is.",
-      ], button: "Salvage")
-    form.choices = [
-      .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
-      .flag(
-        name: "deleted", label: "Look for deleted records too",
-        about: "They are set aside, and never installed.", isRequired: false),
-    ]
+      ], button: "Salvage",
+      choices: [.pick(name: "model", label: "Model", options: parts.modelOptions(for: files)), .deleted])
     if try hasBackup(files) {
       form.choices.append(
         .pick(
@@ -316,4 +302,10 @@ struct LiveSalvageActions: Sendable {
     if let replaced { words += " What was there is in quarantine as \(replaced.id)." }
     return words
   }
+}
+
+extension ActionForm.Choice {
+  fileprivate static let deleted = ActionForm.Choice.flag(
+    name: "deleted", label: "Look for deleted records too", about: "They are set aside, and never installed.",
+    isRequired: false)
 }

@@ -8,15 +8,9 @@ import SystemPackage
 
 /// Exports a store as a bundle, after the user's consent.
 struct ExportActions: Sendable {
-  private let parts: InspectorParts
-  private let prepared: PreparedExports
-  private let bundles: BundleCatalogue
-
-  init(_ parts: InspectorParts, _ prepared: PreparedExports, _ bundles: BundleCatalogue) {
-    self.parts = parts
-    self.prepared = prepared
-    self.bundles = bundles
-  }
+  let parts: InspectorParts
+  let prepared: PreparedExports
+  let bundles: BundleCatalogue
 
   static let fields: [DocumentedRoute.Field] = [
     .init("level", "facts, damaged-pages, scrubbed or full; scrubbed if empty."),
@@ -40,7 +34,7 @@ struct ExportActions: Sendable {
       ], button: "Preview")
     let chosen = prepared.choices[store.id] ?? .init()
     let levels: [BundleLevel] = [.scrubbed, .facts, .damagedPages, .full]
-    let models = parts.modelOptions(for: files, sums: store.quarantined?.receipt?.files.map(\.sha256) ?? [])
+    let models = parts.modelOptions(for: files, sums: store.sums)
     form.choices = [
       .pick(
         name: "level", label: "How much of it",

@@ -7,7 +7,7 @@ extension InspectorRoutes {
   mutating func addBundles(_ parts: InspectorParts) {
     let catalogue = BundleCatalogue(home: parts.home, surroundings: parts.surroundings)
     let prepared = PreparedExports()
-    let exports = ExportActions(parts, prepared, catalogue)
+    let exports = ExportActions(parts: parts, prepared: prepared, bundles: catalogue)
     page(
       "/stores/{id}/export",
       about: "Asks before: Makes ready what a bundle for support would hold, and shows it on the same page.", .store,
@@ -51,7 +51,7 @@ extension InspectorRoutes {
       try parts.surroundings.fileSystem.unlink(try catalogue.bundle(name).path)
       return .done(.to("bundles"))
     }
-    addSending(SendActions(parts, catalogue))
+    addSending(SendActions(parts: parts, bundles: catalogue))
   }
 
   private mutating func addSending(_ sending: SendActions) {
@@ -101,13 +101,8 @@ struct BundleRemovalPage: InspectorPage {
 }
 
 struct SendActions: Sendable {
-  private let parts: InspectorParts
-  private let bundles: BundleCatalogue
-
-  init(_ parts: InspectorParts, _ bundles: BundleCatalogue) {
-    self.parts = parts
-    self.bundles = bundles
-  }
+  let parts: InspectorParts
+  let bundles: BundleCatalogue
 
   static let fields: [DocumentedRoute.Field] = [
     .init("sha256", "The SHA-256 of the bundle as it was shown; another one is not sent.", isRequired: true)

@@ -11,17 +11,11 @@ import SystemPackage
 /// It includes stores with only a receipt left. A URL leads to a file only by comparing identifiers with existing
 /// stores.
 package struct StoreCatalogue: Sendable {
-  private let home: FilePath
-  private let surroundings: Surroundings
-  private let inbox: Inbox?
+  let home: FilePath
+  let inbox: Inbox?
+  let surroundings: Surroundings
 
   private static let maximumLive = 200
-
-  init(home: FilePath, inbox: Inbox? = nil, surroundings: Surroundings) {
-    self.home = home
-    self.inbox = inbox
-    self.surroundings = surroundings
-  }
 
   /// Whether a store is a copy of one stored elsewhere.
   func isCopy(_ store: ListedStore) -> Bool { store.id.bundle != nil && inbox?.storage.isShared == true }
@@ -248,6 +242,9 @@ package struct ListedStore: Sendable {
     case .backup: nil
     }
   }
+
+  /// The digests of its files in the receipt, if any.
+  var sums: [String] { quarantined?.receipt?.files.map(\.sha256) ?? [] }
 
   /// The salvaged store and report, if any.
   ///

@@ -153,7 +153,7 @@ struct InboxPage: InspectorPage {
     guard !senders.isEmpty else { return .empty }
     let more: HTML =
       hasMoreSenders ? "<p><a href=\"\(RequestTarget.to("inbox", "senders"))\">All senders</a></p>" : .empty
-    return .panel("Senders", InboxSendersTable(senders: senders).html + more)
+    return .panel("Senders", InboxSendersPage.table(senders) + more)
   }
 }
 
@@ -279,18 +279,14 @@ struct InboxSendersPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let list: HTML =
-      senders.isEmpty ? "<p class=\"soft\">There is none here.</p>" : InboxSendersTable(senders: senders).html
+      senders.isEmpty ? "<p class=\"soft\">There is none here.</p>" : InboxSendersPage.table(senders)
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">By name, with what is kept of each.</p></div></div>
       <section class="panel">\(list)\(pager.html)</section>
       """
   }
-}
 
-struct InboxSendersTable: Sendable {
-  let senders: [InboxSenderUsage]
-
-  var html: HTML {
+  static func table(_ senders: [InboxSenderUsage]) -> HTML {
     let rows = senders.map { item -> HTML in
       let sender = item.sender
       let state: HTML = sender.revoked == nil ? .tag("may send", .good) : .tag("revoked", .warn)

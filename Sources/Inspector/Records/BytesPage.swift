@@ -128,7 +128,7 @@ struct BytesPage: InspectorPage {
     <div class="head"><div><h1>\(title) <span class="soft">of \(Words.number(pageCount))</span></h1>
     <p class="soft">\(place)</p></div>\(ways)</div>
     \(StoreTab.bar(store, nil))\(images)\(doubts)
-    <div class="columns"><div>\(HexDump(content.bytes, regions: anatomy.regions, marked: marked).html)\(Self.key)</div>
+    <div class="columns"><div>\(HexDump(bytes: content.bytes, regions: anatomy.regions, marked: marked).html)\(Self.key)</div>
     <div>\(facts)\(markedCell)</div></div>
     \(cells)
     """
@@ -445,8 +445,7 @@ extension RecordSource {
   /// Returns the value names of a page's cells; empty until the store was read in the background.
   func names(onPage number: UInt32, of store: ListedStore) throws -> [String] {
     guard let files = store.files else { return [] }
-    let sums = store.quarantined?.receipt?.files.map(\.sha256) ?? []
-    guard let side = try parts.sides.existing(.evidence(files, sha256: sums)),
+    guard let side = try parts.sides.existing(.evidence(files, sha256: store.sums)),
       let pages = side.report?.pages,
       let run = pages.runs.first(where: { $0.pages.contains(number) }), let place = run.owner,
       pages.owners.indices.contains(place), !pages.owners[place].isIndex

@@ -57,28 +57,24 @@ struct EntitiesPage: InspectorPage {
 
   private func table(_ lines: [Line], _ heading: String) -> HTML {
     guard !lines.isEmpty else { return .empty }
-    let hasStates = place.opened.store.hasProvenance
     let shown = RowState.allCases.filter { state in
       state != .certain && lines.contains { (($0.states.value ?? nil)?[state] ?? 0) > 0 }
     }
     let rows = lines.map { line -> HTML in
       let name = line.collection.name
-      let states: [HTML] =
-        !hasStates
-        ? []
-        : shown.map { state in
-          let count = (line.states.value ?? nil)?[state] ?? 0
-          guard count > 0 else { return "<td class=\"number soft\">–</td>" }
-          let target = place.records(name, [.init("_state", state.rawValue)])
-          return "<td class=\"number\"><a href=\"\(target)\">\(Words.number(count))</a></td>"
-        }
+      let states = shown.map { state -> HTML in
+        let count = (line.states.value ?? nil)?[state] ?? 0
+        guard count > 0 else { return "<td class=\"number soft\">–</td>" }
+        let target = place.records(name, [.init("_state", state.rawValue)])
+        return "<td class=\"number\"><a href=\"\(target)\">\(Words.number(count))</a></td>"
+      }
       let count: HTML = line.count.html { $0.map { HTML(escaping: Words.number($0)) } ?? "many" }
       return """
         <tr><th scope="row"><a href="\(place.records(name))">\(line.collection.title ?? name)</a></th><td class="number">\(count)</td>\(states)\
         <td class="soft">\(Self.columns(of: line.collection))</td></tr>
         """
     }
-    let heads: [HTML] = hasStates ? shown.map { "<th scope=\"col\" class=\"number\">\($0.words)</th>" } : []
+    let heads = shown.map { TableColumn.number($0.words).head }
     let title: HTML = heading.isEmpty ? .empty : "<h2>\(heading)</h2>"
     return """
       \(title)<div class="scroll" tabindex="0" role="region" aria-label="\(heading.isEmpty ? "Entities" : heading)"><table>

@@ -10,12 +10,6 @@ struct HexDump {
   /// The lines of zeros that fold into one.
   private static let foldedLines = 3
 
-  init(_ bytes: [UInt8], regions: [PageAnatomy.Region], marked: Int?) {
-    self.bytes = bytes
-    self.regions = regions
-    self.marked = marked
-  }
-
   private enum Style: Equatable {
     case none
     case header

@@ -55,17 +55,13 @@ struct RecordExport {
 }
 
 final class ExportWriter: Sendable {
-  private enum Phase {
-    case beginning
-    case rows
-    case finished
-  }
-
   private let columns: [RecordColumn]
   private let format: RecordExport.Format
 
   private let hasStates: Bool
-  private let phase = Mutex(Phase.beginning)
+
+  /// Whether nothing was written yet; nil after the end.
+  private let isBeginning = Mutex<Bool?>(true)
 
   init(_ columns: [RecordColumn], _ format: RecordExport.Format, hasStates: Bool) {
     self.columns = columns
@@ -74,18 +70,13 @@ final class ExportWriter: Sendable {
   }
 
   func next(_ rows: RowStream) throws -> [UInt8]? {
-    let isFirst = phase.withLock { phase -> Bool? in
-      switch phase {
-      case .finished: return nil
-      case .beginning:
-        phase = .rows
-        return true
-      case .rows: return false
-      }
+    let isFirst = isBeginning.withLock { isBeginning in
+      defer { isBeginning = isBeginning.map { _ in false } }
+      return isBeginning
     }
     guard let isFirst else { return nil }
     guard let batch = try rows.next() else {
-      phase.withLock { $0 = .finished }
+      isBeginning.withLock { $0 = nil }
       let begin = isFirst ? beginning : ""
       let end = format == .json ? (isFirst ? "]\n" : "\n]\n") : ""
       return (begin + end).isEmpty ? nil : Array((begin + end).utf8)

@@ -350,7 +350,7 @@ final class RecordSource: Sendable {
   private func storeSide(of store: ListedStore, _ name: SideName) throws -> StoreSide? {
     switch (name, store.kind) {
     case (.original, .quarantined(let quarantined, _)):
-      return .evidence(quarantined.files, sha256: quarantined.receipt?.files.map(\.sha256) ?? [])
+      return .evidence(quarantined.files, sha256: store.sums)
     case (.original, .live(let files)): return .evidence(files, sha256: [])
     case (.live, .live(let files)): return .live(files)
     case (.salvaged, .quarantined): return store.salvage.map { .file($0.store) }

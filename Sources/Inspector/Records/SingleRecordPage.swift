@@ -67,9 +67,8 @@ struct SingleRecordPage: InspectorPage {
       return try RecordByteMap(of: provenance, image: image, in: collection, of: place.opened.store, pages)
     }
     guard place.side == .salvaged, place.sides.contains(.original) else { return nil }
-    let sums = place.store.quarantined?.receipt?.files.map(\.sha256) ?? []
     // Unread evidence isn't awaited; the link to the found row leads there.
-    guard case .ready(let found) = try source.parts.sides.open(.evidence(files, sha256: sums), patience: 0),
+    guard case .ready(let found) = try source.parts.sides.open(.evidence(files, sha256: place.store.sums), patience: 0),
       let other = found.store.collections.first(where: { $0.name == collection.name }),
       let origin = try found.store.provenance(of: key, in: other)
     else { return nil }

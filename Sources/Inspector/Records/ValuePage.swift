@@ -106,7 +106,7 @@ struct ValuePage: InspectorPage {
       return "<pre class=\"text\" tabindex=\"0\">\(text.text)</pre>\(cut)"
     }
     guard !bytes.isEmpty else { return "<div class=\"empty\"><p>The value has no bytes.</p></div>" }
-    let dump = HexDump(Array(bytes.prefix(Self.hexLimit)), regions: [], marked: nil)
+    let dump = HexDump(bytes: Array(bytes.prefix(Self.hexLimit)), regions: [], marked: nil)
     let cut: HTML =
       bytes.count > Self.hexLimit
       ? "<p class=\"soft\">The first \(Words.number(Self.hexLimit)) bytes; the download has everything.</p>" : .empty

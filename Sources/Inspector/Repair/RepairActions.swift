@@ -8,9 +8,7 @@ import SystemPackage
 
 /// Repairs and checks live stores.
 struct RepairActions: Sendable {
-  private let parts: InspectorParts
-
-  init(_ parts: InspectorParts) { self.parts = parts }
+  let parts: InspectorParts
 
   // MARK: Repair
 

@@ -38,12 +38,8 @@ struct PageGate: Sendable {
 
   /// Returns an aging page's JSON digest; nil if encoding fails, which the JSON's own URL reports.
   private static func digest(of page: any InspectorPage) -> String? {
-    guard page.mayAge else { return nil }
-    do {
-      return digest(of: try JSON.shown(page, .line, withinPages: true))
-    } catch {
-      return nil
-    }
+    guard page.mayAge, let text = try? JSON.shown(page, .line, withinPages: true) else { return nil }
+    return digest(of: text)
   }
 
   func failure(_ error: any Error, _ request: Request, asJSON: Bool) -> Response {

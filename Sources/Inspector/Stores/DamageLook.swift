@@ -49,9 +49,8 @@ extension InspectorParts {
     let files = try store.files(
       orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
     guard isAsked || store.bytes <= Self.largestLook else { return .notLooked }
-    let sums = store.quarantined?.receipt?.files.map(\.sha256) ?? []
     // The store may have changed since the last copy.
-    switch try sides.open(.evidence(files, sha256: sums), patience: 1_000, isFresh: true) {
+    switch try sides.open(.evidence(files, sha256: store.sums), patience: 1_000, isFresh: true) {
     case .preparing(let progress): return .preparing(progress)
     case .ready(let side):
       guard let report = side.report else { throw Refusal(.notFound, "nothing is known of the pages of this store") }

@@ -74,11 +74,20 @@ extension BrowsedStore {
   /// - Throws: `sql-error` in SQLite's own words, `time-limit`, `bad-query`, `value-too-large`, `store-unreadable`.
   package func run(_ query: StoreQuery) throws(PersistentStoreError) -> QueryResult {
     let catalog = try catalog()
-    return try QuietThread.run { [self] () throws(PersistentStoreError) in
+    return try quietly { [self] in
+      try tried(limits.query) { left in
+        try perform(query.sql, catalog, limit: left) { statement in try Self.page(of: statement, query) }
+      }
+    }
+  }
+
+  /// Runs work on a quiet thread, with errors about the query.
+  private func quietly<Value: Sendable>(
+    _ work: @escaping @Sendable () throws -> Value
+  ) throws(PersistentStoreError) -> Value {
+    try QuietThread.run { [path] () throws(PersistentStoreError) in
       do {
-        return try tried(limits.query) { left in
-          try perform(query.sql, catalog, limit: left) { statement in try Self.page(of: statement, query) }
-        }
+        return try work()
       } catch {
         throw Self.queryError(error, path)
       }
@@ -133,22 +142,14 @@ extension BrowsedStore {
   package func stream(_ query: StoreQuery) throws(PersistentStoreError) -> RowStream {
     let catalog = try catalog()
     try checkStreams()
-    let names = try QuietThread.run { [self] () throws(PersistentStoreError) in
-      do {
-        return try perform(query.sql, catalog, limit: limits.query) { $0.columnNames }
-      } catch {
-        throw Self.queryError(error, path)
-      }
+    let names = try quietly { [self] in
+      try perform(query.sql, catalog, limit: limits.query) { $0.columnNames }
     }
     let columns = QueryResult.unique(names).map { RecordColumn(name: $0, kind: .stored(declaredType: ""), sql: "") }
     return RowStream(columns) { [self] stream throws(PersistentStoreError) in
       try begin(stream) { [self] in
-        try QuietThread.run { [self] () throws(PersistentStoreError) in
-          do {
-            try perform(query.sql, catalog, limit: limits.queryExport) { try fill(stream, $0) }
-          } catch {
-            throw Self.queryError(error, path)
-          }
+        try quietly { [self] in
+          try perform(query.sql, catalog, limit: limits.queryExport) { try fill(stream, $0) }
         }
       }
     }

@@ -451,20 +451,14 @@ enum StoredModel {
     }
     // Without a decodable cache, the raw tables are shown.
     let cached = cache.flatMap { try? ManagedObjectModel(modelCache: [UInt8]($0)) }
-    if let list {
-      // Without readable metadata, the model cache may still help.
-      let metadata = try? StoreMetadata(uuid: uuid, propertyList: [UInt8](list))
-      if let hashes = metadata?.versionHashes {
-        for bundle in models {
-          if let version = bundle.version(
-            matching: hashes, identifiers: metadata?.versionIdentifiers, cached: cached)
-          {
-            return version.model
-          }
-        }
-      }
+    // Without readable metadata, the model cache may still help.
+    let metadata = list.flatMap { try? StoreMetadata(uuid: uuid, propertyList: [UInt8]($0)) }
+    let version = metadata.flatMap { metadata in
+      models.lazy.compactMap {
+        $0.version(matching: metadata.versionHashes, identifiers: metadata.versionIdentifiers, cached: cached)
+      }.first
     }
-    return cached
+    return version?.model ?? cached
   }
 
   /// The model by which a file of found rows was arranged.
