@@ -49,11 +49,11 @@ package enum RawArguments {
     var raw: [[UInt8]] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let start = unsafe CommandLine.unsafeArgv[index] else { break }
-      raw.append(unsafe bytes(of: start))
+      raw.append(unsafe nullTerminatedBytes(start))
     }
     let (texts, standIns) = texts(of: raw)
     paths.withLock { paths in
-      for (text, bytes) in standIns { paths[text] = PathText(text: text, rawBytes: bytes).path }
+      for (text, bytes) in standIns { paths[text] = FilePath(rawBytes: bytes) }
     }
     return texts
   }
@@ -89,18 +89,5 @@ package enum RawArguments {
 
   static func path(of argument: String) -> FilePath {
     paths.withLock { $0[argument] } ?? FilePath(argument)
-  }
-
-  private static func bytes(of start: UnsafeMutablePointer<CChar>) -> [UInt8] {
-    var bytes: [UInt8] = []
-    while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
-    return bytes
-  }
-}
-
-extension PathText {
-  fileprivate init(text: String, rawBytes: [UInt8]) {
-    self.init(FilePath(text))
-    bytes = rawBytes.hexadecimal
   }
 }

@@ -51,25 +51,27 @@ public struct PathText: Sendable, Hashable, Codable {
 }
 
 extension FilePath {
-  package var rawBytes: [UInt8] {
-    unsafe withPlatformString { start in
-      var bytes: [UInt8] = []
-      while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
-      return bytes
-    }
-  }
+  package var rawBytes: [UInt8] { unsafe withPlatformString { unsafe nullTerminatedBytes($0) } }
 
   /// Makes a path; nil if the bytes hold a zero.
-  fileprivate init?(rawBytes: [UInt8]) {
-    guard !rawBytes.contains(0) else { return nil }
-    let characters = rawBytes.map { CChar(bitPattern: $0) } + [0]
-    let path = unsafe characters.withUnsafeBufferPointer { buffer -> FilePath? in
-      guard let start = buffer.baseAddress else { return nil }
-      return unsafe FilePath(platformString: start)
-    }
-    guard let path else { return nil }
+  package init?(rawBytes: [UInt8]) {
+    guard !rawBytes.contains(0),
+      let path = unsafe withNullTerminated(rawBytes, { unsafe FilePath(platformString: $0) })
+    else { return nil }
     self = path
   }
+}
+
+/// Returns the bytes up to the first zero.
+package func nullTerminatedBytes(_ start: UnsafePointer<CChar>) -> [UInt8] {
+  var bytes: [UInt8] = []
+  while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
+  return bytes
+}
+
+private func withNullTerminated<Value>(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Value?) -> Value? {
+  let characters = bytes.map { CChar(bitPattern: $0) } + [0]
+  return unsafe characters.withUnsafeBufferPointer { unsafe $0.baseAddress.flatMap { unsafe body($0) } }
 }
 
 /// Quotes a path for a terminal; control characters and invalid UTF-8 become visible.
@@ -195,28 +197,12 @@ extension FilePath.Component {
     return FilePath.Component(platformBytes: name) ?? self
   }
 
-  package var platformBytes: [UInt8] {
-    unsafe withPlatformString { start in
-      var bytes: [UInt8] = []
-      var index = 0
-      while unsafe start[index] != 0 {
-        unsafe bytes.append(UInt8(bitPattern: start[index]))
-        index += 1
-      }
-      return bytes
-    }
-  }
+  package var platformBytes: [UInt8] { unsafe withPlatformString { unsafe nullTerminatedBytes($0) } }
 
   package init?(platformBytes: [UInt8]) {
-    guard !platformBytes.isEmpty, !platformBytes.contains(0), !platformBytes.contains(UInt8(ascii: "/")) else {
-      return nil
-    }
-    let characters = platformBytes.map { CChar(bitPattern: $0) } + [0]
-    let component = unsafe characters.withUnsafeBufferPointer { buffer -> FilePath.Component? in
-      guard let start = buffer.baseAddress else { return nil }
-      return unsafe FilePath.Component(platformString: start)
-    }
-    guard let component else { return nil }
+    guard !platformBytes.isEmpty, !platformBytes.contains(0), !platformBytes.contains(UInt8(ascii: "/")),
+      let component = unsafe withNullTerminated(platformBytes, { unsafe FilePath.Component(platformString: $0) })
+    else { return nil }
     self = component
   }
 }
