@@ -3,7 +3,7 @@ import LazaretTesting
 import PersistentStore
 import Platform
 
-struct DamageCommand: ParsableCommand {
+struct DamageCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "damage",
     abstract: "Makes a damaged copy of a store, to rehearse what the app does then.",
@@ -24,8 +24,8 @@ struct DamageCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument?
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("The copy's main file; nothing may be there.", valueName: "copy"))
-  var output: PathArgument?
+  @Option(name: .output, help: ArgumentHelp("The copy's main file; nothing may be there.", valueName: "copy"))
+  var out: PathArgument?
 
   @Option(
     help: ArgumentHelp("What is done to the copy; several are done one after the other.", valueName: "kind"))
@@ -37,37 +37,30 @@ struct DamageCommand: ParsableCommand {
   @Flag(help: "List the kinds and end.")
   var list = false
 
-  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    try output?.requirePlace()
+    try out?.requirePlace()
     guard !list else { return }
     if store == nil { throw ValidationError("Name the store to copy, or say --list.") }
-    if output == nil { throw ValidationError("Say with --output where the copy goes.") }
+    if out == nil { throw ValidationError("Say with --output where the copy goes.") }
     if kind.isEmpty { throw ValidationError("Say with --kind what is done to it; --list tells the kinds.") }
   }
 
-  func run() throws {
-    try report(json: presentation.json) {
-      guard !list, let store, let output else {
-        let kinds = DamageKind.Name.allCases.map { ["kind": $0.rawValue, "usage": $0.usage, "words": $0.words] }
-        try presentation.print(["kinds": kinds], Self.listing)
-        return
-      }
-      let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }
-        .map { text in try CommandLineSlip.telling { try Self.kind(text) } }
-      let mark = PrivateFolder.mark(of: output.path)
-      defer { withExtendedLifetime(mark) {} }
-      let made = try DamagedCopy.make(of: store.path, at: output.path, kinds: kinds, seed: seed)
-      guard !presentation.json else {
-        try Terminal.standardOutput.write(json: made)
-        return
-      }
-      let places = counted(Int64(made.placeCount), "place")
-      Terminal.standardOutput.write(
-        "\(printable(output.path.string)): \(kinds.map(\.description).joined(separator: ", ")), seed \(seed), "
-          + "\(places) damaged\n")
+  func perform() throws {
+    guard !list, let store, let out else {
+      let kinds = DamageKind.Name.allCases.map { ["kind": $0.rawValue, "usage": $0.usage, "words": $0.words] }
+      return try output.print(["kinds": kinds], Self.listing)
     }
+    let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }
+      .map { text in try CommandLineSlip.telling { try Self.kind(text) } }
+    let mark = PrivateFolder.mark(of: out.path)
+    defer { withExtendedLifetime(mark) {} }
+    let made = try DamagedCopy.make(of: store.path, at: out.path, kinds: kinds, seed: seed)
+    try output.print(
+      made,
+      "\(printable(out.path.string)): \(kinds.map(\.description).joined(separator: ", ")), seed \(seed), "
+        + "\(counted(Int64(made.placeCount), "place")) damaged\n")
   }
 
   /// Parses a kind; the error suggests the closest name.

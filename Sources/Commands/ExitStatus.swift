@@ -23,6 +23,17 @@ enum ExitStatus {
     """
 }
 
+/// A command that works, and reports its errors as its options say.
+protocol Verb: ParsableCommand {
+  var output: OutputOptions { get }
+
+  func perform() throws
+}
+
+extension Verb {
+  func run() throws { try report(json: output.json, perform) }
+}
+
 extension ParsableCommand {
   /// Runs a verb; reports an error on standard error, in words or JSON, and exits with its code.
   func report(json: Bool, _ body: () throws -> Void) throws {

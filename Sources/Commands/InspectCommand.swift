@@ -4,7 +4,7 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-struct InspectCommand: ParsableCommand {
+struct InspectCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
     abstract: "Says what a store is, whether it is sound, and whether the app's model opens it.",
@@ -45,57 +45,55 @@ struct InspectCommand: ParsableCommand {
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let models = ModelOption.chosen(model)
-      let model = try versionOrder.loadAppModel(models, fitting: store.path, json: output.json)
-      let line = ProgressLine()
-      let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in
-        line.show("Checking", Int64(done), of: Int64(total), .things("pages"))
-        return true
-      }
-      var examination = try Examiner().examine(store.path, model: model, options: options)
-      let obstacle = check == .data ? Self.obstacle(to: examination) : nil
-      let data = try check == .data && obstacle == nil ? Self.checkData(of: examination) : nil
-      if data?.lacksFiles == true { examination.tellMissingFiles() }
-      if data?.hasContradictions == true { examination.tellContradictions() }
-      if data?.isClean == true { examination.tellCleanRecords() }
-      examination.reason.hint = OptionHints.worded(examination.reason.hint)
-      let nearest = NearestVersion(to: examination, in: model)
-      line.clear()
-      try output.print(
-        JSON.Object(
-          examination,
-          [
-            "path": PathText(store.path), "data": data, "dataNotChecked": obstacle, "nearestVersion": nearest,
-          ]),
-        ExaminationText(
-          examination: examination, path: store.path, model: models.count == 1 ? models[0] : nil, data: data,
-          dataObstacle: obstacle, nearest: nearest
-        ).text)
-      if TextStyle.current.isQuiet, !output.json {
-        // The exit code cannot distinguish a mistyped path from a sound store.
-        let isAsItShouldBe = examination.verdict == .compatible && !examination.health.mayLackCommits
-        var words = isAsItShouldBe ? [] : [examination.reason.words]
-        if data?.hasContradictions == true { words.append("Its records contradict its model.") }
-        if data?.lacksFiles == true { words.append("Files that its records refer to are missing.") }
-        if let obstacle { words.append("The records were not checked: \(obstacle).") }
-        if !words.isEmpty {
-          Terminal.standardError.write(
-            "lazaret: \(printable(store.path.string)): \(examination.verdictWord). "
-              + "\(words.joined(separator: " "))\n")
-        }
-      }
-      switch examination.verdict {
-      case .unavailable:
-        let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
-        throw isFolder ? ExitStatus.usage : ExitStatus.unavailable
-      case .damaged, .repairable: throw ExitStatus.doubtful
-      case .missing: throw ExitStatus.failed
-      case .compatible, .outdated, .incompatible: break
-      }
-      if data?.isClean == false || obstacle != nil || examination.health.mayLackCommits { throw ExitStatus.doubtful }
+  func perform() throws {
+    let models = ModelOption.chosen(model)
+    let model = try versionOrder.loadAppModel(models, fitting: store.path, json: output.json)
+    let line = ProgressLine()
+    let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in
+      line.show("Checking", Int64(done), of: Int64(total), .things("pages"))
+      return true
     }
+    var examination = try Examiner().examine(store.path, model: model, options: options)
+    let obstacle = check == .data ? Self.obstacle(to: examination) : nil
+    let data = try check == .data && obstacle == nil ? Self.checkData(of: examination) : nil
+    if data?.lacksFiles == true { examination.tellMissingFiles() }
+    if data?.hasContradictions == true { examination.tellContradictions() }
+    if data?.isClean == true { examination.tellCleanRecords() }
+    examination.reason.hint = OptionHints.worded(examination.reason.hint)
+    let nearest = NearestVersion(to: examination, in: model)
+    line.clear()
+    try output.print(
+      JSON.Object(
+        examination,
+        [
+          "path": PathText(store.path), "data": data, "dataNotChecked": obstacle, "nearestVersion": nearest,
+        ]),
+      ExaminationText(
+        examination: examination, path: store.path, model: models.count == 1 ? models[0] : nil, data: data,
+        dataObstacle: obstacle, nearest: nearest
+      ).text)
+    if TextStyle.current.isQuiet, !output.json {
+      // The exit code cannot distinguish a mistyped path from a sound store.
+      let isAsItShouldBe = examination.verdict == .compatible && !examination.health.mayLackCommits
+      var words = isAsItShouldBe ? [] : [examination.reason.words]
+      if data?.hasContradictions == true { words.append("Its records contradict its model.") }
+      if data?.lacksFiles == true { words.append("Files that its records refer to are missing.") }
+      if let obstacle { words.append("The records were not checked: \(obstacle).") }
+      if !words.isEmpty {
+        Terminal.standardError.write(
+          "lazaret: \(printable(store.path.string)): \(examination.verdictWord). "
+            + "\(words.joined(separator: " "))\n")
+      }
+    }
+    switch examination.verdict {
+    case .unavailable:
+      let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
+      throw isFolder ? ExitStatus.usage : ExitStatus.unavailable
+    case .damaged, .repairable: throw ExitStatus.doubtful
+    case .missing: throw ExitStatus.failed
+    case .compatible, .outdated, .incompatible: break
+    }
+    if data?.isClean == false || obstacle != nil || examination.health.mayLackCommits { throw ExitStatus.doubtful }
   }
 
   private static func obstacle(to examination: Examination) -> String? {

@@ -7,7 +7,7 @@ public import PersistentStore
 import Platform
 import SystemPackage
 
-struct OpenCommand: ParsableCommand {
+struct OpenCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "open",
     abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
@@ -87,57 +87,55 @@ struct OpenCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(model.path, to: to, json: output.json)
-      var migration = Migrator.Options()
-      if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
-      var policy = OpeningPolicy(
-        whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
-        whenMigrationLoses: way.lossRemedy, depth: check == .quick ? .quick : .full)
-      policy.whenRepairable = repairRule
-      policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
-      let home = home.of(store: store.path)
-      let coordinator = StoreCoordinator(
-        model: model, policy: policy,
-        home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
-      let line = OpeningLine(store.path)
-      Interruption.listen()
-      let observer = OpeningObserver {
-        line.show($0)
-      } isCancelled: {
-        line.look()
-        return Interruption.isRequested
-      }
-      let opening: Opening
-      do {
-        opening = try coordinator.open(store.path, observer: observer)
-      } catch var error as LazaretError {
-        error.hint += NextStep(for: store.path, model: try self.model.path).advice(after: error.kind, in: home)
-        throw error
-      }
-      line.clear()
-      let kit = opening.backgroundPass?.wait().kit
-      try opening.store.close()
-      let advice = output.json ? nil : try backupAdvice(opening, home)
-      try output.print(
-        opening.payload(kit, in: home),
-        OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
-      var bundle: ModelBundle?
-      if case .coreData(let versions) = model { bundle = versions }
-      let planned = PlannedRemovals(bundle, target: to, way)
-      let isWithLosses = opening.isWithLosses(besides: planned.contains)
-      if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
-        // The exit code shows neither the quarantine nor the extent of loss.
-        let examination = opening.examination
-        var words =
-          "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
-        for event in opening.events { words += "  \(event.words)\n" }
-        if let doubt = opening.salvage?.reservationWords { words += "  \(printable(doubt))\n" }
-        Terminal.standardError.write(words)
-      }
-      if isWithLosses { throw ExitStatus.doubtful }
+  func perform() throws {
+    let model = try versionOrder.loadAppModel(model.path, to: to, json: output.json)
+    var migration = Migrator.Options()
+    if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
+    var policy = OpeningPolicy(
+      whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
+      whenMigrationLoses: way.lossRemedy, depth: check == .quick ? .quick : .full)
+    policy.whenRepairable = repairRule
+    policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
+    let home = home.of(store: store.path)
+    let coordinator = StoreCoordinator(
+      model: model, policy: policy,
+      home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
+    let line = OpeningLine(store.path)
+    Interruption.listen()
+    let observer = OpeningObserver {
+      line.show($0)
+    } isCancelled: {
+      line.look()
+      return Interruption.isRequested
     }
+    let opening: Opening
+    do {
+      opening = try coordinator.open(store.path, observer: observer)
+    } catch var error as LazaretError {
+      error.hint += NextStep(for: store.path, model: try self.model.path).advice(after: error.kind, in: home)
+      throw error
+    }
+    line.clear()
+    let kit = opening.backgroundPass?.wait().kit
+    try opening.store.close()
+    let advice = output.json ? nil : try backupAdvice(opening, home)
+    try output.print(
+      opening.payload(kit, in: home),
+      OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
+    var bundle: ModelBundle?
+    if case .coreData(let versions) = model { bundle = versions }
+    let planned = PlannedRemovals(bundle, target: to, way)
+    let isWithLosses = opening.isWithLosses(besides: planned.contains)
+    if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
+      // The exit code shows neither the quarantine nor the extent of loss.
+      let examination = opening.examination
+      var words =
+        "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
+      for event in opening.events { words += "  \(event.words)\n" }
+      if let doubt = opening.salvage?.reservationWords { words += "  \(printable(doubt))\n" }
+      Terminal.standardError.write(words)
+    }
+    if isWithLosses { throw ExitStatus.doubtful }
   }
 
   /// Suggests a backup that has lost records.

@@ -3,7 +3,7 @@ import Lazaret
 import Platform
 import Salvage
 
-struct SalvageCommand: ParsableCommand {
+struct SalvageCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
     abstract: "Makes a clean store of every row that is still in the bytes of a damaged one.",
@@ -92,15 +92,13 @@ struct SalvageCommand: ParsableCommand {
     return .folders([KitFolder(for: store.path, home: home.path), KitFolder(for: store.path, home: nil)])
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      try refuseNoStore(at: store.path, to: "salvage the store")
-      let home = home.of(store: store.path)
-      let backup = try backup.unpacked(for: store.path, home: home)
-      let kits = kitSource(home)
-      let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
-      try salvage(backup?.donor, kit: kit, home)
-    }
+  func perform() throws {
+    try refuseNoStore(at: store.path, to: "salvage the store")
+    let home = home.of(store: store.path)
+    let backup = try backup.unpacked(for: store.path, home: home)
+    let kits = kitSource(home)
+    let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
+    try salvage(backup?.donor, kit: kit, home)
   }
 
   private func salvage(_ donor: SalvageDonor?, kit: KitSource, _ home: ChosenHome) throws {

@@ -12,7 +12,7 @@ import Salvage
 import SystemPackage
 
 /// `lazaret demo`: opens example stores damaged in several ways.
-struct DemoCommand: ParsableCommand {
+struct DemoCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "demo",
     abstract: "Makes example stores, breaks them in several ways, and opens each as an app would.",
@@ -39,48 +39,38 @@ struct DemoCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  private struct Listing: Encodable {
-    struct Scene: Encodable {
-      var name: String
-      var opening: JSON.Object?
-      var error: JSON.Value?
-    }
-
-    var folder: PathText
-    var scenes: [Scene]
-  }
-
-  func run() throws {
-    try report(json: output.json) {
-      let modelPath = try ExampleFolder.find(examples?.path).appending("Garage.xcdatamodeld")
-      let model = try AppModel.load(modelPath)
-      let stage = try DemoStage(in: folder?.path ?? "Demo", model: model)
-      let home = ChosenHome(stage.home, because: .option)
-      var listing = Listing(folder: PathText(stage.folder), scenes: [])
-      if !output.json { say(Self.prologue(stage)) }
-      for (number, scene) in DemoScene.allCases.enumerated() {
-        if !output.json { say("\n\(tinted("\(number + 1). \(scene.title)", .strong))\n   \(scene.story)\n") }
-        switch try stage.play(scene) {
-        case .opened(let opening):
-          listing.scenes.append(.init(name: scene.rawValue, opening: opening.payload(nil, in: home)))
-          if !output.json { say(Self.account(of: opening)) }
-        case .leftAlone(let error):
-          listing.scenes.append(.init(name: scene.rawValue, error: error.json))
-          if !output.json { say("   → left as it is: \(error.detail).\n     \(error.hint)\n") }
-        }
+  func perform() throws {
+    let modelPath = try ExampleFolder.find(examples?.path).appending("Garage.xcdatamodeld")
+    let model = try AppModel.load(modelPath)
+    let stage = try DemoStage(in: folder?.path ?? "Demo", model: model)
+    let home = ChosenHome(stage.home, because: .option)
+    var scenes: [JSON.Object] = []
+    if !output.json { say(Self.prologue(stage)) }
+    for (number, scene) in DemoScene.allCases.enumerated() {
+      if !output.json { say("\n\(tinted("\(number + 1). \(scene.title)", .strong))\n   \(scene.story)\n") }
+      switch try stage.play(scene) {
+      case .opened(let opening):
+        scenes.append(["name": scene.rawValue, "opening": opening.payload(nil, in: home)])
+        if !output.json { say(Self.account(of: opening)) }
+      case .leftAlone(let error):
+        scenes.append(["name": scene.rawValue, "error": error.json])
+        if !output.json { say("   → left as it is: \(error.detail).\n     \(error.hint)\n") }
       }
-      if output.json { return say(try JSON.shown(listing)) }
-      say(try epilogue(stage, modelPath))
-      // Without a terminal, do not wait.
-      if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
     }
+    if output.json {
+      return say(try JSON.shown(["folder": PathText(stage.folder), "scenes": scenes] as JSON.Object))
+    }
+    say(try epilogue(stage, modelPath))
+    // Without a terminal, do not wait.
+    if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
   }
 
   /// Serves the inspector, with a link to the most complete partial salvage.
   private func show(_ stage: DemoStage, _ model: AppModel) throws {
     var options = InspectorOptions(home: stage.home, publicFolder: try PublicFolder.find())
     options.models = InspectorModel.named([("Garage", model)])
-    try InspectorRun(options, ListeningPlace(), opensBrowser: true, json: false) { inspector in
+    var run = InspectorRun(options: options, listening: ListeningPlace(), opensBrowser: true, json: false)
+    run.start = { inspector in
       let stores = try inspector.catalogue.quarantined()
       func recovered(_ store: ListedStore) -> Int {
         let result = store.quarantined?.receipt?.salvage?.result
@@ -88,7 +78,8 @@ struct DemoCommand: ParsableCommand {
         return result.map { $0.isComplete || $0.count.percent == 100 ? 0 : $0.count.percent ?? 0 } ?? 0
       }
       return stores.max { recovered($0) < recovered($1) }.map { .store($0.id) } ?? .to("stores")
-    }.run()
+    }
+    try run.run()
   }
 
   private func say(_ text: String) { Terminal.standardOutput.write(text) }

@@ -24,6 +24,20 @@ struct IdentityOptions: ParsableArguments {
   func reader() throws -> BundleReader { BundleReader(identities: try KeyFiles.identities(identity.map(\.path))) }
 }
 
+extension BundleReader {
+  /// Unpacks a bundle with a progress line, until Ctrl-C.
+  fileprivate func unpackShowing(
+    _ words: String, _ bundle: FilePath, into folder: FilePath
+  ) throws -> ReceivedBundle {
+    let line = ProgressLine()
+    defer { line.clear() }
+    return try unpack(bundle, into: folder) { done, total in
+      line.show(words, done, of: total, .bytes)
+      return !Interruption.isRequested
+    }
+  }
+}
+
 extension ReceivedBundle {
   func print(_ output: OutputOptions, isKept: Bool) throws {
     let storePath = isKept ? storePath.map { PathText($0) } : nil
@@ -47,7 +61,7 @@ extension ReceivedBundle {
   }
 }
 
-struct BundleCheckCommand: ParsableCommand {
+struct BundleCheckCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: "Checks that a bundle is whole and is what it says, and lists what is in it.",
     usage: "lazaret bundle check <bundle> [--identity <file>] [--home <dir>] [--json]",
@@ -67,24 +81,17 @@ struct BundleCheckCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let reader = try identity.reader()
-      Interruption.listen()
-      let line = ProgressLine()
-      let folder = try ExportFolder(home: home.current().path, surroundings: .machine)
-      let received = try reader.unpack(bundle.path, into: folder.path.appending("bundle")) { done, total in
-        line.show("Checking", done, of: total, .bytes)
-        return !Interruption.isRequested
-      }
-      line.clear()
-      withExtendedLifetime(folder) {}
-      try received.print(output, isKept: false)
-    }
+  func perform() throws {
+    let reader = try identity.reader()
+    Interruption.listen()
+    let folder = try ExportFolder(home: home.current().path, surroundings: .machine)
+    let received = try reader.unpackShowing("Checking", bundle.path, into: folder.path.appending("bundle"))
+    withExtendedLifetime(folder) {}
+    try received.print(output, isKept: false)
   }
 }
 
-struct BundleUnpackCommand: ParsableCommand {
+struct BundleUnpackCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "unpack", abstract: "Decrypts, unpacks and checks a bundle, into a new folder.",
     usage: "lazaret bundle unpack <bundle> -o <folder> [--identity <file>] [--json]",
@@ -100,27 +107,20 @@ struct BundleUnpackCommand: ParsableCommand {
   @Argument(help: "The bundle.")
   var bundle: PathArgument
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("The new folder; nothing may have its name.", valueName: "folder"))
-  var output: PathArgument
+  @Option(name: .output, help: ArgumentHelp("The new folder; nothing may have its name.", valueName: "folder"))
+  var out: PathArgument
 
   @OptionGroup var identity: IdentityOptions
-  @OptionGroup var format: OutputOptions
+  @OptionGroup var output: OutputOptions
 
-  func validate() throws { try output.requirePlace() }
+  func validate() throws { try out.requirePlace() }
 
-  func run() throws {
-    try report(json: format.json) {
-      let reader = try identity.reader()
-      Interruption.listen()
-      let line = ProgressLine()
-      let mark = PrivateFolder.mark(of: output.path)
-      defer { withExtendedLifetime(mark) {} }
-      let received = try reader.unpack(bundle.path, into: output.path) { done, total in
-        line.show("Unpacking", done, of: total, .bytes)
-        return !Interruption.isRequested
-      }
-      line.clear()
-      try received.print(format, isKept: true)
-    }
+  func perform() throws {
+    let reader = try identity.reader()
+    Interruption.listen()
+    let mark = PrivateFolder.mark(of: out.path)
+    defer { withExtendedLifetime(mark) {} }
+    let received = try reader.unpackShowing("Unpacking", bundle.path, into: out.path)
+    try received.print(output, isKept: true)
   }
 }

@@ -10,7 +10,7 @@ internal import Salvage
 public import SupportBundle
 import SystemPackage
 
-struct ExportCommand: ParsableCommand {
+struct ExportCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract: "Makes a bundle for support: what is wrong with a store, and as much of it as you agree to.",
@@ -43,8 +43,8 @@ struct ExportCommand: ParsableCommand {
   @Argument(help: "The store's main file, or the name of a quarantined store.")
   var store: PathArgument
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("A folder, or the path of the new bundle.", valueName: "bundle"))
-  var output: PathArgument?
+  @Option(name: .output, help: ArgumentHelp("A folder, or the path of the new bundle.", valueName: "bundle"))
+  var out: PathArgument?
 
   @Option(help: ArgumentHelp("facts, damaged-pages, scrubbed or full.", valueName: "level"))
   var level: BundleLevel = .scrubbed
@@ -87,11 +87,11 @@ struct ExportCommand: ParsableCommand {
   var dryRun = false
 
   @OptionGroup var home: HomeOptions
-  @OptionGroup var format: OutputOptions
+  @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    try output?.requirePlace()
-    guard dryRun || output != nil else { throw ValidationError("Say where the bundle goes with -o, or --dry-run.") }
+    try out?.requirePlace()
+    guard dryRun || out != nil else { throw ValidationError("Say where the bundle goes with -o, or --dry-run.") }
     guard !(dryRun && yes) else { throw ValidationError("--dry-run writes nothing that --yes could be said to.") }
     guard !armor || !encryptTo.isEmpty else { throw ValidationError("--armor needs --encrypt-to.") }
     guard level == .scrubbed || (keep.isEmpty && drop.isEmpty && !sameKey) else {
@@ -112,58 +112,50 @@ struct ExportCommand: ParsableCommand {
 
   /// The bundle's folder, else the system's.
   private func workplace() throws -> ExportFolder.Place {
-    guard let output = output?.path, !dryRun else { return .temporary }
-    let isFolder = try FileSystem().status(of: output)?.kind == .directory
-    let folder = isFolder ? output : output.folder
+    guard let out = out?.path, !dryRun else { return .temporary }
+    let isFolder = try FileSystem().status(of: out)?.kind == .directory
+    let folder = isFolder ? out : out.folder
     return try FileSystem().status(of: folder)?.kind == .directory ? .beside(folder) : .temporary
   }
 
-  func run() throws {
+  func perform() throws {
     // The export holds tables of values; its copy uses 1 MiB blocks.
     FreedMemory.goesBack(from: 1 << 20)
-    try report(json: format.json) {
-      // Report a mistyped key before the work.
-      let recipients = try KeyFiles.recipients(encryptTo)
-      let isNamed = try FileSystem().status(of: store.path) == nil
-      let home = try isNamed ? home.of(quarantined: store.path) : home.of(store: store.path)
-      let exports = SupportExports(home: home.path, place: try workplace())
-      let evidence = try evidence(home, isNamed: isNamed)
-      let options = ExportOptions(
-        level: level, app: app, appVersion: appVersion,
-        model: try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: evidence, json: format.json),
-        keeping: Set(keep), dropping: Set(drop), usesSameKey: sameKey)
-      Interruption.listen()
-      let line = ProgressLine()
-      let progress: ExportProgress = { phase, done, total in
-        line.show(phase.words, done, of: total, phase.unit)
-        return !Interruption.isRequested
-      }
-      let prepared = try home.writing { try exports.make(store.path, options, progress: progress) }
-      line.clear()
-      let text = ExportText(prepared.preview, recipients: recipients)
-      if dryRun {
-        try format.print(prepared.preview, text.preview)
-        return
-      }
-      guard let output else { return }
-      if !yes {
-        // Show the preview where the question is asked.
-        if !format.json { Terminal.standardError.write(text.preview + "\n") }
-        try Confirmation.require(
-          "Write the bundle?", undone: "written", json: format.json,
-          or: notConfirmed("it was not confirmed, and nothing was written"))
-      }
-      let summary = try exports.write(
-        prepared, to: recipients, armored: armor, at: output.path, progress: progress)
-      line.clear()
-      try format.print(summary, ExportText.summary(summary))
+    // Report a mistyped key before the work.
+    let recipients = try KeyFiles.recipients(encryptTo)
+    let isNamed = try FileSystem().status(of: store.path) == nil
+    let home = try isNamed ? home.of(quarantined: store.path) : home.of(store: store.path)
+    let exports = SupportExports(home: home.path, place: try workplace())
+    let evidence = try evidence(home, isNamed: isNamed)
+    let options = ExportOptions(
+      level: level, app: app, appVersion: appVersion,
+      model: try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: evidence, json: output.json),
+      keeping: Set(keep), dropping: Set(drop), usesSameKey: sameKey)
+    Interruption.listen()
+    let line = ProgressLine()
+    let progress: ExportProgress = { phase, done, total in
+      line.show(phase.words, done, of: total, phase.unit)
+      return !Interruption.isRequested
     }
-  }
-
-  private func notConfirmed(_ detail: String) -> CommandError {
-    CommandError(
-      .notConfirmed, operation: "export the store", path: store.path, detail: detail,
-      hint: "Look at it with --dry-run, then add --yes to write it without being asked.")
+    let prepared = try home.writing { try exports.make(store.path, options, progress: progress) }
+    line.clear()
+    let text = ExportText(content: prepared.preview, recipients: recipients)
+    if dryRun { return try output.print(prepared.preview, text.preview) }
+    guard let out else { return }
+    if !yes {
+      // Show the preview where the question is asked.
+      if !output.json { Terminal.standardError.write(text.preview + "\n") }
+      try Confirmation.require(
+        "Write the bundle?", undone: "written", json: output.json,
+        or: CommandError(
+          .notConfirmed, operation: "export the store", path: store.path,
+          detail: "it was not confirmed, and nothing was written",
+          hint: "Look at it with --dry-run, then add --yes to write it without being asked."))
+    }
+    let summary = try exports.write(
+      prepared, to: recipients, armored: armor, at: out.path, progress: progress)
+    line.clear()
+    try output.print(summary, ExportText.summary(summary))
   }
 }
 
@@ -180,13 +172,8 @@ extension ExportPhase {
 }
 
 struct ExportText {
-  private let content: ExportPreview
-  private let recipients: [AgeRecipient]
-
-  init(_ preview: ExportPreview, recipients: [AgeRecipient]) {
-    content = preview
-    self.recipients = recipients
-  }
+  let content: ExportPreview
+  let recipients: [AgeRecipient]
 
   var preview: String {
     var text = content.scrub.map { Self.consent($0) } ?? ""

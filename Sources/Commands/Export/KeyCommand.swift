@@ -15,7 +15,7 @@ struct KeyCommand: ParsableCommand {
     subcommands: [KeyNewCommand.self, KeyPublicCommand.self])
 }
 
-struct KeyNewCommand: ParsableCommand {
+struct KeyNewCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Makes a new secret key, and prints the public one.",
     usage: "lazaret key new [-o <file>] [--json]",
@@ -29,36 +29,34 @@ struct KeyNewCommand: ParsableCommand {
       \(ExitStatus.help)
       """)
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("The new file; nothing may have its name.", valueName: "file"))
-  var output: PathArgument?
+  @Option(name: .output, help: ArgumentHelp("The new file; nothing may have its name.", valueName: "file"))
+  var out: PathArgument?
 
-  @OptionGroup var format: OutputOptions
+  @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    try output?.requirePlace()
-    guard !format.json || output != nil else { throw ValidationError("--json never prints a secret key; say -o.") }
+    try out?.requirePlace()
+    guard !output.json || out != nil else { throw ValidationError("--json never prints a secret key; say -o.") }
   }
 
-  func run() throws {
-    try report(json: format.json) {
-      let identity = AgeIdentity()
-      let date = Surroundings.machine.now().rfc3339
-      let text = "# created: \(date)\n# public key: \(identity.recipient)\n\(identity.secretText)\n"
-      guard let output else {
-        Terminal.standardError.write("Public key: \(identity.recipient)\n")
-        Terminal.standardOutput.writeContent(text)
-        return
-      }
-      try FileSystem().writeAtomically(
-        Array(text.utf8), to: output.path, replacing: false, permissions: .ownerReadWrite)
-      try format.print(
-        ["publicKey": identity.recipient.description, "file": PathText(output.path)] as JSON.Object,
-        content: "\(identity.recipient)\n")
+  func perform() throws {
+    let identity = AgeIdentity()
+    let date = Surroundings.machine.now().rfc3339
+    let text = "# created: \(date)\n# public key: \(identity.recipient)\n\(identity.secretText)\n"
+    guard let out else {
+      Terminal.standardError.write("Public key: \(identity.recipient)\n")
+      Terminal.standardOutput.writeContent(text)
+      return
     }
+    try FileSystem().writeAtomically(
+      Array(text.utf8), to: out.path, replacing: false, permissions: .ownerReadWrite)
+    try output.print(
+      ["publicKey": identity.recipient.description, "file": PathText(out.path)] as JSON.Object,
+      content: "\(identity.recipient)\n")
   }
 }
 
-struct KeyPublicCommand: ParsableCommand {
+struct KeyPublicCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "public", abstract: "Prints the public keys of a file of secret keys.",
     usage: "lazaret key public <file> [--json]",
@@ -74,11 +72,9 @@ struct KeyPublicCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
-      try output.print(["publicKeys": keys], content: keys.joined(separator: "\n") + "\n")
-    }
+  func perform() throws {
+    let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
+    try output.print(["publicKeys": keys], content: keys.joined(separator: "\n") + "\n")
   }
 }
 

@@ -11,7 +11,7 @@ struct InboxBatchCommand: ParsableCommand {
     discussion: ExitStatus.help, subcommands: [InboxBatchNewCommand.self, InboxBatchShowCommand.self])
 }
 
-struct InboxBatchNewCommand: ParsableCommand {
+struct InboxBatchNewCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Begins to salvage the bundles of a damage again.",
     usage: "lazaret inbox batch new <damage> [--home <dir> | --database <url>] [<options>]",
@@ -30,24 +30,22 @@ struct InboxBatchNewCommand: ParsableCommand {
   @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let inbox = try database.inbox(in: home, to: "salvage its bundles again")
-      guard try inbox.records.group(damage) != nil else {
-        throw InboxError(.notFound, operation: "salvage the bundles again", detail: "no such damage was seen")
-      }
-      let batch = try inbox.salvageAgain(damage)
-      try output.print(
-        ["batch": JSON.orNull(batch)] as JSON.Object,
-        batch.map { batch in
-          "Batch \(batch.number): \(counted(Int64(batch.total), "bundle")) will be salvaged again with version "
-            + "\(batch.version). See: lazaret inbox batch show \(batch.number)\n"
-        } ?? "Every store of this damage was salvaged by version \(LibraryVersion.current).\n")
+  func perform() throws {
+    let inbox = try database.inbox(in: home, to: "salvage its bundles again")
+    guard try inbox.records.group(damage) != nil else {
+      throw InboxError(.notFound, operation: "salvage the bundles again", detail: "no such damage was seen")
     }
+    let batch = try inbox.salvageAgain(damage)
+    try output.print(
+      ["batch": JSON.orNull(batch)] as JSON.Object,
+      batch.map { batch in
+        "Batch \(batch.number): \(counted(Int64(batch.total), "bundle")) will be salvaged again with version "
+          + "\(batch.version). See: lazaret inbox batch show \(batch.number)\n"
+      } ?? "Every store of this damage was salvaged by version \(LibraryVersion.current).\n")
   }
 }
 
-struct InboxBatchShowCommand: ParsableCommand {
+struct InboxBatchShowCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Says how far a batch is, and what got better and what worse.",
     usage: "lazaret inbox batch show <number> [--home <dir> | --database <url>] [<options>]",
@@ -73,20 +71,18 @@ struct InboxBatchShowCommand: ParsableCommand {
 
   private static let maximum = 1000
 
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { try home.current().existing(to: "look at the batch").path }
-      guard let batch = try records.batch(number) else {
-        throw InboxError(.notFound, operation: "look at the batch", detail: "there is no such batch")
-      }
-      let found = try records.items(of: number, change: change, after: after, limit: Self.maximum + 1)
-      let items = Array(found.prefix(Self.maximum))
-      let next = found.count > items.count ? items.last?.bundle : nil
-      try output.print(
-        ["batch": batch, "items": items, "next": JSON.orNull(next)] as JSON.Object,
-        content: text(batch, items, next))
-      if batch.changes[.worse, default: 0] + batch.changes[.mixed, default: 0] > 0 { throw ExitStatus.doubtful }
+  func perform() throws {
+    let records = try database.records { try home.current().existing(to: "look at the batch").path }
+    guard let batch = try records.batch(number) else {
+      throw InboxError(.notFound, operation: "look at the batch", detail: "there is no such batch")
     }
+    let found = try records.items(of: number, change: change, after: after, limit: Self.maximum + 1)
+    let items = Array(found.prefix(Self.maximum))
+    let next = found.count > items.count ? items.last?.bundle : nil
+    try output.print(
+      ["batch": batch, "items": items, "next": JSON.orNull(next)] as JSON.Object,
+      content: text(batch, items, next))
+    if batch.changes[.worse, default: 0] + batch.changes[.mixed, default: 0] > 0 { throw ExitStatus.doubtful }
   }
 
   private func text(_ batch: SalvageBatch, _ items: [SalvageBatchItem], _ next: String?) -> String {

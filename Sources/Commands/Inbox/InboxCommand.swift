@@ -17,7 +17,7 @@ struct InboxTokenCommand: ParsableCommand {
     defaultSubcommand: InboxTokenListCommand.self)
 }
 
-struct InboxTokenNewCommand: ParsableCommand {
+struct InboxTokenNewCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Lets a sender send bundles, and prints the token, once.",
     usage: "lazaret inbox token new <name> [--quota <size>] [--home <dir> | --database <url>] [<options>]",
@@ -40,24 +40,22 @@ struct InboxTokenNewCommand: ParsableCommand {
   @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { home.current().path }
-      let token = try records.addSender(name, quota: quota.bytes, at: Surroundings.machine.now())
-      try output.print(
-        ["sender": name, "token": token.text, "quota": quota.bytes] as JSON.Object,
-        content: """
-          The token of \(printable(name)), which is not shown again:
+  func perform() throws {
+    let records = try database.records { home.current().path }
+    let token = try records.addSender(name, quota: quota.bytes, at: Surroundings.machine.now())
+    try output.print(
+      ["sender": name, "token": token.text, "quota": quota.bytes] as JSON.Object,
+      content: """
+        The token of \(printable(name)), which is not shown again:
 
-            \(token.text)
+          \(token.text)
 
 
-          """)
-    }
+        """)
   }
 }
 
-struct InboxTokenListCommand: ParsableCommand {
+struct InboxTokenListCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the senders; never their tokens.",
     usage: "lazaret inbox token list [--home <dir> | --database <url>] [<options>]",
@@ -72,41 +70,39 @@ struct InboxTokenListCommand: ParsableCommand {
   @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { try home.current().existing(to: "list the senders").path }
-      let usage = try records.usage()
-      let senders = try records.senders()
-      if output.json {
-        let payload = senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }
-        try Terminal.standardOutput.write(json: ["senders": payload])
-        return
-      }
-      guard !senders.isEmpty else {
-        if try database.address() == nil {
-          let home = home.current()
-          Terminal.standardOutput.write(
-            "No sender has a token for the home yet: \(home.words). Make one: lazaret inbox token new NAME\(home.option)\n"
-          )
-        } else {
-          Terminal.standardOutput.write(
-            "No sender has a token in the database yet. Make one: lazaret inbox token new NAME --database URL\n")
-        }
-        return
-      }
-      var table = TextTable(["sender", "since", "used", "quota", "state"], numericColumns: [2, 3])
-      for sender in senders {
-        table.append([
-          printable(sender.name), String(sender.created.rfc3339.prefix(10)), readableSize(usage[sender.name] ?? 0),
-          readableSize(sender.quota), sender.revoked.map { "revoked \($0.rfc3339.prefix(10))" } ?? "may send",
-        ])
-      }
-      Terminal.standardOutput.write(table.text())
+  func perform() throws {
+    let records = try database.records { try home.current().existing(to: "list the senders").path }
+    let usage = try records.usage()
+    let senders = try records.senders()
+    if output.json {
+      let payload = senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }
+      try Terminal.standardOutput.write(json: ["senders": payload])
+      return
     }
+    guard !senders.isEmpty else {
+      if try database.address() == nil {
+        let home = home.current()
+        Terminal.standardOutput.write(
+          "No sender has a token for the home yet: \(home.words). Make one: lazaret inbox token new NAME\(home.option)\n"
+        )
+      } else {
+        Terminal.standardOutput.write(
+          "No sender has a token in the database yet. Make one: lazaret inbox token new NAME --database URL\n")
+      }
+      return
+    }
+    var table = TextTable(["sender", "since", "used", "quota", "state"], numericColumns: [2, 3])
+    for sender in senders {
+      table.append([
+        printable(sender.name), String(sender.created.rfc3339.prefix(10)), readableSize(usage[sender.name] ?? 0),
+        readableSize(sender.quota), sender.revoked.map { "revoked \($0.rfc3339.prefix(10))" } ?? "may send",
+      ])
+    }
+    Terminal.standardOutput.write(table.text())
   }
 }
 
-struct InboxTokenRevokeCommand: ParsableCommand {
+struct InboxTokenRevokeCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
     usage: "lazaret inbox token revoke <name> [--home <dir> | --database <url>] [<options>]",
@@ -124,11 +120,9 @@ struct InboxTokenRevokeCommand: ParsableCommand {
   @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { try home.current().existing(to: "revoke the token").path }
-      try records.revokeSender(name, at: Surroundings.machine.now())
-      try output.print(["sender": name, "revoked": true] as JSON.Object, "\(printable(name)) cannot send any more.\n")
-    }
+  func perform() throws {
+    let records = try database.records { try home.current().existing(to: "revoke the token").path }
+    try records.revokeSender(name, at: Surroundings.machine.now())
+    try output.print(["sender": name, "revoked": true] as JSON.Object, "\(printable(name)) cannot send any more.\n")
   }
 }

@@ -3,7 +3,7 @@ import Inbox
 import Lazaret
 import Platform
 
-struct InboxPruneCommand: ParsableCommand {
+struct InboxPruneCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Removes the bundles that no rule keeps, for good.",
     usage: "lazaret inbox prune [--keep-days <days>] [--keep-last <n>] [--keep-bytes <size>] [<options>]",
@@ -36,20 +36,18 @@ struct InboxPruneCommand: ParsableCommand {
     guard rules.rules != nil else { throw ValidationError("Give --keep-days, --keep-last or --keep-bytes.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      guard let rules = rules.rules else { throw ExitStatus.usage }
-      let inbox = try database.inbox(in: home, to: "prune the inbox")
-      let result = try dryRun ? inbox.retentionPlan(rules) : inbox.prune(rules)
-      let kept = InboxKeepingReason.allCases.map { ($0, result.kept[$0] ?? 0) }
-      try output.print(
-        [
-          "dryRun": dryRun, "removed": result.removed, "bytes": result.bytes, "spared": result.spared,
-          "failures": result.failures,
-          "kept": Dictionary(uniqueKeysWithValues: kept.map { ($0.0.rawValue, $0.1) }),
-        ] as JSON.Object, content: text(result))
-      if !result.failures.isEmpty { throw ExitStatus.doubtful }
-    }
+  func perform() throws {
+    guard let rules = rules.rules else { throw ExitStatus.usage }
+    let inbox = try database.inbox(in: home, to: "prune the inbox")
+    let result = try dryRun ? inbox.retentionPlan(rules) : inbox.prune(rules)
+    try output.print(
+      [
+        "dryRun": dryRun, "removed": result.removed, "bytes": result.bytes, "spared": result.spared,
+        "failures": result.failures,
+        "kept": Dictionary(
+          uniqueKeysWithValues: InboxKeepingReason.allCases.map { ($0.rawValue, result.kept[$0] ?? 0) }),
+      ] as JSON.Object, content: text(result))
+    if !result.failures.isEmpty { throw ExitStatus.doubtful }
   }
 
   private func text(_ result: InboxPruning) -> String {
@@ -84,7 +82,7 @@ extension InboxKeepingReason {
   }
 }
 
-struct InboxRemovedCommand: ParsableCommand {
+struct InboxRemovedCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",
     usage: "lazaret inbox removed [--limit <n>] [--home <dir> | --database <url>] [<options>]",
@@ -111,16 +109,14 @@ struct InboxRemovedCommand: ParsableCommand {
     guard (1...10_000).contains(limit) else { throw ValidationError("--limit is from 1 to 10000.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let records = try database.records { try home.current().existing(to: "list what was removed").path }
-      let found = try records.removals(after: after, limit: limit + 1)
-      let removals = Array(found.prefix(limit))
-      let next = found.count > removals.count ? removals.last?.number : nil
-      var text = removals.isEmpty ? "No bundle was removed.\n" : InboxRemovalTable(removals).text
-      if let next { text += "  There are earlier ones: lazaret inbox removed --after \(next)\n" }
-      try output.print(["removed": removals, "next": JSON.orNull(next)] as JSON.Object, content: text)
-    }
+  func perform() throws {
+    let records = try database.records { try home.current().existing(to: "list what was removed").path }
+    let found = try records.removals(after: after, limit: limit + 1)
+    let removals = Array(found.prefix(limit))
+    let next = found.count > removals.count ? removals.last?.number : nil
+    var text = removals.isEmpty ? "No bundle was removed.\n" : InboxRemovalTable(removals).text
+    if let next { text += "  There are earlier ones: lazaret inbox removed --after \(next)\n" }
+    try output.print(["removed": removals, "next": JSON.orNull(next)] as JSON.Object, content: text)
   }
 }
 

@@ -15,19 +15,14 @@ struct InboxWorkerCommand: ParsableCommand {
   @Flag(help: "Do nothing but try what a worker cannot do; the order is a folder.")
   var isTrial = false
 
-  private struct Trial: Encodable {
-    var reached: [String]
-    var missing: [String]
-    var done: [String: Bool]
-  }
-
   /// Applies a worker's isolation, tries to escape and reports the outcome.
   private func tryIsolation() throws {
     let folder = order.path
     let isolation = WorkIsolation.apply(readable: [], writable: [])
-    let trial = Trial(
-      reached: isolation.reached.map(\.rawValue).sorted(), missing: isolation.missing.map(\.rawValue),
-      done: WorkIsolation.trials(outside: folder))
+    let trial: JSON.Object = [
+      "reached": isolation.reached.map(\.rawValue).sorted(), "missing": isolation.missing.map(\.rawValue),
+      "done": WorkIsolation.trials(outside: folder),
+    ]
     try Terminal.standardOutput.write(json: trial, .line)
   }
 

@@ -8,7 +8,7 @@ import Platform
 import SystemPackage
 
 /// `lazaret work`: runs the jobs of an inbox on another machine.
-struct WorkCommand: ParsableCommand {
+struct WorkCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
     usage: "lazaret work --database <url> (--bundles <address> | --home <dir>) [<options>]",
@@ -61,52 +61,46 @@ struct WorkCommand: ParsableCommand {
     guard (1...16).contains(workers) else { throw ValidationError("Give 1 to 16 --workers.") }
   }
 
-  private struct Announcement: Encodable {
-    var home: PathText?
-
-    var bundles: String?
-
-    var workers: Int
-
-    /// The isolation that workers lack here.
-    var workersNotIsolated: [String]
-  }
-
-  private func announce(_ announcement: Announcement) throws {
-    if output.json { return try Terminal.standardOutput.write(json: announcement, .line) }
-    let missing = announcement.workersNotIsolated.joined(separator: ", ")
-    if !missing.isEmpty {
-      Terminal.standardError.write("lazaret: this system does not keep workers apart by: \(missing).\n")
+  /// - Parameter missing: the isolation that workers lack here.
+  private func announce(_ home: FilePath, _ bundles: S3Address?, notIsolated missing: [String]) throws {
+    if output.json {
+      let announcement: JSON.Object = [
+        "home": bundles == nil ? PathText(home) : nil, "bundles": bundles?.description, "workers": workers,
+        "workersNotIsolated": missing,
+      ]
+      return try Terminal.standardOutput.write(json: announcement, .line)
     }
-    let place = announcement.bundles ?? announcement.home?.text ?? ""
+    if !missing.isEmpty {
+      Terminal.standardError.write(
+        "lazaret: this system does not keep workers apart by: \(missing.joined(separator: ", ")).\n")
+    }
+    let place = bundles?.description ?? home.string
     Terminal.standardOutput.write("Working at the jobs of \(printable(place)). Ctrl-C ends it.\n")
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      guard let address = try database.address() else {
-        throw InboxError(
-          .address, operation: "work at the inbox", detail: "no database is named",
-          hint:
-            "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers."
-        )
-      }
-      guard let place = try bundles.address() else {
-        let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
-        return try work(address) { server, limits, hasIdentity in
-          try Inbox(home: home, database: server, makesFolders: false, limits: limits, hasIdentity: hasIdentity)
-        }
-      }
-      let folder = try PrivateFolder(
-        in: home.home?.path ?? HomeOptions.environment, to: "work at the jobs of an inbox", .machine)
-      let path = try FileSystem().realPath(folder.path)
-      try work(address, bundles: place) { server, limits, hasIdentity in
-        try Inbox(
-          home: path, database: server, storage: BundleOptions.storage(place, home: path), receives: false,
-          limits: limits, hasIdentity: hasIdentity)
-      }
-      withExtendedLifetime(folder) {}
+  func perform() throws {
+    guard let address = try database.address() else {
+      throw InboxError(
+        .address, operation: "work at the inbox", detail: "no database is named",
+        hint:
+          "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers."
+      )
     }
+    guard let place = try bundles.address() else {
+      let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
+      return try work(address) { server, limits, hasIdentity in
+        try Inbox(home: home, database: server, makesFolders: false, limits: limits, hasIdentity: hasIdentity)
+      }
+    }
+    let folder = try PrivateFolder(
+      in: home.home?.path ?? HomeOptions.environment, to: "work at the jobs of an inbox", .machine)
+    let path = try FileSystem().realPath(folder.path)
+    try work(address, bundles: place) { server, limits, hasIdentity in
+      try Inbox(
+        home: path, database: server, storage: BundleOptions.storage(place, home: path), receives: false,
+        limits: limits, hasIdentity: hasIdentity)
+    }
+    withExtendedLifetime(folder) {}
   }
 
   /// Works until interrupted.
@@ -129,11 +123,7 @@ struct WorkCommand: ParsableCommand {
     Interruption.listen()
     try pool.start()
     let listener = PostgresListener(server, to: inbox.changes)
-    let missing = try ReceivingRun.notIsolated().map(\.rawValue)
-    try announce(
-      Announcement(
-        home: bundles == nil ? PathText(inbox.home) : nil, bundles: bundles?.description, workers: workers,
-        workersNotIsolated: missing))
+    try announce(inbox.home, bundles, notIsolated: ReceivingRun.notIsolated().map(\.rawValue))
     while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
     listener.stop()
     pool.stop()

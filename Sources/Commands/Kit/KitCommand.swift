@@ -18,7 +18,7 @@ struct KitCommand: ParsableCommand {
     subcommands: [KitCreateCommand.self, KitShowCommand.self])
 }
 
-struct KitCreateCommand: ParsableCommand {
+struct KitCreateCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "create",
     abstract: "Notes a recovery kit of a healthy store.",
@@ -43,22 +43,20 @@ struct KitCreateCommand: ParsableCommand {
 
   func validate() throws { try out.requirePlace() }
 
-  func run() throws {
-    try report(json: output.json) {
-      let line = ProgressLine()
-      line.show("Reading the store …")
-      var kit = try RecoveryKit(of: store.path)
-      kit.generation = try EvidenceScope(of: store.path).lineage?.generation
-      let bytes = try kit.bytes()
-      try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
-      line.clear()
-      let summary = KitSummary(kit, path: out.path, size: bytes.count)
-      try output.print(summary, summary.text)
-    }
+  func perform() throws {
+    let line = ProgressLine()
+    line.show("Reading the store …")
+    var kit = try RecoveryKit(of: store.path)
+    kit.generation = try EvidenceScope(of: store.path).lineage?.generation
+    let bytes = try kit.bytes()
+    try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
+    line.clear()
+    let summary = KitSummary(kit: kit, path: out.path, size: bytes.count)
+    try output.print(summary.payload, summary.text)
   }
 }
 
-struct KitShowCommand: ParsableCommand {
+struct KitShowCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "show",
     abstract: "Shows what is in a recovery kit.",
@@ -76,12 +74,11 @@ struct KitShowCommand: ParsableCommand {
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let file = try FileSystem().open(kit.path)
-      let summary = KitSummary(try RecoveryKit(contentsOf: kit.path), path: kit.path, size: Int(clamping: file.count))
-      try output.print(summary, summary.text)
-    }
+  func perform() throws {
+    let file = try FileSystem().open(kit.path)
+    let summary = KitSummary(
+      kit: try RecoveryKit(contentsOf: kit.path), path: kit.path, size: Int(clamping: file.count))
+    try output.print(summary.payload, summary.text)
   }
 }
 
@@ -95,67 +92,49 @@ struct TableOptions: ParsableArguments {
   }
 }
 
-struct KitSummary: Encodable {
-  struct Group: Encodable {
-    var entity: Int64
-    var rows: Int64
-    var keys: KeyRanges?
-  }
-
-  struct Table: Encodable {
-    var name: String
-    var root: UInt32
-    var rows: Int64
-    var pages: Int
-    var sums: Int
-    var groups: [Group]
-  }
-
+struct KitSummary {
   private static let maximumRanges = 1000
 
-  var kit: PathText
-  var size: Int
-  var date: String
-  var storeUUID: String?
-  var generation: String?
-  var pageSize: Int
-  var pageCount: UInt32
-  var rows: Int64
-  var tables: [Table]
+  let kit: RecoveryKit
+  let path: FilePath
+  let size: Int
 
-  init(_ kit: RecoveryKit, path: FilePath, size: Int) {
-    self.kit = PathText(path)
-    self.size = size
-    date = kit.date.rfc3339
-    storeUUID = kit.storeUUID
-    generation = kit.generation
-    pageSize = kit.file.pageSize
-    pageCount = kit.file.pageCount
-    rows = kit.rows
-    tables = kit.tables.map { table in
-      Table(
-        name: table.name, root: table.root, rows: table.rows, pages: table.leaves.count, sums: table.sums.count,
-        groups: table.groups.map {
-          Group(entity: $0.entity, rows: $0.rows, keys: $0.keys?.prefix(ranges: Self.maximumRanges))
-        })
+  private static func keys(_ group: RecoveryKit.Group) -> KeyRanges? { group.keys?.prefix(ranges: maximumRanges) }
+
+  var payload: JSON.Object {
+    let tables = kit.tables.map { table -> JSON.Object in
+      let groups = table.groups.map { group -> JSON.Object in
+        ["entity": group.entity, "rows": group.rows, "keys": Self.keys(group)]
+      }
+      return [
+        "name": table.name, "root": table.root, "rows": table.rows, "pages": table.leaves.count,
+        "sums": table.sums.count, "groups": groups,
+      ]
     }
+    return [
+      "kit": PathText(path), "size": size, "date": kit.date.rfc3339, "storeUUID": kit.storeUUID,
+      "generation": kit.generation, "pageSize": kit.file.pageSize, "pageCount": kit.file.pageCount, "rows": kit.rows,
+      "tables": tables,
+    ]
   }
 
   var text: String {
-    var lines = "\(printable(kit.text)): a recovery kit of \(date), \(readableSize(Int64(size)))\n"
-    if let storeUUID { lines += "  Store \(printable(storeUUID))\n" }
-    if let generation { lines += "  Generation \(printable(generation))\n" }
-    lines += "  \(counted(pageCount, "page")) of \(grouped(pageSize)) bytes, \(counted(rows, "row"))\n\n"
+    var lines = "\(printable(path.string)): a recovery kit of \(kit.date.rfc3339), \(readableSize(Int64(size)))\n"
+    if let storeUUID = kit.storeUUID { lines += "  Store \(printable(storeUUID))\n" }
+    if let generation = kit.generation { lines += "  Generation \(printable(generation))\n" }
+    lines += "  \(counted(kit.file.pageCount, "page")) of \(grouped(kit.file.pageSize)) bytes, "
+    lines += "\(counted(kit.rows, "row"))\n\n"
     var table = TextTable(["", "rows", "pages", "sums", "rowids"], numericColumns: [1, 2, 3])
     var empty = 0
-    for entry in tables {
+    for entry in kit.tables {
       if entry.rows == 0, !TextStyle.current.showsZeros {
         empty += 1
         continue
       }
-      let keys = entry.groups.reduce(KeyRanges()) { $0.union($1.keys ?? KeyRanges()) }
+      let keys = entry.groups.reduce(KeyRanges()) { $0.union(Self.keys($1) ?? KeyRanges()) }
       table.append([
-        printable(entry.name), grouped(entry.rows), grouped(entry.pages), entry.sums > 0 ? grouped(entry.sums) : "–",
+        printable(entry.name), grouped(entry.rows), grouped(entry.leaves.count),
+        entry.sums.isEmpty ? "–" : grouped(entry.sums.count),
         keys.words(limit: 4),
       ])
     }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Platform
 
-struct LicencesCommand: ParsableCommand {
+struct LicencesCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "licences",
     abstract: "Shows what this program is made of, and the licences of all of it.",
@@ -22,21 +22,13 @@ struct LicencesCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  private struct Listing: Encodable {
-    var version: String
-    var components: [LinkedComponent]
-    /// Omitted with `--list`.
-    var texts: [String: String]?
-  }
-
-  func run() throws {
-    try report(json: output.json) {
-      try output.print(
-        Listing(
-          version: LibraryVersion.current, components: LinkedComponent.all,
-          texts: list ? nil : LinkedComponent.texts),
-        content: Self.table() + (list ? "" : Self.texts()))
-    }
+  func perform() throws {
+    try output.print(
+      [
+        "version": LibraryVersion.current, "components": LinkedComponent.all,
+        "texts": list ? nil : LinkedComponent.texts,
+      ] as JSON.Object,
+      content: Self.table() + (list ? "" : Self.texts()))
   }
 
   private static func table() -> String {

@@ -5,7 +5,7 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-struct MigrateCommand: ParsableCommand {
+struct MigrateCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "migrate",
     abstract: "Brings a store to the current version of the model, on a copy, verified.",
@@ -29,57 +29,46 @@ struct MigrateCommand: ParsableCommand {
   @OptionGroup var migration: MigrationArguments
 
   @Option(
-    name: .shortAndLong,
+    name: .output,
     help: ArgumentHelp("Write the migrated store here and leave the original where it is.", valueName: "file"))
-  var output: PathArgument?
+  var out: PathArgument?
 
   @Flag(help: "Say what would be done, as plan does, and touch nothing.")
   var dryRun = false
 
   @OptionGroup var home: HomeOptions
-  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
-  func validate() throws { try output?.requirePlace() }
+  func validate() throws { try out?.requirePlace() }
 
-  func run() throws {
-    try report(json: presentation.json) {
-      try refuseNoStore(at: migration.store.path, to: "migrate the store")
-      let bundle = try migration.bundle(json: presentation.json)
-      var migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
-      migrator.keepOriginals()
-      let planned = PlannedRemovals(bundle, target: migration.to, migration.way)
-      var options = try migration.options(for: bundle)
-      options.output = output?.path
-      let home = home.of(store: migration.store.path)
-      options.home = home.path
-      // A copy for another user leaves no file beside the store.
-      options.isRecorded = output == nil || home.reason != .store
-      if dryRun {
-        try migration.finding(in: bundle) { try migrator.plan(migration.store.path, options: options) }.print(
-          json: presentation.json, isWhole: presentation.verbose, planned: planned)
-        return
-      }
-      let line = StepProgress(of: migration.store.path, to: output?.path)
-      Interruption.listen()
-      options.progress = { step, number, count in
-        line.begin(step, number, of: count)
-        return !Interruption.isRequested
-      }
-      options.isCancelled = {
-        line.look()
-        return Interruption.isRequested
-      }
-      let result = try migration.finding(in: bundle) {
-        try migrator.migrate(migration.store.path, options: options)
-      }
-      line.clear()
-      try presentation.print(result, MigrationText(result).text)
-      if result.steps.contains(where: {
-        !$0.losses.allSatisfy(planned.contains) || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty
-      }) {
-        throw ExitStatus.doubtful
-      }
+  func perform() throws {
+    try refuseNoStore(at: migration.store.path, to: "migrate the store")
+    let bundle = try migration.bundle(json: output.json)
+    var migrator = Migrator(bundle, logger: log.logger(json: output.json))
+    migrator.keepOriginals()
+    let planned = PlannedRemovals(bundle, target: migration.to, migration.way)
+    var options = try migration.options(for: bundle)
+    options.output = out?.path
+    let home = home.of(store: migration.store.path)
+    options.home = home.path
+    // A copy for another user leaves no file beside the store.
+    options.isRecorded = out == nil || home.reason != .store
+    if dryRun {
+      return try migration.finding(in: bundle) { try migrator.plan(migration.store.path, options: options) }.print(
+        output, isWhole: output.verbose, planned: planned)
+    }
+    let line = StepProgress(of: migration.store.path, to: out?.path)
+    line.watch(&options) { step, number, count in "Step \(number) of \(count): \(printable(step))" }
+    let result = try migration.finding(in: bundle) {
+      try migrator.migrate(migration.store.path, options: options)
+    }
+    line.clear()
+    try output.print(result, MigrationText(result).text)
+    if result.steps.contains(where: {
+      !$0.losses.allSatisfy(planned.contains) || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty
+    }) {
+      throw ExitStatus.doubtful
     }
   }
 }

@@ -5,7 +5,7 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-struct PlanCommand: ParsableCommand {
+struct PlanCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "plan",
     abstract: "Says what a migration would do to a store, step by step, and what it would lose.",
@@ -35,20 +35,17 @@ struct PlanCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let bundle = try migration.bundle(json: output.json)
-      let line = ProgressLine()
-      line.show("Looking at the store, and trying each step on a copy …")
-      let plan = try migration.finding(in: bundle) {
-        try Migrator(bundle, logger: log.logger(json: output.json)).plan(
-          migration.store.path, options: try migration.options(for: bundle))
-      }
-      line.clear()
-      try plan.print(
-        json: output.json, isWhole: all || output.verbose,
-        planned: PlannedRemovals(bundle, target: migration.to, migration.way))
+  func perform() throws {
+    let bundle = try migration.bundle(json: output.json)
+    let line = ProgressLine()
+    line.show("Looking at the store, and trying each step on a copy …")
+    let plan = try migration.finding(in: bundle) {
+      try Migrator(bundle, logger: log.logger(json: output.json)).plan(
+        migration.store.path, options: try migration.options(for: bundle))
     }
+    line.clear()
+    try plan.print(
+      output, isWhole: all || output.verbose, planned: PlannedRemovals(bundle, target: migration.to, migration.way))
   }
 }
 
@@ -56,11 +53,10 @@ extension MigrationPlan {
   /// Prints the plan.
   ///
   /// - Throws: exit code 2 if it has an unplanned loss, cannot be carried out or this is unknown.
-  func print(json: Bool, isWhole: Bool, planned: PlannedRemovals) throws {
+  func print(_ output: OutputOptions, isWhole: Bool, planned: PlannedRemovals) throws {
     var plan = self
     for place in refusals.indices { plan.refusals[place].wayRound = OptionHints.worded(refusals[place].wayRound) }
-    Terminal.standardOutput.write(
-      try json ? JSON.shown(plan) : MigrationPlanText(plan, isWhole: isWhole, planned: planned).text)
+    try output.print(plan, MigrationPlanText(plan: plan, isWhole: isWhole, planned: planned).text)
     guard isPossible, isCertain, losses.allSatisfy(planned.contains), steps.allSatisfy(\.leftBehind.isEmpty) else {
       throw ExitStatus.doubtful
     }
@@ -90,7 +86,7 @@ struct PlannedRemovals {
     // Skip entities renamed in some version: uncertain is not planned.
     let order = bundle.versions[...current]
     guard order.allSatisfy({ $0.model.entity(named: loss.entity) != nil }),
-      let last = order.lastIndex(where: { Self.has(name, loss.entity, $0) }), last < current
+      let last = order.lastIndex(where: { $0.model.properties(of: loss.entity)[name] != nil }), last < current
     else { return false }
     return !(bundle.versions + bundle.unorderedVersions).contains { version in
       version.model.properties(of: loss.entity).contains { property, inherited in
@@ -98,28 +94,16 @@ struct PlannedRemovals {
       }
     }
   }
-
-  private static func has(_ property: String, _ entity: String, _ version: ModelVersion) -> Bool {
-    version.model.properties(of: entity)[property] != nil
-  }
 }
 
 /// A plan for a terminal: losses first, then a line a step, or everything.
 struct MigrationPlanText {
-  private let plan: MigrationPlan
-
-  private let isWhole: Bool
+  let plan: MigrationPlan
+  let isWhole: Bool
+  let planned: PlannedRemovals
 
   /// The most lines of a kind, to fit a screen.
   private static let limit = 8
-
-  private let planned: PlannedRemovals
-
-  init(_ plan: MigrationPlan, isWhole: Bool, planned: PlannedRemovals) {
-    self.plan = plan
-    self.isWhole = isWhole
-    self.planned = planned
-  }
 
   private typealias Losses = [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]
 
@@ -132,7 +116,8 @@ struct MigrationPlanText {
   var text: String {
     var lines = "\(printable(plan.store.text)): \(verdict)\n"
     for refusal in plan.refusals {
-      lines += "\n  Refused: \(Self.place(refusal))\(printable(refusal.detail))\n"
+      let place = refusal.step.map { "step \(printable($0)): " } ?? ""
+      lines += "\n  Refused: \(place)\(printable(refusal.detail))\n"
       if refusal.isOfCoreData {
         lines += "    Core Data says: \(printable(refusal.reason)) (\(refusal.coreDataCode))\n"
       }
@@ -215,10 +200,6 @@ struct MigrationPlanText {
       text += "    … and \(grouped(lines.count - shown.count)) more; --verbose names them\n"
     }
     return text
-  }
-
-  private static func place(_ refusal: MigrationPlan.Refusal) -> String {
-    refusal.step.map { "step \(printable($0)): " } ?? ""
   }
 
   private var verdict: String {

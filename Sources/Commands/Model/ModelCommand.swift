@@ -28,6 +28,12 @@ struct ModelOptions: ParsableArguments {
     try loaded(json: json).bundle
   }
 
+  /// Loads the model; Swift sources with incomplete versions and open questions.
+  func loadedWhole(json: Bool) throws -> (model: LoadedModel, isSource: Bool) {
+    let isSource = try SwiftSources.isSource(model.path)
+    return (try isSource ? versionOrder.loadWhole(model.path) : LoadedModel(bundle: load(json: json)), isSource)
+  }
+
   /// Loads the model with its Swift sources, to name lines.
   func loaded(json: Bool) throws -> LoadedModel {
     try versionOrder.loaded(model.path, json: json)
@@ -35,7 +41,7 @@ struct ModelOptions: ParsableArguments {
 }
 
 /// `lazaret model seal`: binds a mapping file to the present versions.
-struct ModelSealCommand: ParsableCommand {
+struct ModelSealCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "seal",
     abstract: "Writes the version hashes of its two versions into a mapping file.",
@@ -56,20 +62,18 @@ struct ModelSealCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let bundle = try options.load(json: output.json)
-      let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
-      // Reject a file that does not fit the versions.
-      let model = try sealed.mappingModel(in: bundle)
-      let permissions = try FileSystem().status(of: mapping.path)?.permissions ?? .ownerReadWrite
-      try FileSystem().writeAtomically(
-        Array(sealed.text.utf8), to: mapping.path, replacing: true, permissions: permissions)
-      let (source, destination) = (model.sourceChecksum, model.destinationChecksum)
-      try output.print(
-        ["mapping": PathText(mapping.path), "source": source, "destination": destination] as JSON.Object,
-        "\(printable(mapping.path.string)): sealed\n  source       \(source)\n  destination  \(destination)\n")
-    }
+  func perform() throws {
+    let bundle = try options.load(json: output.json)
+    let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
+    // Reject a file that does not fit the versions.
+    let model = try sealed.mappingModel(in: bundle)
+    let permissions = try FileSystem().status(of: mapping.path)?.permissions ?? .ownerReadWrite
+    try FileSystem().writeAtomically(
+      Array(sealed.text.utf8), to: mapping.path, replacing: true, permissions: permissions)
+    let (source, destination) = (model.sourceChecksum, model.destinationChecksum)
+    try output.print(
+      ["mapping": PathText(mapping.path), "source": source, "destination": destination] as JSON.Object,
+      "\(printable(mapping.path.string)): sealed\n  source       \(source)\n  destination  \(destination)\n")
   }
 }
 
@@ -78,7 +82,7 @@ extension MappingModel {
   fileprivate var destinationChecksum: String { ManagedObjectModel.versionChecksum(of: destinationHashes) }
 }
 
-struct ModelHashesCommand: ParsableCommand {
+struct ModelHashesCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "hashes",
     abstract: "Prints the version hash of each entity and the checksum of each version.",
@@ -99,42 +103,34 @@ struct ModelHashesCommand: ParsableCommand {
   @OptionGroup var options: ModelOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let isSource = try SwiftSources.isSource(options.model.path)
-      let loaded =
-        try isSource
-        ? options.versionOrder.loadWhole(options.model.path)
-        : LoadedModel(bundle: options.load(json: output.json))
-      let bundle = loaded.bundle
-      guard !output.json else {
-        let hashes = bundle.hashesPayload()
-        try Terminal.standardOutput.write(json: JSON.Object(hashes, ["sources": loaded.sources]))
-        guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
-        return
+  func perform() throws {
+    let (loaded, isSource) = try options.loadedWhole(json: output.json)
+    let bundle = loaded.bundle
+    if isSource, !output.json { try loaded.tell(json: false) }
+    try output.print(JSON.Object(bundle.hashesPayload(), ["sources": loaded.sources]), Self.text(bundle))
+    guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
+  }
+
+  private static func text(_ bundle: ModelBundle) -> String {
+    var text = ""
+    for version in bundle.versions {
+      text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"
+      if version.isComplete { text += "  checksum \(version.checksum)\n" }
+      var table = TextTable(["entity", "hash"])
+      for name in version.model.entities.keys.inCodeUnitOrder() {
+        table.append([printable(name), version.versionHashes[name]?.hex ?? "cannot be told"])
       }
-      if isSource { try loaded.tell(json: false) }
-      var text = ""
-      for version in bundle.versions {
-        text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"
-        if version.isComplete { text += "  checksum \(version.checksum)\n" }
-        var table = TextTable(["entity", "hash"])
-        for name in version.model.entities.keys.inCodeUnitOrder() {
-          table.append([printable(name), version.versionHashes[name]?.hex ?? "cannot be told"])
-        }
-        text += table.text()
-        for name in version.mismatchedEntityNames {
-          text +=
-            "  warning: the bundle has another hash stored for \(printable(name)): its files are of different versions\n"
-        }
+      text += table.text()
+      for name in version.mismatchedEntityNames {
+        text +=
+          "  warning: the bundle has another hash stored for \(printable(name)): its files are of different versions\n"
       }
-      Terminal.standardOutput.write(text)
-      guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
     }
+    return text
   }
 }
 
-struct ModelShowCommand: ParsableCommand {
+struct ModelShowCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "show",
     abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
@@ -164,39 +160,29 @@ struct ModelShowCommand: ParsableCommand {
     if all, versionName != nil { throw ValidationError("Give --all or --version-name, not both.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let isSource = try SwiftSources.isSource(options.model.path)
-      let loaded =
-        try isSource
-        ? options.versionOrder.loadWhole(options.model.path)
-        : LoadedModel(bundle: options.load(json: output.json))
-      let bundle = loaded.bundle
-      let versions: [ModelVersion]
-      if all {
-        versions = bundle.versions
-      } else if let versionName {
-        guard let version = bundle.version(named: versionName) else {
-          throw ModelError(
-            .versionOrder, path: options.model.path,
-            detail:
-              "it has no version \"\(printable(versionName))\"; it has \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))"
-          )
-        }
-        versions = [version]
-      } else {
-        versions = [bundle.current]
+  func perform() throws {
+    let (loaded, isSource) = try options.loadedWhole(json: output.json)
+    let bundle = loaded.bundle
+    let versions: [ModelVersion]
+    if all {
+      versions = bundle.versions
+    } else if let versionName {
+      guard let version = bundle.version(named: versionName) else {
+        throw bundle.lacksVersion(versionName, at: options.model.path)
       }
-      try output.print(
-        JSON.Object(bundle.payload(versions), ["sources": loaded.sources]),
-        ModelListing(bundle, versions: versions, width: min(100, Terminal.standardOutput.width ?? 80)).text)
-      if isSource, !output.json { try loaded.tell(json: false) }
-      guard versions.allSatisfy(\.isComplete) else { throw ExitStatus.doubtful }
+      versions = [version]
+    } else {
+      versions = [bundle.current]
     }
+    try output.print(
+      JSON.Object(bundle.payload(versions), ["sources": loaded.sources]),
+      ModelListing(bundle, versions: versions, width: min(100, Terminal.standardOutput.width ?? 80)).text)
+    if isSource, !output.json { try loaded.tell(json: false) }
+    guard versions.allSatisfy(\.isComplete) else { throw ExitStatus.doubtful }
   }
 }
 
-struct ModelDiffCommand: ParsableCommand {
+struct ModelDiffCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "diff",
     abstract: "Prints the mapping that is inferred between two versions, and what it would lose.",
@@ -225,17 +211,15 @@ struct ModelDiffCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let bundle = try options.load(json: output.json)
-      let destination = try to.map { try version($0, of: bundle) } ?? bundle.current
-      let source = try from.map { try version($0, of: bundle) } ?? before(destination, in: bundle)
-      let inference = MappingInference(from: source.model, to: destination.model)
-      try output.print(
-        inference.payload(from: source.name, to: destination.name),
-        MappingListing(inference, from: source.name, to: destination.name).text)
-      guard inference.refusals.isEmpty, inference.mapping.losses.isEmpty else { throw ExitStatus.doubtful }
-    }
+  func perform() throws {
+    let bundle = try options.load(json: output.json)
+    let destination = try to.map { try version($0, of: bundle) } ?? bundle.current
+    let source = try from.map { try version($0, of: bundle) } ?? before(destination, in: bundle)
+    let inference = MappingInference(from: source.model, to: destination.model)
+    try output.print(
+      inference.payload(from: source.name, to: destination.name),
+      MappingListing(inference, from: source.name, to: destination.name).text)
+    guard inference.refusals.isEmpty, inference.mapping.losses.isEmpty else { throw ExitStatus.doubtful }
   }
 
   /// Returns the preceding version; the same for a model with one version.
@@ -268,7 +252,7 @@ struct ModelDiffCommand: ParsableCommand {
   }
 }
 
-struct ModelExportCommand: ParsableCommand {
+struct ModelExportCommand: Verb {
   enum Format: String, CaseIterable, ExpressibleByArgument {
     case mom
 
@@ -293,8 +277,8 @@ struct ModelExportCommand: ParsableCommand {
 
   @OptionGroup var options: ModelOptions
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("The new file or folder.", valueName: "file"))
-  var output: PathArgument
+  @Option(name: .output, help: ArgumentHelp("The new file or folder.", valueName: "file"))
+  var out: PathArgument
 
   @Option(
     name: .customLong("version-name"),
@@ -304,24 +288,27 @@ struct ModelExportCommand: ParsableCommand {
   @Option(help: "What it is written as; if not given, what the ending says, else mom.")
   var format: Format?
 
-  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var output: OutputOptions
 
-  func validate() throws { try output.requirePlace() }
+  func validate() throws { try out.requirePlace() }
 
-  func run() throws {
-    try report(json: presentation.json) {
-      let bundle = try options.load(json: presentation.json)
-      let version = try versionName.map { try named($0, bundle) } ?? bundle.current
-      guard try FileSystem().status(of: output.path, followingLinks: false) == nil else {
-        throw FileError(.alreadyExists, operation: "export the model", path: output.path)
-      }
-      let format = format ?? (output.path.extension?.lowercased() == "xcdatamodel" ? .xcdatamodel : .mom)
-      let omissions = try write(version.model, as: format)
-      let result = ModelExportJSON(
-        version: version.name, checksum: version.checksum, entities: version.versionHashes.mapValues(\.hex),
-        format: format.rawValue, file: PathText(output.path), leftOut: omissions)
-      try presentation.print(result, result.text)
+  func perform() throws {
+    let bundle = try options.load(json: output.json)
+    let version = try versionName.map { try bundle.readableVersion($0, at: options.model.path) } ?? bundle.current
+    guard try FileSystem().status(of: out.path, followingLinks: false) == nil else {
+      throw FileError(.alreadyExists, operation: "export the model", path: out.path)
     }
+    let format = format ?? (out.path.extension?.lowercased() == "xcdatamodel" ? .xcdatamodel : .mom)
+    let omissions = try write(version.model, as: format)
+    // What source cannot express does not affect hashes.
+    var text = "\(printable(out.path.string)): \(printable(version.name)) as \(format.rawValue), "
+    text += "checksum \(version.checksum)\n"
+    for omission in omissions { text += "  left out: \(omission)\n" }
+    try output.print(
+      [
+        "version": version.name, "checksum": version.checksum, "entities": version.versionHashes.mapValues(\.hex),
+        "format": format.rawValue, "file": PathText(out.path), "leftOut": omissions,
+      ] as JSON.Object, text)
   }
 
   /// Writes the model atomically and returns what was omitted, in words.
@@ -331,47 +318,38 @@ struct ModelExportCommand: ParsableCommand {
     switch format {
     case .mom:
       try system.writeAtomically(
-        try model.compiled(), to: output.path, replacing: false, permissions: .init(rawValue: 0o644))
+        try model.compiled(), to: out.path, replacing: false, permissions: .init(rawValue: 0o644))
       return []
     case .xcdatamodel:
       let source = try model.source()
-      try system.makeDirectory(output.path, permissions: .init(rawValue: 0o755))
+      try system.makeDirectory(out.path, permissions: .init(rawValue: 0o755))
       do {
         try system.writeAtomically(
-          source.contents, to: output.path.appending("contents"), replacing: false,
+          source.contents, to: out.path.appending("contents"), replacing: false,
           permissions: .init(rawValue: 0o644))
       } catch {
         // Report the first error.
-        try? system.removeDirectory(output.path)
+        try? system.removeDirectory(out.path)
         throw error
       }
       return source.omissions
     }
   }
-
-  private func named(_ name: String, _ bundle: ModelBundle) throws -> ModelVersion {
-    if let version = bundle.version(named: name) { return version }
-    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
-    let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
-    throw ModelError(
-      .versionOrder, path: options.model.path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
-  }
 }
 
-struct ModelExportJSON: Encodable {
-  var version: String
-  var checksum: String
-  var entities: [String: String]
-  var format: String
-  var file: PathText
+extension ModelBundle {
+  /// Returns the version of a name.
+  ///
+  /// - Throws: its own error if it is unreadable, `model-version-order` if it is missing.
+  func readableVersion(_ name: String, at path: FilePath) throws -> ModelVersion {
+    if let version = version(named: name) { return version }
+    if let unreadable = unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
+    throw lacksVersion(name, at: path)
+  }
 
-  /// The model's parts that source cannot express; they do not affect hashes.
-  var leftOut: [String]
-
-  fileprivate var text: String {
-    let name = printable(file.path?.string ?? "")
-    var text = "\(name): \(printable(version)) as \(format), checksum \(checksum)\n"
-    for one in leftOut { text += "  left out: \(one)\n" }
-    return text
+  fileprivate func lacksVersion(_ name: String, at path: FilePath) -> ModelError {
+    let names = versions.map { printable($0.name) }.joined(separator: ", ")
+    return ModelError(
+      .versionOrder, path: path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
   }
 }

@@ -5,7 +5,7 @@ import Platform
 import SwiftModelSources
 import SystemPackage
 
-struct ModelFreezeCommand: ParsableCommand {
+struct ModelFreezeCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "freeze",
     abstract: "Writes a version of a model as a VersionedSchema in Swift, whose hashes are the version's.",
@@ -42,56 +42,60 @@ struct ModelFreezeCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The name of the schema in Swift.", valueName: "name"))
   var schema = "FrozenSchema"
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("The new file; standard output if not given.", valueName: "file"))
-  var output: PathArgument?
+  @Option(name: .output, help: ArgumentHelp("The new file; standard output if not given.", valueName: "file"))
+  var out: PathArgument?
 
   @Option(help: ArgumentHelp("The file with the schema that is to have the version's hashes.", valueName: "file"))
   var check: PathArgument?
 
   @OptionGroup var versionOrder: VersionOrderOptions
-  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    try output?.requirePlace()
-    if output != nil, check != nil { throw ValidationError("Give --output or --check, not both.") }
+    try out?.requirePlace()
+    if out != nil, check != nil { throw ValidationError("Give --output or --check, not both.") }
   }
 
-  func run() throws {
-    try report(json: presentation.json) {
-      let version = try version()
-      let wanted = version.model.versionHashes()
-      if let check {
-        let text = try FileSystem().contents(of: check.path, limit: 4 << 20)
-        let found = try FrozenSchema.hashes(in: text, schema: schema)
-        let other = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
-        try show(FreezeJSON(schema, version.name, wanted, file: check.path, differing: other), text: nil)
-        guard other.isEmpty else { throw ExitStatus.doubtful }
-        return
-      }
-      let frozen = try FrozenSchema(version.model, name: schema)
-      if let output {
-        try FileSystem().writeAtomically(
-          Array(frozen.text.utf8), to: output.path, replacing: false, permissions: .init(rawValue: 0o644))
-      }
-      try show(
-        FreezeJSON(schema, version.name, wanted, file: output?.path, differing: []),
-        text: output == nil ? frozen.text : nil)
+  func perform() throws {
+    let version = try version()
+    let wanted = version.model.versionHashes()
+    if let check {
+      let text = try FileSystem().contents(of: check.path, limit: 4 << 20)
+      let found = try FrozenSchema.hashes(in: text, schema: schema)
+      let other = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
+      try show(version.name, wanted, file: check.path, differing: other, text: nil)
+      guard other.isEmpty else { throw ExitStatus.doubtful }
+      return
     }
+    let frozen = try FrozenSchema(version.model, name: schema)
+    if let out {
+      try FileSystem().writeAtomically(
+        Array(frozen.text.utf8), to: out.path, replacing: false, permissions: .init(rawValue: 0o644))
+    }
+    try show(version.name, wanted, file: out?.path, differing: [], text: out == nil ? frozen.text : nil)
   }
 
-  private func show(_ result: FreezeJSON, text: String?) throws {
-    if presentation.json {
-      var result = result
-      result.text = text
-      try Terminal.standardOutput.write(json: result)
+  /// - Parameters:
+  ///   - file: the written or checked file; nil if the text is printed.
+  ///   - differing: the entities with other hashes.
+  private func show(
+    _ version: String, _ hashes: [String: VersionHash], file: FilePath?, differing: [String], text: String?
+  ) throws {
+    let checksum = ManagedObjectModel.versionChecksum(of: hashes)
+    if output.json {
+      let payload: JSON.Object = [
+        "schema": schema, "version": version, "checksum": checksum, "entities": hashes.mapValues(\.hex),
+        "file": file.map { PathText($0) }, "differing": differing, "text": text,
+      ]
+      try Terminal.standardOutput.write(json: payload)
     } else if let text {
       Terminal.standardOutput.writeContent(text)
     } else {
-      let file = printable(result.file?.path?.string ?? "")
+      let subject = "\(printable(file?.string ?? "")): \(printable(schema))"
       Terminal.standardOutput.write(
-        result.differing.isEmpty
-          ? "\(file): \(printable(schema)) has the hashes of \(printable(result.version)), checksum \(result.checksum)\n"
-          : "\(file): \(printable(schema)) differs from \(printable(result.version)) in \(result.differing.map { printable($0) }.joined(separator: ", "))\n"
+        differing.isEmpty
+          ? "\(subject) has the hashes of \(printable(version)), checksum \(checksum)\n"
+          : "\(subject) differs from \(printable(version)) in \(differing.map { printable($0) }.joined(separator: ", "))\n"
       )
     }
   }
@@ -99,18 +103,10 @@ struct ModelFreezeCommand: ParsableCommand {
   /// From the store, the model or the lock file.
   private func version() throws -> ModelVersion {
     if let version = try lockedVersion() { return version }
-    let bundle = try versionOrder.load(model.path, json: presentation.json)
-    let version = try versionName.map { try named($0, bundle) } ?? bundle.current
+    let bundle = try versionOrder.load(model.path, json: output.json)
+    let version = try versionName.map { try bundle.readableVersion($0, at: model.path) } ?? bundle.current
     try requireUnedited(version)
     return version
-  }
-
-  private func named(_ name: String, _ bundle: ModelBundle) throws -> ModelVersion {
-    if let version = bundle.version(named: name) { return version }
-    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
-    let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
-    throw ModelError(
-      .versionOrder, path: model.path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
   }
 
   /// Throws if the version was edited after locking: stores have the locked one.
@@ -154,30 +150,4 @@ struct ModelFreezeCommand: ParsableCommand {
   }
 
   static let lockedSchema = "LockedSchema"
-}
-
-struct FreezeJSON: Encodable {
-  var schema: String
-  var version: String
-  var checksum: String
-  var entities: [String: String]
-
-  /// The written or checked file; omitted if the text is printed.
-  var file: PathText?
-
-  /// The entities with other hashes, with --check.
-  var differing: [String]
-
-  var text: String?
-
-  init(
-    _ schema: String, _ version: String, _ hashes: [String: VersionHash], file: FilePath?, differing: [String]
-  ) {
-    self.schema = schema
-    self.version = version
-    checksum = ManagedObjectModel.versionChecksum(of: hashes)
-    entities = hashes.mapValues(\.hex)
-    self.file = file.map { PathText($0) }
-    self.differing = differing
-  }
 }

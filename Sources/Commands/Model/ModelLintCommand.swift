@@ -12,7 +12,7 @@ import SwiftModelSources
 import SystemPackage
 
 /// `lazaret model lint`: finds changes that would harm existing stores.
-struct ModelLintCommand: ParsableCommand {
+struct ModelLintCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "lint",
     abstract: "Checks a model's versions for changes that lose data or break rules.",
@@ -65,53 +65,51 @@ struct ModelLintCommand: ParsableCommand {
     if writeLock, options.versionOrder.lock == nil { throw ValidationError("Give --lock with --write-lock.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let lock = options.versionOrder.lock
-      let loaded = try options.versionOrder.loadUnlocked(
-        options.model.path, includingIncomplete: true)
-      // An unresolved version would seem to lose properties.
-      let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
-      let known = try lock.flatMap { try ModelLock.read($0.path) }
-      let stores = try LintedStores(stores.map(\.path))
-      let rules = ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
-      var lint = try stores.counting(ModelLint(bundle, lock: known, options: rules), in: bundle)
-      if let sources = loaded.sources {
-        let released = stores.released + Self.released(known)
-        let found = SchemaLint(sources, released: released, others: try others(sources)).findings
-        let more = sources.findings.filter { $0.kind != .platformDependent } + found
-        lint = lint.adding(more.map { LintFinding($0, current: bundle.current.name) })
-        if sources.versions.allSatisfy({ $0.schemaName == nil }) {
-          lint = lint.adding(try stores.steps(to: bundle.current, rules))
-        }
-        lint = try lint.comparing(bundle, with: known, in: sources).placed(in: sources)
-      } else {
-        lint = lint.adding(try stores.unknown(to: bundle))
+  func perform() throws {
+    let lock = options.versionOrder.lock
+    let loaded = try options.versionOrder.loadUnlocked(
+      options.model.path, includingIncomplete: true)
+    // An unresolved version would seem to lose properties.
+    let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
+    let known = try lock.flatMap { try ModelLock.read($0.path) }
+    let stores = try LintedStores(stores.map(\.path))
+    let rules = ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
+    var lint = try stores.counting(ModelLint(bundle, lock: known, options: rules), in: bundle)
+    if let sources = loaded.sources {
+      let released = stores.released + Self.released(known)
+      let found = SchemaLint(sources, released: released, others: try others(sources)).findings
+      let more = sources.findings.filter { $0.kind != .platformDependent } + found
+      lint = lint.adding(more.map { LintFinding($0, current: bundle.current.name) })
+      if sources.versions.allSatisfy({ $0.schemaName == nil }) {
+        lint = lint.adding(try stores.steps(to: bundle.current, rules))
       }
-      lint = lint.changing { $0.hint = OptionHints.worded($0.hint) }
-      // For models of Xcode, only JSON has files and lines; people see version, entity and property.
-      let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
-      var text = try output.json ? JSON.shown(located) : OptionHints.worded(LintListing(lint).text)
-      // Do not lock unknown hashes.
-      if let lock, writeLock || known == nil, loaded.isComplete {
-        try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
-          .write(to: lock.path)
-        if !output.json {
-          let drafts = ModelLock.drafts(in: bundle).map { printable($0.name) }
-          if !drafts.isEmpty {
-            text +=
-              "left out of the order, since their names come after the current version's: "
-              + "\(drafts.joined(separator: ", ")); --versions says where they belong\n"
-          }
-          text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
-        }
-      }
-      Terminal.standardOutput.write(text)
-      if let style = annotations.annotate {
-        Terminal.standardOutput.writeContent(located.findings.map { Annotation($0).text(style) + "\n" }.joined())
-      }
-      guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
+      lint = try lint.comparing(bundle, with: known, in: sources).placed(in: sources)
+    } else {
+      lint = lint.adding(try stores.unknown(to: bundle))
     }
+    lint = lint.changing { $0.hint = OptionHints.worded($0.hint) }
+    // For models of Xcode, only JSON has files and lines; people see version, entity and property.
+    let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
+    var text = try output.json ? JSON.shown(located) : OptionHints.worded(LintListing(lint).text)
+    // Do not lock unknown hashes.
+    if let lock, writeLock || known == nil, loaded.isComplete {
+      try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
+        .write(to: lock.path)
+      if !output.json {
+        let drafts = ModelLock.drafts(in: bundle).map { printable($0.name) }
+        if !drafts.isEmpty {
+          text +=
+            "left out of the order, since their names come after the current version's: "
+            + "\(drafts.joined(separator: ", ")); --versions says where they belong\n"
+        }
+        text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
+      }
+    }
+    Terminal.standardOutput.write(text)
+    if let style = annotations.annotate {
+      Terminal.standardOutput.writeContent(located.findings.map { Annotation($0).text(style) + "\n" }.joined())
+    }
+    guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
   }
 }
 

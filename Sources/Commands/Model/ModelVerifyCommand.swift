@@ -3,7 +3,7 @@ import Lazaret
 import LazaretTesting
 import Platform
 
-struct ModelVerifyCommand: ParsableCommand {
+struct ModelVerifyCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Migrates generated stores of every earlier version to the current one, and checks what comes out.",
@@ -67,59 +67,55 @@ struct ModelVerifyCommand: ParsableCommand {
     try junit?.requirePlace()
     if annotations.annotate != nil, output.json { throw ValidationError("Give --annotate or --json, not both.") }
     guard (0...10_000_000).contains(rows) else { throw ValidationError("Give --rows from 0 to 10000000.") }
-    if let jobs {
-      guard (1...256).contains(jobs) else { throw ValidationError("Give --jobs from 1 to 256.") }
-    }
+    if let jobs, !(1...256).contains(jobs) { throw ValidationError("Give --jobs from 1 to 256.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let loaded = try options.loaded(json: output.json)
-      let bundle = loaded.bundle
-      let line = ProgressLine()
-      var options = MigrationVerifier.Options()
-      options.mappings = try mappings.load(for: bundle)
-      options.version = from
-      options.seed = seed
-      options.records = rows
-      options.checksDirectSteps = direct
-      options.folder = keep?.path
-      if let jobs { options.threads = jobs }
-      Interruption.listen()
-      options.isCancelled = { Interruption.isRequested }
-      options.progress = { _, _, number, count in
-        // Constant words, so that the remaining time can be estimated.
-        line.show("Migrating generated stores", Int64(number), of: Int64(count), .things("stores"))
-        return !Interruption.isRequested
+  func perform() throws {
+    let loaded = try options.loaded(json: output.json)
+    let bundle = loaded.bundle
+    let line = ProgressLine()
+    var options = MigrationVerifier.Options()
+    options.mappings = try mappings.load(for: bundle)
+    options.version = from
+    options.seed = seed
+    options.records = rows
+    options.checksDirectSteps = direct
+    options.folder = keep?.path
+    if let jobs { options.threads = jobs }
+    Interruption.listen()
+    options.isCancelled = { Interruption.isRequested }
+    options.progress = { _, _, number, count in
+      // Constant words, so that the remaining time can be estimated.
+      line.show("Migrating generated stores", Int64(number), of: Int64(count), .things("stores"))
+      return !Interruption.isRequested
+    }
+    options.ended = { result, number, count in
+      guard !TextStyle.current.isQuiet else { return }
+      Terminal.standardError.writeContent("\(number)/\(count)  \(result)\n")
+    }
+    let found = try MigrationVerifier(bundle, options: options).run()
+    line.clear()
+    if let junit {
+      try FileSystem().writeAtomically(
+        Array(JUnitReport(found, allowing: allowed).xml.utf8), to: junit.path, replacing: true,
+        permissions: .init(rawValue: 0o644))
+    }
+    try output.print(found, VerificationListing(found).text)
+    if let style = annotations.annotate {
+      for annotation in Annotation.all(of: found, allowing: allowed, ModelPlaces(bundle, sources: loaded.sources)) {
+        Terminal.standardOutput.writeContent(annotation.text(style) + "\n")
       }
-      options.ended = { result, number, count in
-        guard !TextStyle.current.isQuiet else { return }
-        Terminal.standardError.writeContent("\(number)/\(count)  \(result)\n")
-      }
-      let found = try MigrationVerifier(bundle, options: options).run()
-      line.clear()
-      if let junit {
-        try FileSystem().writeAtomically(
-          Array(JUnitReport(found, allowing: allowed).xml.utf8), to: junit.path, replacing: true,
-          permissions: .init(rawValue: 0o644))
-      }
-      try output.print(found, VerificationListing(found).text)
-      if let style = annotations.annotate {
-        for annotation in Annotation.all(of: found, allowing: allowed, ModelPlaces(bundle, sources: loaded.sources)) {
-          Terminal.standardOutput.writeContent(annotation.text(style) + "\n")
-        }
-      }
-      switch found.outcome {
-      case .fine:
-        // Versions outside the given order were excluded deliberately.
-        let isChecked = found.unreadableVersions.isEmpty && !found.uncheckedVersions.contains { $0.reason == .newer }
-        if !isChecked { throw ExitStatus.doubtful }
-      case .lossy: if !allowLosses { throw ExitStatus.doubtful }
-      case .conditional:
-        let isLossy = found.versions.contains { !$0.losses.isEmpty } || found.steps.contains { !$0.losses.isEmpty }
-        if !allowConditions || isLossy && !allowLosses { throw ExitStatus.doubtful }
-      case .failed: throw ExitStatus.failed
-      }
+    }
+    switch found.outcome {
+    case .fine:
+      // Versions outside the given order were excluded deliberately.
+      let isChecked = found.unreadableVersions.isEmpty && !found.uncheckedVersions.contains { $0.reason == .newer }
+      if !isChecked { throw ExitStatus.doubtful }
+    case .lossy: if !allowLosses { throw ExitStatus.doubtful }
+    case .conditional:
+      let isLossy = found.versions.contains { !$0.losses.isEmpty } || found.steps.contains { !$0.losses.isEmpty }
+      if !allowConditions || isLossy && !allowLosses { throw ExitStatus.doubtful }
+    case .failed: throw ExitStatus.failed
     }
   }
 

@@ -45,6 +45,11 @@ struct OutputOptions: ParsableArguments {
 
 extension TextStyle.ColorChoice: ExpressibleByArgument {}
 
+extension NameSpecification {
+  /// The names of a new file's option, of verbs whose `output` are the options of printing.
+  static let output: NameSpecification = [.customLong("output"), .customShort("o")]
+}
+
 struct LogOptions: ParsableArguments {
   enum Level: String, CaseIterable, ExpressibleByArgument {
     case trace, debug, info, notice, warning, error, critical

@@ -1,3 +1,4 @@
+import Migration
 import Platform
 import SupportBundle
 import SystemPackage
@@ -140,8 +141,19 @@ final class StepProgress: Sendable {
     total = members?.reduce(0) { $0 + $1.status.size } ?? 0
   }
 
-  func begin(_ name: String, _ number: Int, of count: Int) {
-    begin("Step \(number) of \(count): \(printable(name))")
+  /// Shows the steps of a migration or repair, which Ctrl-C ends.
+  ///
+  /// - Parameter words: the words for a step by name, number and count.
+  func watch(_ options: inout Migrator.Options, _ words: @escaping @Sendable (String, Int, Int) -> String) {
+    Interruption.listen()
+    options.progress = { step, number, count in
+      self.begin(words(step, number, count))
+      return !Interruption.isRequested
+    }
+    options.isCancelled = {
+      self.look()
+      return Interruption.isRequested
+    }
   }
 
   func begin(_ words: String) {

@@ -5,7 +5,7 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-struct QuarantineAddCommand: ParsableCommand {
+struct QuarantineAddCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
     usage: "lazaret quarantine add <store> [--reason <text>] [--replace-foreign] [<options>]",
@@ -40,25 +40,23 @@ struct QuarantineAddCommand: ParsableCommand {
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let model = try ModelOption.chosen([model].compactMap(\.self)).first.map {
-        try versionOrder.loadAppModel($0, json: output.json)
-      }
-      if !foreign.replaceForeign {
-        try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
-      }
-      let line = ProgressLine()
-      let home = home.of(store: store.path)
-      let quarantines = Quarantines(home: home.path)
-      let stored = try quarantines.add(
-        store.path, model: model, reason: reason, appVersion: appVersion,
-        observer: OpeningObserver { line.show($0) })
-      line.clear()
-      try output.print(
-        stored.payload(in: quarantines),
-        QuarantinedStoreText(stored, nil, undo: try quarantines.undo(of: stored)).text)
+  func perform() throws {
+    let model = try ModelOption.chosen([model].compactMap(\.self)).first.map {
+      try versionOrder.loadAppModel($0, json: output.json)
     }
+    if !foreign.replaceForeign {
+      try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
+    }
+    let line = ProgressLine()
+    let home = home.of(store: store.path)
+    let quarantines = Quarantines(home: home.path)
+    let stored = try quarantines.add(
+      store.path, model: model, reason: reason, appVersion: appVersion,
+      observer: OpeningObserver { line.show($0) })
+    line.clear()
+    try output.print(
+      stored.payload(in: quarantines),
+      QuarantinedStoreText(stored, nil, undo: try quarantines.undo(of: stored)).text)
   }
 }
 

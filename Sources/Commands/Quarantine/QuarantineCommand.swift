@@ -14,7 +14,7 @@ struct QuarantineCommand: ParsableCommand {
     ], defaultSubcommand: QuarantineListCommand.self)
 }
 
-struct QuarantineListCommand: ParsableCommand {
+struct QuarantineListCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists quarantined stores, newest first.",
     usage: "lazaret quarantine list [<place>] [--home <dir>] [<options>]",
@@ -36,56 +36,54 @@ struct QuarantineListCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try place.map { try self.home.of(place: $0.path) } ?? self.home.current()
-      let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
-      let stores =
-        try place.map { try quarantines.stores(at: $0.path, includingMissing: true) }
-        ?? quarantines.stores(includingMissing: true)
-      let released = try quarantines.released(at: place?.path)
-      let checks = try stores.map { try quarantines.check(evidenceOf: $0, .size) }
-      // The store may be gone, but not the folder of its quarantine.
-      if let path = place?.path, stores.isEmpty, released.isEmpty, try FileSystem().status(of: path) == nil {
-        throw FileError(.notFound, operation: "list the quarantined stores", path: path)
+  func perform() throws {
+    let home = try place.map { try self.home.of(place: $0.path) } ?? self.home.current()
+    let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
+    let stores =
+      try place.map { try quarantines.stores(at: $0.path, includingMissing: true) }
+      ?? quarantines.stores(includingMissing: true)
+    let released = try quarantines.released(at: place?.path)
+    let checks = try stores.map { try quarantines.check(evidenceOf: $0, .size) }
+    // The store may be gone, but not the folder of its quarantine.
+    if let path = place?.path, stores.isEmpty, released.isEmpty, try FileSystem().status(of: path) == nil {
+      throw FileError(.notFound, operation: "list the quarantined stores", path: path)
+    }
+    if output.json {
+      let payloads = try zip(stores, checks).map { try $0.payload(in: quarantines, $1) }
+      try Terminal.standardOutput.write(
+        json: home.listed(["stores": payloads, "released": released.map { Self.payload($0.store, $0.rest) }]))
+    } else if stores.isEmpty {
+      defer { Self.tell(released, home) }
+      Terminal.standardOutput.write(
+        place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
+          ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
+    } else {
+      var table = TextTable(
+        ["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1], wrapsLast: true)
+      for store in stores {
+        table.append([
+          store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
+          store.receipt.map { readableSize($0.totalBytes) } ?? "?",
+          store.receipt?.salvage?.word ?? "–",
+          store.receipt?.reason.word ?? "its receipt cannot be read",
+        ])
       }
-      if output.json {
-        let payloads = try zip(stores, checks).map { try $0.payload(in: quarantines, $1) }
-        try Terminal.standardOutput.write(
-          json: home.listed(["stores": payloads, "released": released.map { Self.payload($0.store, $0.rest) }]))
-      } else if stores.isEmpty {
-        defer { Self.tell(released, home) }
+      Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))
+      for (store, check) in zip(stores, checks) {
+        guard let check, let hint = check.hint(on: store) else { continue }
+        Terminal.standardOutput.write("\n\(store.id): \(check.sentence)\n  \(hint)\n")
+      }
+      for store in stores {
+        guard let place = try quarantines.interruptedInstallation(of: store) else { continue }
         Terminal.standardOutput.write(
-          place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
-            ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
-      } else {
-        var table = TextTable(
-          ["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1], wrapsLast: true)
-        for store in stores {
-          table.append([
-            store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
-            store.receipt.map { readableSize($0.totalBytes) } ?? "?",
-            store.receipt?.salvage?.word ?? "–",
-            store.receipt?.reason.word ?? "its receipt cannot be read",
-          ])
-        }
-        Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))
-        for (store, check) in zip(stores, checks) {
-          guard let check, let hint = check.hint(on: store) else { continue }
-          Terminal.standardOutput.write("\n\(store.id): \(check.sentence)\n  \(hint)\n")
-        }
-        for store in stores {
-          guard let place = try quarantines.interruptedInstallation(of: store) else { continue }
-          Terminal.standardOutput.write(
-            """
+          """
 
-            \(store.id): its salvaged store was being put where nothing is now: \(printable(place.string))
-              End that with: lazaret quarantine salvage \(shellQuoted(store.files.main))\(home.optionBesidesStore) --model MODEL --install --to \(shellQuoted(place))
+          \(store.id): its salvaged store was being put where nothing is now: \(printable(place.string))
+            End that with: lazaret quarantine salvage \(shellQuoted(store.files.main))\(home.optionBesidesStore) --model MODEL --install --to \(shellQuoted(place))
 
-            """)
-        }
-        Self.tell(released, home)
+          """)
       }
+      Self.tell(released, home)
     }
   }
 
@@ -108,7 +106,7 @@ struct QuarantineListCommand: ParsableCommand {
   }
 }
 
-struct QuarantineShowCommand: ParsableCommand {
+struct QuarantineShowCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Shows the receipt of a quarantined store.",
     usage: "lazaret quarantine show <id> [--home <dir>] [--all] [<options>]",
@@ -128,22 +126,20 @@ struct QuarantineShowCommand: ParsableCommand {
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.of(quarantined: id.path)
-      let quarantines = Quarantines(home: home.path)
-      let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
-        try quarantines.store(id.path)
-      }
-      let check = try quarantines.check(evidenceOf: store, .content)
-      try output.print(
-        store.payload(in: quarantines, check),
-        QuarantinedStoreText(store, check, undo: try quarantines.undo(of: store)).text)
+  func perform() throws {
+    let home = try home.of(quarantined: id.path)
+    let quarantines = Quarantines(home: home.path)
+    let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
+      try quarantines.store(id.path)
     }
+    let check = try quarantines.check(evidenceOf: store, .content)
+    try output.print(
+      store.payload(in: quarantines, check),
+      QuarantinedStoreText(store, check, undo: try quarantines.undo(of: store)).text)
   }
 }
 
-struct QuarantineDiscardCommand: ParsableCommand {
+struct QuarantineDiscardCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "discard", abstract: "Removes a quarantined store for good.",
     usage: "lazaret quarantine discard <id> [--yes] [--home <dir>] [<options>]",
@@ -166,33 +162,31 @@ struct QuarantineDiscardCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.of(quarantined: id.path)
-      let quarantines = Quarantines(home: home.path)
-      let store = try home.finding(quarantined: id.path, forBackup: "backup prune") {
-        try quarantines.discardable(id.path)
-      }
-      let discarding = try quarantines.discarding(store.files.main)
-      let size = readableSize(discarding.bytes)
-      if !yes {
-        if !output.json {
-          var table = TextTable(["file", "size"], numericColumns: [1])
-          for item in discarding.items { table.append([printable(item.name.text), readableSize(item.bytes)]) }
-          Terminal.standardError.write(table.text() + discarding.words + "\n")
-        }
-        try Confirmation.require(
-          "Remove \(store.id) with everything listed, \(size), for good?", undone: "removed", json: output.json,
-          or: CommandError(
-            .notConfirmed, operation: "remove the quarantined store", path: store.files.main,
-            detail: "it was not confirmed, and nothing was removed", hint: "Add --yes to remove it without being asked."
-          ))
-      }
-      _ = try quarantines.discard(store.files.main)
-      try output.print(
-        ["id": store.id, "discarded": true, "files": discarding.items, "bytes": discarding.bytes] as JSON.Object,
-        "\(store.id) was discarded: \(counted(discarding.items.count, "file")), \(size).\n")
+  func perform() throws {
+    let home = try home.of(quarantined: id.path)
+    let quarantines = Quarantines(home: home.path)
+    let store = try home.finding(quarantined: id.path, forBackup: "backup prune") {
+      try quarantines.discardable(id.path)
     }
+    let discarding = try quarantines.discarding(store.files.main)
+    let size = readableSize(discarding.bytes)
+    if !yes {
+      if !output.json {
+        var table = TextTable(["file", "size"], numericColumns: [1])
+        for item in discarding.items { table.append([printable(item.name.text), readableSize(item.bytes)]) }
+        Terminal.standardError.write(table.text() + discarding.words + "\n")
+      }
+      try Confirmation.require(
+        "Remove \(store.id) with everything listed, \(size), for good?", undone: "removed", json: output.json,
+        or: CommandError(
+          .notConfirmed, operation: "remove the quarantined store", path: store.files.main,
+          detail: "it was not confirmed, and nothing was removed", hint: "Add --yes to remove it without being asked."
+        ))
+    }
+    _ = try quarantines.discard(store.files.main)
+    try output.print(
+      ["id": store.id, "discarded": true, "files": discarding.items, "bytes": discarding.bytes] as JSON.Object,
+      "\(store.id) was discarded: \(counted(discarding.items.count, "file")), \(size).\n")
   }
 }
 
@@ -290,5 +284,5 @@ extension QuarantinedStore {
     JSON.Object(self, ["undo": try quarantines.undo(of: self), "evidence": check?.payload(on: self)])
   }
 
-  func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
+  func payload(in quarantines: Quarantines) throws -> JSON.Object { try payload(in: quarantines, nil) }
 }

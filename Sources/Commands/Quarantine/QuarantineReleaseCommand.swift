@@ -3,7 +3,7 @@ import Lazaret
 import Platform
 import SystemPackage
 
-struct QuarantineReleaseCommand: ParsableCommand {
+struct QuarantineReleaseCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Puts a quarantined store back where it came from.",
     usage: "lazaret quarantine release <id> [--to <path>] [--replace] [--home <dir>] [<options>]",
@@ -31,38 +31,36 @@ struct QuarantineReleaseCommand: ParsableCommand {
 
   func validate() throws { try to?.requirePlace() }
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.of(quarantined: id.path)
-      let quarantines = Quarantines(home: home.path)
-      let stored = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
-        try quarantines.store(id.path)
+  func perform() throws {
+    let home = try home.of(quarantined: id.path)
+    let quarantines = Quarantines(home: home.path)
+    let stored = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
+      try quarantines.store(id.path)
+    }
+    let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
+    let rest = try quarantines.discarding(stored.files.main)
+    let discard = "lazaret quarantine discard \(shellQuoted(stored.files.main))\(home.optionBesidesStore)"
+    if output.json {
+      let payload: JSON.Object = [
+        "store": PathText(result.place.main),
+        "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
+        "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
+      ]
+      try Terminal.standardOutput.write(json: payload)
+    } else {
+      var text = "The store is back at \(printable(result.place.main.string)).\n"
+      if let replaced = result.quarantined {
+        text += "What was there is in quarantine as \(replaced.id).\n"
+        if let undo = try quarantines.undo(of: replaced) { text += "Put that back with: \(undo)\n" }
       }
-      let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
-      let rest = try quarantines.discarding(stored.files.main)
-      let discard = "lazaret quarantine discard \(shellQuoted(stored.files.main))\(home.optionBesidesStore)"
-      if output.json {
-        let payload: JSON.Object = [
-          "store": PathText(result.place.main),
-          "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
-          "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
-        ]
-        try Terminal.standardOutput.write(json: payload)
-      } else {
-        var text = "The store is back at \(printable(result.place.main.string)).\n"
-        if let replaced = result.quarantined {
-          text += "What was there is in quarantine as \(replaced.id).\n"
-          if let undo = try quarantines.undo(of: replaced) { text += "Put that back with: \(undo)\n" }
-        }
-        if !rest.items.isEmpty {
-          text +=
-            "What was made of it stays in \(printable(stored.files.folder.string)), "
-            + "\(counted(rest.items.count, "file")), \(readableSize(rest.bytes)):\n"
-          for item in rest.items { text += "  \(printable(item.name.text))\n" }
-          text += "Remove it with: \(discard)\n"
-        }
-        Terminal.standardOutput.write(text)
+      if !rest.items.isEmpty {
+        text +=
+          "What was made of it stays in \(printable(stored.files.folder.string)), "
+          + "\(counted(rest.items.count, "file")), \(readableSize(rest.bytes)):\n"
+        for item in rest.items { text += "  \(printable(item.name.text))\n" }
+        text += "Remove it with: \(discard)\n"
       }
+      Terminal.standardOutput.write(text)
     }
   }
 }
@@ -97,13 +95,8 @@ extension Quarantines {
     guard let place = stored.receipt?.originalPath.path, try !stored.files.members(in: fileSystem).isEmpty else {
       return nil
     }
-    let isTaken: Bool
-    do throws(FileError) {
-      isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty
-    } catch {
-      // An unreadable place may be taken; replacing works on an empty one too.
-      isTaken = true
-    }
+    // An unreadable place may be taken; replacing works on an empty one too.
+    let isTaken = (try? !StoreFileSet(main: place).members(in: fileSystem).isEmpty) ?? true
     return stored.undo(home: ChosenHome.whole(home), replacing: isTaken)
   }
 }

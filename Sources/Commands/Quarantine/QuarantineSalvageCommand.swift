@@ -5,7 +5,7 @@ import Platform
 import Salvage
 import SystemPackage
 
-struct QuarantineSalvageCommand: ParsableCommand {
+struct QuarantineSalvageCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
     usage: "lazaret quarantine salvage <id> [--model <model> …] [--deleted] [--install] [<options>]",
@@ -62,45 +62,39 @@ struct QuarantineSalvageCommand: ParsableCommand {
     try backup.check()
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.of(quarantined: id.path)
-      var quarantines = Quarantines(home: home.path)
-      quarantines.identities = try backup.identity.identities()
-      let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
-        try quarantines.store(id.path)
-      }
-      let model = try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: found.files.main, json: output.json)
-      Interruption.listen()
-      let line = ProgressLine()
-      let observer = OpeningObserver {
-        line.show($0)
-      } isCancelled: {
-        Interruption.isRequested
-      }
-      let source = try backup.source()
-      let salvaged = try backup.finding(source, in: home) {
-        try quarantines.salvage(
-          id.path, model: model,
-          options: .init(findsDeleted: deleted, backup: source, trustsBackup: backup.trustBackup), observer: observer)
-      }
-      line.clear()
-      let installed =
-        install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
-      let stored = try quarantines.store(salvaged.stored.files.main)
-      if output.json {
-        let payload: JSON.Object = [
-          "id": stored.id, "store": PathText(salvaged.store), "report": PathText(salvaged.reportPath),
-          "complete": salvaged.result.isComplete, "current": salvaged.isCurrent, "comparison": salvaged.comparison,
-          "salvage": stored.receipt?.salvage, "installed": installed.map { PathText($0.place.main) },
-          "quarantined": try installed?.quarantined.map { try $0.payload(in: quarantines) },
-        ]
-        try Terminal.standardOutput.write(json: payload)
-      } else {
-        Terminal.standardOutput.write(try text(salvaged, stored, installed, in: quarantines))
-      }
-      if !salvaged.result.isComplete { throw ExitStatus.doubtful }
+  func perform() throws {
+    let home = try home.of(quarantined: id.path)
+    var quarantines = Quarantines(home: home.path)
+    quarantines.identities = try backup.identity.identities()
+    let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
+      try quarantines.store(id.path)
     }
+    let model = try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: found.files.main, json: output.json)
+    Interruption.listen()
+    let line = ProgressLine()
+    let observer = OpeningObserver {
+      line.show($0)
+    } isCancelled: {
+      Interruption.isRequested
+    }
+    let source = try backup.source()
+    let salvaged = try backup.finding(source, in: home) {
+      try quarantines.salvage(
+        id.path, model: model,
+        options: .init(findsDeleted: deleted, backup: source, trustsBackup: backup.trustBackup), observer: observer)
+    }
+    line.clear()
+    let installed =
+      install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
+    let stored = try quarantines.store(salvaged.stored.files.main)
+    try output.print(
+      [
+        "id": stored.id, "store": PathText(salvaged.store), "report": PathText(salvaged.reportPath),
+        "complete": salvaged.result.isComplete, "current": salvaged.isCurrent, "comparison": salvaged.comparison,
+        "salvage": stored.receipt?.salvage, "installed": installed.map { PathText($0.place.main) },
+        "quarantined": try installed?.quarantined.map { try $0.payload(in: quarantines) },
+      ] as JSON.Object, text(salvaged, stored, installed, in: quarantines))
+    if !salvaged.result.isComplete { throw ExitStatus.doubtful }
   }
 
   private func text(

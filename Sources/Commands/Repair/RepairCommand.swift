@@ -5,7 +5,7 @@ import Platform
 import SystemPackage
 
 /// `lazaret repair`: restores missing parts of a store's own model.
-struct RepairCommand: ParsableCommand {
+struct RepairCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "repair",
     abstract: "Adds what a sound store lacks of its own version of the model, on a copy, verified.",
@@ -50,7 +50,7 @@ struct RepairCommand: ParsableCommand {
   var dryRun = false
 
   @OptionGroup var home: HomeOptions
-  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
   func validate() throws {
@@ -61,37 +61,25 @@ struct RepairCommand: ParsableCommand {
         + "lazaret inspect \(shellQuoted(store.path)) --model \(shellQuoted(schema)) lists what it lacks.")
   }
 
-  func run() throws {
-    try report(json: presentation.json) {
-      try refuseNoStore(at: store.path, to: "repair the store")
-      var migrator = Migrator(
-        try versionOrder.load(model.path, json: presentation.json), logger: log.logger(json: presentation.json))
-      migrator.keepOriginals()
-      var options = Migrator.Options()
-      options.repair = data ? .data : .structure
-      let home = home.of(store: store.path)
-      options.home = home.path
-      options.isRecorded = true
-      let line = StepProgress(of: store.path, to: nil)
-      Interruption.listen()
-      options.progress = { _, _, _ in
-        line.begin("Repairing")
-        return !Interruption.isRequested
-      }
-      options.isCancelled = {
-        line.look()
-        return Interruption.isRequested
-      }
-      let outcome: RepairOutcome
-      if dryRun {
-        outcome = RepairOutcome(store.path, dryRun: try migrator.planRepair(store.path, options: options))
-      } else {
-        outcome = RepairOutcome(store.path, try migrator.repair(store.path, options: options))
-      }
-      line.clear()
-      try presentation.print(outcome, RepairText(outcome).text)
-      if outcome.leavesSomething { throw ExitStatus.doubtful }
-    }
+  func perform() throws {
+    try refuseNoStore(at: store.path, to: "repair the store")
+    var migrator = Migrator(
+      try versionOrder.load(model.path, json: output.json), logger: log.logger(json: output.json))
+    migrator.keepOriginals()
+    var options = Migrator.Options()
+    options.repair = data ? .data : .structure
+    let home = home.of(store: store.path)
+    options.home = home.path
+    options.isRecorded = true
+    let line = StepProgress(of: store.path, to: nil)
+    line.watch(&options) { _, _, _ in "Repairing" }
+    let outcome =
+      try dryRun
+      ? RepairOutcome(store.path, dryRun: migrator.planRepair(store.path, options: options))
+      : RepairOutcome(store.path, migrator.repair(store.path, options: options))
+    line.clear()
+    try output.print(outcome, RepairText(outcome).text)
+    if outcome.leavesSomething { throw ExitStatus.doubtful }
   }
 }
 

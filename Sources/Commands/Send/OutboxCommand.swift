@@ -18,7 +18,7 @@ struct OutboxCommand: ParsableCommand {
     defaultSubcommand: OutboxListCommand.self)
 }
 
-struct OutboxListCommand: ParsableCommand {
+struct OutboxListCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the bundles of the outbox, newest first.",
     discussion: """
@@ -33,24 +33,18 @@ struct OutboxListCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.current().existing(to: "list the outbox")
-      let listing = try Outbox(home: home.path).listing()
-      if output.json {
-        let payload: JSON.Object = ["entries": listing.entries, "unreadable": listing.unreadable]
-        try Terminal.standardOutput.write(json: home.listed(payload))
-      } else {
-        write(listing, in: home)
-      }
-      if !listing.unreadable.isEmpty { throw ExitStatus.doubtful }
-    }
+  func perform() throws {
+    let home = try home.current().existing(to: "list the outbox")
+    let listing = try Outbox(home: home.path).listing()
+    try output.print(
+      home.listed(["entries": listing.entries, "unreadable": listing.unreadable] as JSON.Object),
+      text(listing, in: home))
+    if !listing.unreadable.isEmpty { throw ExitStatus.doubtful }
   }
 
-  private func write(_ listing: Outbox.Listing, in home: ChosenHome) {
+  private func text(_ listing: Outbox.Listing, in home: ChosenHome) -> String {
     guard !listing.entries.isEmpty || !listing.unreadable.isEmpty else {
-      Terminal.standardOutput.write("The outbox of the home is empty: \(home.words). \(ChosenHome.another)\n")
-      return
+      return "The outbox of the home is empty: \(home.words). \(ChosenHome.another)\n"
     }
     var table = TextTable(
       ["id", "state", "size", "there", "receiver", "receipt or reason"], numericColumns: [2, 3], shrinking: [4, 5])
@@ -65,13 +59,12 @@ struct OutboxListCommand: ParsableCommand {
     }
     var text = listing.entries.isEmpty ? "" : table.text(indent: "")
     for id in listing.unreadable { text += "\(printable(id)): it cannot be read\n" }
-    text += "\nHome: \(home.words)\n"
-    Terminal.standardOutput.write(text)
+    return text + "\nHome: \(home.words)\n"
   }
 }
 
 /// `lazaret outbox send`: sends every due entry.
-struct OutboxSendCommand: ParsableCommand {
+struct OutboxSendCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Sends what waits in the outbox, one bundle after another.",
     discussion: """
@@ -89,51 +82,49 @@ struct OutboxSendCommand: ParsableCommand {
   @OptionGroup var persistence: PersistenceOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.current().existing(to: "send what waits in the outbox")
-      let outbox = Outbox(home: home.path)
-      try outbox.settle()
-      let all = try outbox.listing().entries.filter { $0.state == .waiting }.reversed()
-      let now = Surroundings.machine.now()
-      let due = all.filter { entry in
-        persistence.wait || (entry.nextTry.flatMap { Timestamp($0) } ?? now) <= now
-      }
-      let token = try sharedToken(for: due)
-      let progress = ProgressLine()
-      Interruption.listen()
-      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
-      let waiting = all.filter { !due.contains($0) }
-      var (sent, failed): ([JSON.Object], [JSON.Object]) = ([], [])
-      var isPassing = true
-      for entry in due {
-        do throws(SupportBundleError) {
-          if let next = entry.nextTry.flatMap({ Timestamp($0) }) { wait(until: next, entry, progress) }
-          let outcome = try sender.send(
-            entry.id, as: entry.tokenFile == nil ? token : nil, progress: { progress.show($0) },
-            isStopped: { Interruption.isRequested })
-          progress.clear()
-          let entry = try outbox.entry(entry.id)
-          if !output.json { outcome.tell() }
-          sent.append(outcome.payload(of: entry))
-        } catch {
-          progress.clear()
-          if error.kind == .cancelled { throw error }
-          isPassing = isPassing && error.isEnvironmental
-          if !output.json { Terminal.standardError.write("lazaret: \(entry.id): \(error.told)\n") }
-          failed.append(["id": entry.id, "error": error.json])
-        }
-      }
-      if output.json {
-        try Terminal.standardOutput.write(json: ["sent": sent, "failed": failed, "waiting": waiting] as JSON.Object)
-      } else {
-        for entry in waiting {
-          Terminal.standardOutput.write("\(entry.id) waits until \(entry.nextTry ?? "later").\n")
-        }
-        if all.isEmpty { Terminal.standardOutput.write("Nothing waits in the outbox of the home: \(home.words)\n") }
-      }
-      if !failed.isEmpty { throw isPassing ? ExitStatus.unavailable : ExitStatus.failed }
+  func perform() throws {
+    let home = try home.current().existing(to: "send what waits in the outbox")
+    let outbox = Outbox(home: home.path)
+    try outbox.settle()
+    let all = try outbox.listing().entries.filter { $0.state == .waiting }.reversed()
+    let now = Surroundings.machine.now()
+    let due = all.filter { entry in
+      persistence.wait || (entry.nextTry.flatMap { Timestamp($0) } ?? now) <= now
     }
+    let token = try sharedToken(for: due)
+    let progress = ProgressLine()
+    Interruption.listen()
+    let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
+    let waiting = all.filter { !due.contains($0) }
+    var (sent, failed): ([JSON.Object], [JSON.Object]) = ([], [])
+    var isPassing = true
+    for entry in due {
+      do throws(SupportBundleError) {
+        if let next = entry.nextTry.flatMap({ Timestamp($0) }) { wait(until: next, entry, progress) }
+        let outcome = try sender.send(
+          entry.id, as: entry.tokenFile == nil ? token : nil, progress: { progress.show($0) },
+          isStopped: { Interruption.isRequested })
+        progress.clear()
+        let entry = try outbox.entry(entry.id)
+        if !output.json { outcome.tell() }
+        sent.append(outcome.payload(of: entry))
+      } catch {
+        progress.clear()
+        if error.kind == .cancelled { throw error }
+        isPassing = isPassing && error.isEnvironmental
+        if !output.json { Terminal.standardError.write("lazaret: \(entry.id): \(error.told)\n") }
+        failed.append(["id": entry.id, "error": error.json])
+      }
+    }
+    if output.json {
+      try Terminal.standardOutput.write(json: ["sent": sent, "failed": failed, "waiting": waiting] as JSON.Object)
+    } else {
+      for entry in waiting {
+        Terminal.standardOutput.write("\(entry.id) waits until \(entry.nextTry ?? "later").\n")
+      }
+      if all.isEmpty { Terminal.standardOutput.write("Nothing waits in the outbox of the home: \(home.words)\n") }
+    }
+    if !failed.isEmpty { throw isPassing ? ExitStatus.unavailable : ExitStatus.failed }
   }
 
   private func wait(until next: Timestamp, _ entry: OutboxEntry, _ progress: ProgressLine) {
@@ -159,7 +150,14 @@ struct OutboxSendCommand: ParsableCommand {
   }
 }
 
-struct OutboxRetryCommand: ParsableCommand {
+extension TokenOptions {
+  /// A named file comes first, then the one that the entry remembers, then the environment.
+  fileprivate func token(besides entry: OutboxEntry) throws(SupportBundleError) -> AccessToken? {
+    tokenFile == nil && entry.tokenFile != nil ? nil : try token()
+  }
+}
+
+struct OutboxRetryCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
     usage: "lazaret outbox retry <id> [--to <url>] [--token-file <file>] [--wait] [<options>]",
@@ -178,24 +176,20 @@ struct OutboxRetryCommand: ParsableCommand {
   @OptionGroup var persistence: PersistenceOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let address = try to.map { text in try CommandLineSlip.telling { try ReceiverAddress(text) } }
-      let home = try home.current().existing(to: "send what waits in the outbox")
-      let outbox = Outbox(home: home.path)
-      try outbox.settle()
-      let entry = try home.sending { try outbox.entry(id) }
-      // A named file comes first, then the remembered one, then the environment.
-      let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
-      let given = isRemembered ? nil : try token.token()
-      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
-      let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
-      try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
-    }
+  func perform() throws {
+    let address = try to.map { text in try CommandLineSlip.telling { try ReceiverAddress(text) } }
+    let home = try home.current().existing(to: "send what waits in the outbox")
+    let outbox = Outbox(home: home.path)
+    try outbox.settle()
+    let entry = try home.sending { try outbox.entry(id) }
+    let given = try token.token(besides: entry)
+    let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
+    let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
+    try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
   }
 }
 
-struct OutboxCancelCommand: ParsableCommand {
+struct OutboxCancelCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "cancel", abstract: "Takes a bundle back that is not sent yet.",
     usage: "lazaret outbox cancel <id> [--token-file <file>] [--home <dir>] [<options>]",
@@ -213,27 +207,20 @@ struct OutboxCancelCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let home = try home.current().existing(to: "cancel the entry of the outbox")
-      let outbox = Outbox(home: home.path)
-      let entry = try home.sending { try outbox.entry(id) }
-      let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
-      let given = isRemembered ? nil : try token.token()
-      let sender = Sender(of: outbox, over: CurlTransport(idleSeconds: 20))
-      let (cancelled, isReceiverTold) = try sender.cancel(entry.id, as: given)
-      if output.json {
-        let payload: JSON.Object = ["entry": cancelled, "receiverTold": isReceiverTold]
-        try Terminal.standardOutput.write(json: payload)
-      } else {
-        let rest = isReceiverTold ? "" : " The receiver could not be told; it drops what it has in its own time."
-        Terminal.standardOutput.write("\(cancelled.id) was taken back.\(rest)\n")
-      }
-    }
+  func perform() throws {
+    let home = try home.current().existing(to: "cancel the entry of the outbox")
+    let outbox = Outbox(home: home.path)
+    let entry = try home.sending { try outbox.entry(id) }
+    let given = try token.token(besides: entry)
+    let sender = Sender(of: outbox, over: CurlTransport(idleSeconds: 20))
+    let (cancelled, isReceiverTold) = try sender.cancel(entry.id, as: given)
+    let rest = isReceiverTold ? "" : " The receiver could not be told; it drops what it has in its own time."
+    try output.print(
+      ["entry": cancelled, "receiverTold": isReceiverTold] as JSON.Object, "\(cancelled.id) was taken back.\(rest)\n")
   }
 }
 
-struct OutboxPruneCommand: ParsableCommand {
+struct OutboxPruneCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Removes what was sent or taken back more than 90 days ago.",
     discussion: """
@@ -249,10 +236,8 @@ struct OutboxPruneCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let removed = try Outbox(home: try home.current().existing(to: "prune the outbox").path).settle()
-      try output.print(["removed": removed], "\(counted(Int64(removed), "entry", "entries")) removed.\n")
-    }
+  func perform() throws {
+    let removed = try Outbox(home: try home.current().existing(to: "prune the outbox").path).settle()
+    try output.print(["removed": removed], "\(counted(Int64(removed), "entry", "entries")) removed.\n")
   }
 }

@@ -4,7 +4,7 @@ import ObjectStorage
 import Platform
 import SupportBundle
 
-struct SendCommand: ParsableCommand {
+struct SendCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Sends a bundle to support, by way of the outbox.",
     usage: "lazaret send <bundle> --to <url> [--put] [--token-file <file>] [--home <dir>] [<options>]",
@@ -55,37 +55,30 @@ struct SendCommand: ParsableCommand {
     guard !noSend || !persistence.wait else { throw ValidationError("--no-send and --wait contradict each other.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let receiver = try CommandLineSlip.telling { try ReceiverAddress(to) }
-      let token = try token.token()
-      let home = home.current()
-      let outbox = Outbox(home: home.path, limit: outboxLimit?.bytes ?? Outbox.usualLimit)
-      let line = ProgressLine()
-      let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1, .bytes) }
-      line.clear()
-      let presentation = SendingPresentation(json: output.json)
-      presentation.show(preview, to: receiver)
-      let method: OutboxEntry.Method = put ? .put : .tus
-      if try outbox.sent(preview, to: receiver, by: method) == nil {
-        if !yes {
-          try Confirmation.require(
-            noSend ? "Put it into the outbox?" : "Send it?", undone: noSend ? "put into it" : "sent", json: output.json,
-            or: CommandError(
-              .notConfirmed, operation: "send the bundle", path: bundle.path,
-              detail: "it was not confirmed, and nothing was sent", hint: "Add --yes to send it without being asked."))
-        }
-      }
-      let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
-      guard !noSend else {
-        try presentation.tell(entry, in: home)
-        return
-      }
-      try outbox.settle()
-      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
-      let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
-      try presentation.tell(outbox.entry(entry.id), outcome)
+  func perform() throws {
+    let receiver = try CommandLineSlip.telling { try ReceiverAddress(to) }
+    let token = try token.token()
+    let home = home.current()
+    let outbox = Outbox(home: home.path, limit: outboxLimit?.bytes ?? Outbox.usualLimit)
+    let line = ProgressLine()
+    let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1, .bytes) }
+    line.clear()
+    let presentation = SendingPresentation(json: output.json)
+    presentation.show(preview, to: receiver)
+    let method: OutboxEntry.Method = put ? .put : .tus
+    if try outbox.sent(preview, to: receiver, by: method) == nil, !yes {
+      try Confirmation.require(
+        noSend ? "Put it into the outbox?" : "Send it?", undone: noSend ? "put into it" : "sent", json: output.json,
+        or: CommandError(
+          .notConfirmed, operation: "send the bundle", path: bundle.path,
+          detail: "it was not confirmed, and nothing was sent", hint: "Add --yes to send it without being asked."))
     }
+    let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
+    guard !noSend else { return try presentation.tell(entry, in: home) }
+    try outbox.settle()
+    let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
+    let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
+    try presentation.tell(outbox.entry(entry.id), outcome)
   }
 }
 

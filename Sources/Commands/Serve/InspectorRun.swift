@@ -7,46 +7,22 @@ import Platform
 import SystemPackage
 
 struct InspectorRun {
-  private let options: InspectorOptions
-  private let listening: ListeningPlace
-  private let opensBrowser: Bool
-  private let json: Bool
-  private let uploads: TusServer?
-  private let notIsolated: [WorkIsolation.Measure]?
-  private let linkFile: FilePath?
-  private let start: (Inspector) throws -> RequestTarget
+  var options: InspectorOptions
+  let listening: ListeningPlace
+  let opensBrowser: Bool
+  let json: Bool
 
-  /// - Parameters:
-  ///   - linkFile: the file for the link, readable by its owner alone; nil prints it.
-  ///   - uploads: the handler of uploads, if any.
-  ///   - notIsolated: the isolation that workers lack here; nil without an inbox.
-  ///   - start: the link's page.
-  init(
-    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, linkFile: FilePath? = nil,
-    uploads: TusServer? = nil, notIsolated: [WorkIsolation.Measure]? = nil,
-    start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
-  ) {
-    self.options = options
-    self.listening = listening
-    self.opensBrowser = opensBrowser
-    self.json = json
-    self.linkFile = linkFile
-    self.uploads = uploads
-    self.notIsolated = notIsolated
-    self.start = start
-  }
+  /// The file for the link, readable by its owner alone; nil prints it.
+  var linkFile: FilePath?
 
-  private struct Announcement: Encodable {
-    /// Omitted if the link is in a file.
-    var url: String?
-    var port: UInt16
-    var home: PathText
+  /// The handler of uploads, if any.
+  var uploads: TusServer?
 
-    var sendTo: String?
+  /// The isolation that workers lack here; nil without an inbox.
+  var notIsolated: [WorkIsolation.Measure]?
 
-    /// The isolation that workers lack here; nil without an inbox.
-    var workersNotIsolated: [String]?
-  }
+  /// The link's page.
+  var start: (Inspector) throws -> RequestTarget = { _ in .to("stores") }
 
   /// Serves until Ctrl-C.
   ///
@@ -98,10 +74,11 @@ struct InspectorRun {
       try FileSystem().writeAtomically(Array((link + "\n").utf8), to: linkFile, replacing: true)
     }
     if json {
-      try Terminal.standardOutput.write(
-        json: Announcement(
-          url: linkFile == nil ? link : nil, port: port, home: PathText(options.home), sendTo: inbox,
-          workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
+      let announcement: JSON.Object = [
+        "url": linkFile == nil ? link : nil, "port": port, "home": PathText(options.home), "sendTo": inbox,
+        "workersNotIsolated": notIsolated?.map(\.rawValue),
+      ]
+      try Terminal.standardOutput.write(json: announcement, .line)
     } else {
       if !listening.isLoopback, listening.tls == nil, listening.proxies.isEmpty {
         Terminal.standardError.write(

@@ -45,19 +45,14 @@ struct ReceivingRun: ~Copyable {
     let pool = try InboxWorkers.pool(
       inbox, count: options.workers, identity: identity, models: models, order: order, receives: true,
       retention: options.retention.rules)
-    let lock = try Self.begin(inbox, pool)
+    let lock = try inbox.lock()
+    try inbox.finishInterrupted()
+    try pool.start()
     self.lock = lock
     self.inbox = inbox
     self.pool = pool
     listener = server.map { PostgresListener($0, to: inbox.changes) }
     uploads = TusServer(inbox)
-  }
-
-  private static func begin(_ inbox: Inbox, _ pool: WorkerPool) throws -> FolderLock {
-    let lock = try inbox.lock()
-    try inbox.finishInterrupted()
-    try pool.start()
-    return lock
   }
 
   /// Returns the isolation that workers lack here, as tried by one.

@@ -7,7 +7,7 @@ import Platform
 import SupportBundle
 import SystemPackage
 
-struct ServeCommand: ParsableCommand {
+struct ServeCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "serve",
     abstract: "Shows quarantined stores, their damage and their records in a browser.",
@@ -68,42 +68,37 @@ struct ServeCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      var options = InspectorOptions(
-        home: try FileSystem().realPath(home.current().existing(to: "serve the inspector").path),
-        publicFolder: try PublicFolder.find())
-      let models = ModelOption.chosen(model)
-      options.models = InspectorModel.named(
-        try models.map { ($0.stem ?? "Model", try versionOrder.loadAppModel($0, json: output.json)) })
-      options.allowsActions = !readOnly
-      options.logger = log.logger(json: output.json)
-      options.receiver = try sendTo.receiver
-      options.metricsReaders = listening.metricsReaders
-      options.meter = RequestMeter { [logger = options.logger] answer in logger.note(answer) }
-      guard receiving.inbox else {
-        try InspectorRun(
-          options, listening.place, opensBrowser: !noBrowser, json: output.json, linkFile: listening.linkFile?.path
-        ).run()
-        return
-      }
-      try InboxWorkers.check(models)
-      let (address, place) = (try database.address(), try bundles.address())
-      try InboxWorkers.check(database: address, bundles: place, workers: receiving.workers)
-      let running = try ReceivingRun(
-        receiving, home: options.home, database: address, bundles: place, models: models,
-        order: try versionOrder.order(of: models))
-      options.inbox = running.inbox
-      let result = Result {
-        try InspectorRun(
-          options, listening.place, opensBrowser: !noBrowser, json: output.json, linkFile: listening.linkFile?.path,
-          uploads: running.uploads,
-          notIsolated: ReceivingRun.notIsolated()
-        ) { _ in .to("inbox") }.run()
-      }
-      running.stop()
-      try result.get()
+  func perform() throws {
+    var options = InspectorOptions(
+      home: try FileSystem().realPath(home.current().existing(to: "serve the inspector").path),
+      publicFolder: try PublicFolder.find())
+    let models = ModelOption.chosen(model)
+    options.models = InspectorModel.named(
+      try models.map { ($0.stem ?? "Model", try versionOrder.loadAppModel($0, json: output.json)) })
+    options.allowsActions = !readOnly
+    options.logger = log.logger(json: output.json)
+    options.receiver = try sendTo.receiver
+    options.metricsReaders = listening.metricsReaders
+    options.meter = RequestMeter { [logger = options.logger] answer in logger.note(answer) }
+    var run = InspectorRun(
+      options: options, listening: listening.place, opensBrowser: !noBrowser, json: output.json,
+      linkFile: listening.linkFile?.path)
+    guard receiving.inbox else { return try run.run() }
+    try InboxWorkers.check(models)
+    let (address, place) = (try database.address(), try bundles.address())
+    try InboxWorkers.check(database: address, bundles: place, workers: receiving.workers)
+    let running = try ReceivingRun(
+      receiving, home: options.home, database: address, bundles: place, models: models,
+      order: try versionOrder.order(of: models))
+    run.options.inbox = running.inbox
+    run.uploads = running.uploads
+    run.start = { _ in .to("inbox") }
+    let result = Result {
+      run.notIsolated = try ReceivingRun.notIsolated()
+      try run.run()
     }
+    running.stop()
+    try result.get()
   }
 }
 
