@@ -4,7 +4,7 @@ import Platform
 import SystemPackage
 
 /// `lazaret manual`: the manual pages, for `Scripts/install` and packages.
-struct ManualCommand: ParsableCommand {
+struct ManualCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "manual", abstract: "Writes the manual's pages, a file for each verb.", shouldDisplay: false)
 
@@ -13,19 +13,17 @@ struct ManualCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      let system = FileSystem()
-      try system.makeDirectory(into.path)
-      let pages = try Self.pages()
-      for page in pages {
-        try system.writeAtomically(
-          Array(page.text.utf8), to: into.path.appending(page.fileName), replacing: true,
-          permissions: .init(rawValue: 0o644))
-      }
-      let names = pages.map(\.fileName)
-      try output.print(["pages": names], names.joined(separator: "\n") + "\n")
+  func perform() throws {
+    let system = FileSystem()
+    try system.makeDirectory(into.path)
+    let pages = try Self.pages()
+    for page in pages {
+      try system.writeAtomically(
+        Array(page.text.utf8), to: into.path.appending(page.fileName), replacing: true,
+        permissions: .init(rawValue: 0o644))
     }
+    let names = pages.map(\.fileName)
+    try output.print(["pages": names], names.joined(separator: "\n") + "\n")
   }
 
   /// One page a listed verb, the command's own first.
@@ -86,6 +84,9 @@ struct CommandDescription: Decodable {
   var aliases: [String]?
   var arguments: [Argument]?
   var subcommands: [CommandDescription]?
+
+  /// Whether it is listed and not the parser's own.
+  var isDocumented: Bool { shouldDisplay && commandName != "help" }
 
   private struct Dump: Decodable {
     var serializationVersion: Int
@@ -177,11 +178,6 @@ struct ManualPage {
   }
 }
 
-extension CommandDescription {
-  /// Whether it is listed and not the parser's own.
-  var isDocumented: Bool { shouldDisplay && commandName != "help" }
-}
-
 extension CommandDescription.Argument {
   fileprivate func add(to roff: inout Roff) {
     roff.request("TP")
@@ -250,9 +246,7 @@ package struct Roff {
   }
 
   package mutating func lines(_ words: String) {
-    for line in words.split(separator: "\n", omittingEmptySubsequences: true) {
-      write(String(line).trimmed.map(Self.escaped))
-    }
+    for line in words.split(separator: "\n") { write(Self.escaped(String(line.trimmingSpaces))) }
   }
 
   /// Adds a line with its spaces kept, between the requests `EX` and `EE`.
@@ -273,8 +267,8 @@ package struct Roff {
   }
 
   /// A line of text must not begin like a request.
-  private mutating func write(_ line: String?) {
-    guard let line, !line.isEmpty else { return }
+  private mutating func write(_ line: String) {
+    guard !line.isEmpty else { return }
     text += (line.hasPrefix(".") ? "\\&" : "") + line + "\n"
   }
 
@@ -298,13 +292,6 @@ package struct Roff {
       }
     }
     return result
-  }
-}
-
-extension String {
-  fileprivate var trimmed: String? {
-    let words = self[...].trimmingSpaces
-    return words.isEmpty ? nil : String(words)
   }
 }
 

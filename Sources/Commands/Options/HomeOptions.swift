@@ -35,16 +35,16 @@ struct HomeOptions: ParsableArguments {
 
   func of(store: FilePath) -> ChosenHome {
     if let given { return given }
-    let folder = Self.folder(of: store)
-    return ChosenHome(folder, because: .store)
+    // The verb reports a missing store; use the path's folder.
+    let folder = (try? StoreFileSet.locate(store, in: FileSystem()).folder) ?? store.folder
+    return ChosenHome(Self.home(in: folder), because: .store)
   }
 
   func of(place: FilePath) throws(FileError) -> ChosenHome {
     let system = FileSystem()
     guard try system.status(of: place)?.kind == .directory else { return of(store: place) }
     if let given { return given }
-    let folder = Self.home(in: try system.realPath(place))
-    return ChosenHome(folder, because: .store)
+    return ChosenHome(Self.home(in: try system.realPath(place)), because: .store)
   }
 
   /// - Throws: `home-missing` for a lookup by name.
@@ -56,12 +56,6 @@ struct HomeOptions: ParsableArguments {
   private var given: ChosenHome? {
     if let home { return ChosenHome(home.path, because: .option) }
     return Self.environment.map { ChosenHome($0, because: .environment) }
-  }
-
-  private static func folder(of store: FilePath) -> FilePath {
-    let system = FileSystem()
-    // The verb reports a missing store; use the path's folder.
-    return home(in: (try? StoreFileSet.locate(store, in: system).folder) ?? store.folder)
   }
 
   private static func home(in folder: FilePath) -> FilePath {

@@ -33,21 +33,13 @@ struct SourceOptions: ParsableArguments {
   func load(
     _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
   ) throws -> SourceModels {
-    let names = types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? []
-    return try Self.load(
-      path, types: names, platform: other ?? platform, flags: Set(define), readsSubfolders: !onlyItsOwnFiles)
-  }
-
-  static func load(
-    _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [],
-    readsSubfolders: Bool = true
-  ) throws -> SourceModels {
     let machine = Surroundings.machine
     // Evaluated once, when the model is made, as in SwiftData.
     var models = try SwiftSources.load(
       path,
       options: SwiftSources.Options(
-        types: types, platform: platform, flags: flags, readsSubfolders: readsSubfolders,
+        types: types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? [], platform: other ?? platform,
+        flags: Set(define), readsSubfolders: !onlyItsOwnFiles,
         now: machine.now().secondsSinceReferenceDate, identifier: machine.makeUUID().bytes))
     for place in models.findings.indices {
       models.findings[place].hint = OptionHints.worded(models.findings[place].hint)
@@ -81,20 +73,17 @@ struct LoadedModel {
     _ path: FilePath, _ options: SourceOptions?,
     includingIncomplete: Bool = false
   ) throws -> LoadedModel {
-    let place = try CarrierName.path(path)
-    let carrier = try place.carrier()
-    if let carrier { return LoadedModel(bundle: try carrier.load()) }
+    if let carrier = try CarrierName.path(path).carrier() { return LoadedModel(bundle: try carrier.load()) }
+    let options = try options ?? SourceOptions.parse([])
     if let history = try ModelHistory(path) {
-      let found = try history.load(options ?? SourceOptions.parse([]))
+      let found = try history.load(options)
       return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)
     }
     guard try SwiftSources.isSource(path) else {
       return LoadedModel(bundle: try ModelBundle.load(path: path))
     }
-    let models = try options.map { try $0.load(path) } ?? SourceOptions.load(path)
-    return LoadedModel(
-      bundle: try models.bundle(includingIncomplete: includingIncomplete),
-      sources: models)
+    let models = try options.load(path)
+    return LoadedModel(bundle: try models.bundle(includingIncomplete: includingIncomplete), sources: models)
   }
 
   /// Reports on standard error uncertainties and the folder's interpretation.

@@ -25,9 +25,8 @@ struct SalvageText {
     }
     for remark in report.remarks { lines += "  Note: \(remark)\n" }
     if let kit = report.kit {
-      lines +=
-        "  A recovery kit of \(kit.date) was used"
-        + "; \(Self.words(writtenSince: kit.isCurrent ? false : kit.writtenSince))\n"
+      let written = Self.words(writtenSince: kit.isCurrent ? false : kit.writtenSince)
+      lines += "  A recovery kit of \(kit.date) was used; \(written)\n"
     }
     // Overflow pages are as sound as the cells they continue.
     var counts = report.pages.counts
@@ -62,8 +61,7 @@ struct SalvageText {
   private static func headline(_ report: SalvageReport) -> String {
     let cut = report.referencesCut
     guard cut > 0 else { return report.count.words }
-    return report.count.words
-      + " \(counted(cut, "reference")) to lost records \(cut == 1 ? "was" : "were") cut."
+    return "\(report.count.words) \(counted(cut, "reference")) to lost records \(cut == 1 ? "was" : "were") cut."
   }
 
   private static func doubts(_ report: SalvageReport) -> String {
@@ -157,15 +155,11 @@ struct SalvageText {
       (rebuild.defaulted, "missing values were set to the model's default"),
       (rebuild.corrected, "numbers were put right"),
     ] {
-      for repair in repairs {
-        let place = ([repair.entity] + (repair.property.map { [$0] } ?? [])).joined(separator: ".")
-        lines += "  \(printable(place)): \(grouped(repair.count)) \(words)\n"
-      }
+      for repair in repairs { lines += "  \(place(repair)): \(grouped(repair.count)) \(words)\n" }
     }
     for repair in rebuild.valuesSetAside {
-      let place = ([repair.entity] + (repair.property.map { [$0] } ?? [])).joined(separator: ".")
       lines +=
-        "  \(printable(place)): \(counted(repair.count, "value")) without a column \(repair.count == 1 ? "was" : "were") set aside\n"
+        "  \(place(repair)): \(counted(repair.count, "value")) without a column \(repair.count == 1 ? "was" : "were") set aside\n"
     }
     if let file = rebuild.setAsideFile {
       lines += "  In \(printable(file.string)): \(setAside(report))\n"
@@ -180,14 +174,22 @@ struct SalvageText {
       lines += "  Migrated to \(printable(destination)): \(printable(rebuild.steps.joined(separator: ", ")))\n"
     }
     for loss in rebuild.migrationLosses {
-      let noun = loss.property == nil ? "record" : "value"
-      let count = loss.count.map { counted($0, noun) } ?? "an unknown number of \(noun)s"
-      lines += "  Lost in the migration: \(printable(loss.text)) (\(count))\n"
+      lines +=
+        "  Lost in the migration: \(printable(loss.text)) (\(lost(loss.count, ofRecords: loss.property == nil)))\n"
     }
     if let failure = rebuild.migrationFailure {
       lines += "  It could not be migrated and is of its own version still: \(printable(failure))\n"
     }
     return lines
+  }
+
+  private static func place(_ repair: SalvageReport.Rebuild.Repair) -> String {
+    printable([repair.entity, repair.property].compactMap(\.self).joined(separator: "."))
+  }
+
+  fileprivate static func lost(_ count: Int64?, ofRecords isOfRecords: Bool) -> String {
+    let noun = isOfRecords ? "record" : "value"
+    return count.map { counted($0, noun) } ?? "an unknown number of \(noun)s"
   }
 
   private static func setAside(_ report: SalvageReport) -> String {
@@ -254,8 +256,7 @@ struct SalvageAccountText {
     if let words = salvage.reservationWords { text += "    \(printable(words))\n" }
     text += Self.table(salvage.entities)
     for loss in salvage.migrationLosses ?? [] {
-      let noun = loss.property == nil ? "record" : "value"
-      let count = loss.count.map { counted($0, noun) } ?? "an unknown number of \(noun)s"
+      let count = SalvageText.lost(loss.count, ofRecords: loss.property == nil)
       text += "    lost in the migration: \(printable(loss.text)) (\(count))\n"
     }
     if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }

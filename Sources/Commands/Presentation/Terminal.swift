@@ -84,15 +84,10 @@ struct Terminal: Sendable {
   private static let toEndOfLine = "\u{1B}[K"
 
   private func writeRaw(_ text: String) {
-    var bytes = Array(text.utf8)[...]
-    while !bytes.isEmpty {
-      let written = unsafe bytes.withUnsafeBytes { unsafe systemWrite(descriptor, $0.baseAddress, $0.count) }
-      if written < 0, errno == EINTR { continue }
-      guard written > 0 else {
-        if descriptor == Self.standardOutput.descriptor { Self.lostOutput.withLock { $0 = true } }
-        return
-      }
-      bytes = bytes.dropFirst(written)
+    do {
+      try FileDescriptor(rawValue: descriptor).writeAll(text.utf8)
+    } catch {
+      if descriptor == Self.standardOutput.descriptor { Self.lostOutput.withLock { $0 = true } }
     }
   }
 
@@ -100,11 +95,6 @@ struct Terminal: Sendable {
 
   /// Whether standard output lost data, as on a full disk.
   static var hasLostOutput: Bool { lostOutput.withLock { $0 } }
-}
-
-private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
-  guard let start = unsafe start else { return 0 }
-  return unsafe write(descriptor, start, count)
 }
 
 /// The text style by options, environment and terminal.
