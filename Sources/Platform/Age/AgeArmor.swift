@@ -1,5 +1,3 @@
-import Foundation
-
 /// A line-by-line decoder of armour.
 ///
 /// Only white space around the armour and CR LF line ends are tolerated.
@@ -58,11 +56,11 @@ struct ArmorReader: Sendable {
       place = .within
       return []
     case .within where text != ArmorWriter.end:
-      guard !text.isEmpty, text.utf8.count <= 64, text.utf8.count % 4 == 0, let data = Data(base64Encoded: text),
-        data.base64EncodedString() == text
-      else { throw Self.damaged("a line of the armour is not base64") }
-      if data.count < ArmorWriter.bytesInLine { place = .lastLine }
-      return Array(data)
+      guard !text.isEmpty, text.utf8.count <= 64, let bytes = Base64.decode(text) else {
+        throw Self.damaged("a line of the armour is not base64")
+      }
+      if bytes.count < ArmorWriter.bytesInLine { place = .lastLine }
+      return bytes
     case .within, .lastLine:
       guard text == ArmorWriter.end else { throw Self.damaged("a line of the armour follows one that was not full") }
       place = .after
@@ -91,7 +89,7 @@ struct ArmorWriter: Sendable {
     hasBegun = true
     var position = 0
     while waiting.count - position >= Self.bytesInLine {
-      text += Data(waiting[position..<(position + Self.bytesInLine)]).base64EncodedString() + "\n"
+      text += Base64.encode(Array(waiting[position..<(position + Self.bytesInLine)])) + "\n"
       position += Self.bytesInLine
     }
     waiting.removeFirst(position)
@@ -99,7 +97,7 @@ struct ArmorWriter: Sendable {
   }
 
   mutating func finish() -> [UInt8] {
-    let rest = waiting.isEmpty ? "" : Data(waiting).base64EncodedString() + "\n"
+    let rest = waiting.isEmpty ? "" : Base64.encode(waiting) + "\n"
     return Array((rest + Self.end + "\n").utf8)
   }
 }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// An age header: the wrapped file key and a MAC.
 ///
 /// Source: age specification, "Header".
@@ -87,19 +85,12 @@ struct AgeStanza: Hashable, Sendable {
 
 /// Unpadded base64 (RFC 4648, section 3.2), canonical only.
 enum UnpaddedBase64 {
-  static func encode(_ bytes: some Sequence<UInt8>) -> String {
-    let padded = Data(bytes).base64EncodedString()
-    return String(padded.prefix { $0 != "=" })
-  }
+  static func encode(_ bytes: [UInt8]) -> String { String(Base64.encode(bytes).prefix { $0 != "=" }) }
 
   /// Decodes canonical text; nil otherwise.
   static func decode(_ text: some StringProtocol) -> [UInt8]? {
-    let text = String(text)
-    guard !text.contains("="),
-      let data = Data(base64Encoded: text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4))
-    else { return nil }
-    let bytes = [UInt8](data)
-    return encode(bytes) == text ? bytes : nil
+    guard !text.contains("=") else { return nil }
+    return Base64.decode(text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4))
   }
 }
 
