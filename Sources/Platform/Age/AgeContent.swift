@@ -13,10 +13,10 @@ public struct AgeSealer: Sendable {
     guard recipients.count <= AgeHeader.stanzaLimit else {
       throw FileError(.ageHeaderTooLarge, "more than \(AgeHeader.stanzaLimit) recipients are given")
     }
-    let fileKey = Self.random(AgeHeader.fileKeyLength)
+    let fileKey = [UInt8].random(AgeHeader.fileKeyLength)
     var stanzas: [AgeStanza] = []
     for recipient in recipients { stanzas.append(try recipient.wrap(fileKey)) }
-    let nonce = Self.random(AgePayload.nonceLength)
+    let nonce = [UInt8].random(AgePayload.nonceLength)
     let key = SymmetricKey(data: fileKey)
     payload = AgePayload(fileKey: key, nonce: nonce)
     prologue = AgeHeader(stanzas, fileKey: key).bytes + nonce
@@ -48,11 +48,6 @@ public struct AgeSealer: Sendable {
     let sealed = takePrologue() + (try payload.seal(waiting[...], isLast: true))
     guard var armor else { return sealed }
     return armor.write(sealed) + armor.finish()
-  }
-
-  private static func random(_ count: Int) -> [UInt8] {
-    var generator = SystemRandomNumberGenerator()
-    return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
   }
 
   private mutating func takePrologue() -> [UInt8] {

@@ -164,10 +164,7 @@
       package struct PrivateKey: Sendable {
         private let secret: SecretBytes
 
-        package init() {
-          var generator = SystemRandomNumberGenerator()
-          secret = SecretBytes((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
-        }
+        package init() { secret = SecretBytes([UInt8].random(32)) }
 
         package init(rawRepresentation bytes: some Collection<UInt8>) throws(CryptographyError) {
           guard bytes.count == 32 else { throw .incorrectParameterSize }

@@ -48,7 +48,7 @@ public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
 
   /// Makes a random identifier, version 4, from a given generator.
   public static func random(using generator: inout some RandomNumberGenerator) -> UniversalIdentifier {
-    var bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    var bytes = [UInt8].random(16, using: &generator)
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
     return UniversalIdentifier(sixteen: bytes)
@@ -56,6 +56,18 @@ public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
 
   /// The text in upper case, as Core Data writes it.
   public var description: String { bytes.uuidText }
+}
+
+extension [UInt8] {
+  /// Returns bytes of the system's generator, which are fit for secrets.
+  static func random(_ count: Int) -> [UInt8] {
+    var generator = SystemRandomNumberGenerator()
+    return random(count, using: &generator)
+  }
+
+  fileprivate static func random(_ count: Int, using generator: inout some RandomNumberGenerator) -> [UInt8] {
+    (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+  }
 }
 
 /// A deterministic random number generator (SplitMix64), not for secrets.
