@@ -67,10 +67,15 @@ public struct ArchivedObject: Sendable {
   public var content: PropertyList { archive.objects[number] }
 
   /// Its class name; nil for plain text, numbers and data.
-  public var className: String? { archive.className(of: content) }
+  public var className: String? { classDescription?["$classname"]?.string }
 
   /// Its class and ancestors, in this order.
-  public var classNames: [String] { archive.classNames(of: content) }
+  public var classNames: [String] {
+    if let names = classDescription?["$classes"]?.array { return names.compactMap(\.string) }
+    return className.map { [$0] } ?? []
+  }
+
+  private var classDescription: PropertyList? { content["$class"]?.uid.flatMap { archive.object($0) }?.content }
 
   /// Returns the value of a key, without following references.
   public subscript(key: String) -> PropertyList? { content[key] }
@@ -144,18 +149,6 @@ public struct ArchivedObject: Sendable {
       result.append((name, object))
     }
     return result
-  }
-}
-
-extension KeyedArchive {
-  fileprivate func className(of content: PropertyList) -> String? {
-    content["$class"]?.uid.flatMap { object($0) }?.content["$classname"]?.string
-  }
-
-  fileprivate func classNames(of content: PropertyList) -> [String] {
-    guard let description = content["$class"]?.uid.flatMap({ object($0) })?.content else { return [] }
-    if let names = description["$classes"]?.array { return names.compactMap(\.string) }
-    return description["$classname"]?.string.map { [$0] } ?? []
   }
 }
 
