@@ -38,19 +38,7 @@ public final class ReadableFile: ByteSource {
     guard offset >= 0, length > 0 else { return 0 }
     let wanted = min(length, buffer.count)
     return try fileSystem.perform(.read, path, "read the file") { () throws(Errno) in
-      try errno {
-        try unsafe buffer.withUnsafeMutableBytes { bytes in
-          var done = 0
-          while done < wanted {
-            let got = try unsafe descriptor.read(
-              fromAbsoluteOffset: offset + Int64(done),
-              into: UnsafeMutableRawBufferPointer(rebasing: bytes[done..<wanted]))
-            if got == 0 { break }
-            done += got
-          }
-          return done
-        }
-      }
+      try SystemCalls.read(descriptor, at: offset, length: wanted, into: &buffer)
     }
   }
 
@@ -192,6 +180,15 @@ package final class LastingFile: ByteSource {
   package func currentStatus() throws(FileError) -> FileStatus {
     try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
       try SystemCalls.status(of: descriptor)
+    }
+  }
+
+  /// Returns the holder of a lock that excludes another one, if any.
+  func conflict(
+    _ range: LockRange, exclusive: Bool = false, _ operation: String = "read the store"
+  ) throws(FileError) -> LockOwner? {
+    try lock(operation) { descriptor throws(Errno) in
+      try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: exclusive)
     }
   }
 

@@ -14,13 +14,7 @@ extension FileSystem {
     // A killed process may have left a second link to a finished file: remove it, never write into it.
     try unlink(destination)
     let copy = try create(destination, permissions: .ownerReadWrite)
-    let target = copy.descriptor
-    let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
-      SystemCalls.shareBlocks(from: original.descriptor, to: target)
-    }
-    if !isShared {
-      try Self.copyData(of: original, to: copy, progress)
-    }
+    if try !shareBlocks(from: original.descriptor, to: copy) { try Self.copyData(of: original, to: copy, progress) }
     try copy.commit()
     let digest = try FileDigest(of: original)
     guard try FileDigest(of: open(destination)) == digest else {
@@ -36,11 +30,7 @@ extension FileSystem {
     let original = try open(source)
     try unlink(destination)
     let copy = try create(destination, permissions: .ownerReadWrite)
-    let (from, target) = (original.descriptor, copy.descriptor)
-    let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
-      SystemCalls.shareBlocks(from: from, to: target)
-    }
-    if isShared { return }
+    if try shareBlocks(from: original.descriptor, to: copy) { return }
     do {
       try Self.copyData(of: original, to: copy) { _ in }
     } catch {
@@ -48,27 +38,30 @@ extension FileSystem {
     }
   }
 
+  /// Shares blocks between files; false if unsupported.
+  func shareBlocks(
+    from source: FileDescriptor, to copy: borrowing WritableFile
+  ) throws(FileError) -> Bool {
+    let target = copy.descriptor
+    return try perform(.write, copy.path, "copy the file") { () throws(Errno) in
+      SystemCalls.shareBlocks(from: source, to: target)
+    }
+  }
+
   private static func copyData(
     of original: ReadableFile, to copy: borrowing WritableFile, _ progress: (Int64) throws -> Void
   ) throws {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    guard original.status.isSparse else {
-      var done: Int64 = 0
-      while true {
-        let got = try original.read(at: done, length: buffer.count, into: &buffer)
-        if got == 0 { return }
-        try copy.write(buffer[..<got])
-        done += Int64(got)
-        try progress(done)
-      }
-    }
     var done: Int64 = 0
-    while let data = SystemCalls.nextData(in: original.descriptor, from: done, to: original.count) {
+    let isSparse = original.status.isSparse
+    while let data = isSparse
+      ? SystemCalls.nextData(in: original.descriptor, from: done, to: original.count) : done..<Int64.max
+    {
       done = data.lowerBound
       while done < data.upperBound {
         let wanted = Int(min(Int64(buffer.count), data.upperBound - done))
         let got = try original.read(at: done, length: wanted, into: &buffer)
-        // The file shrank; a caller that compares notices.
+        // The end; a caller that compares notices if a sparse file shrank.
         if got == 0 { return }
         try copy.write(buffer[..<got], at: done)
         done += Int64(got)
@@ -81,15 +74,10 @@ extension FileSystem {
 
   package func synchronizeFile(_ path: FilePath) throws(FileError) {
     try perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in
-      let descriptor = try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
-      do throws(Errno) {
-        try SystemCalls.synchronize(descriptor)
-      } catch {
-        // Report the first error.
-        try? descriptor.close()
-        throw error
+      try errno {
+        let descriptor = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
+        try descriptor.closeAfter { try SystemCalls.synchronize(descriptor) }
       }
-      try errno { try descriptor.close() }
     }
   }
 
@@ -155,7 +143,8 @@ extension FileSystem {
       try file.commit()
       try install(unfinished, at: path, replacing: replacing)
     } catch {
-      try removeAfterFailure(unfinished, error)
+      try? unlink(unfinished)
+      throw error
     }
   }
 
@@ -198,11 +187,6 @@ extension FileSystem {
       }
       throw error
     }
-  }
-
-  private func removeAfterFailure(_ path: FilePath, _ error: FileError) throws(FileError) {
-    try? unlink(path)
-    throw error
   }
 }
 

@@ -279,11 +279,7 @@ extension FileSystem {
   ///   copy.
   package func copyStill(_ source: LastingFile, count: Int64, to destination: FilePath) throws(FileError) {
     let copy = try create(destination, permissions: .ownerReadWrite)
-    let target = copy.descriptor
-    let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
-      SystemCalls.shareBlocks(from: source.descriptor, to: target)
-    }
-    if isShared {
+    if try shareBlocks(from: source.descriptor, to: copy) {
       guard try source.currentStatus().size >= count else { throw Self.shorter(source) }
       return
     }

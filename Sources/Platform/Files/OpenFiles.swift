@@ -54,8 +54,7 @@ enum OpenFiles {
       let count = (try? unsafe bytes.withUnsafeMutableBytes { try unsafe file.read(into: $0) }) ?? 0
       try? file.close()
       let text = String(decoding: bytes.prefix(count), as: UTF8.self)
-      let name = text.split(separator: "\n").first.map(String.init)
-      return name
+      return text.split(separator: "\n").first.map(String.init)
     #else
       return nil
     #endif

@@ -1,14 +1,6 @@
 internal import Foundation
 package import SystemPackage
 
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
-
 /// A temporary folder for its owner alone, removed when this value ends.
 ///
 /// Its parent is locked while in use. Folders of killed processes are removed when the next one is made there, and at
@@ -199,7 +191,7 @@ package final class PrivateFolder: Sendable {
     _ folder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void = { _ in }
   ) throws(FileError) {
     guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind == .directory,
-      status.owner == geteuid(), let lock = try lock(folder, fileSystem)
+      status.owner == FileSystem.effectiveUser, let lock = try lock(folder, fileSystem)
     else { return }
     try removeNoted(in: folder, fileSystem, finishing: finishing)
     try fileSystem.removeTree(folder)

@@ -181,22 +181,17 @@ extension StoreFileSet {
       {
         throw FileError(.notDownloaded, operation: "find the store", path: path)
       }
-      return StoreFileSet(main: try resolvedFolder(folder, in: fileSystem).appending(path.lastComponent))
+      return StoreFileSet(main: try fileSystem.realPath(folder).appending(path.lastComponent))
     }
-    switch entry.kind {
-    case .regular:
-      return StoreFileSet(main: try resolvedFolder(path.folder, in: fileSystem).appending(path.lastComponent))
+    let isLink = entry.kind == .symbolicLink
+    guard let kind = isLink ? try fileSystem.status(of: path)?.kind : entry.kind else {
+      throw FileError(.danglingLink, operation: "find the store", path: path)
+    }
+    switch kind {
     case .directory: throw FileError(.isDirectory, operation: "find the store", path: path)
-    case .other: throw FileError(.notRegularFile, operation: "find the store", path: path)
-    case .symbolicLink:
-      guard let target = try fileSystem.status(of: path) else {
-        throw FileError(.danglingLink, operation: "find the store", path: path)
-      }
-      switch target.kind {
-      case .directory: throw FileError(.isDirectory, operation: "find the store", path: path)
-      case .other, .symbolicLink: throw FileError(.notRegularFile, operation: "find the store", path: path)
-      case .regular: return StoreFileSet(main: try fileSystem.realPath(path))
-      }
+    case .other, .symbolicLink: throw FileError(.notRegularFile, operation: "find the store", path: path)
+    case .regular where isLink: return StoreFileSet(main: try fileSystem.realPath(path))
+    case .regular: return StoreFileSet(main: try fileSystem.realPath(path.folder).appending(path.lastComponent))
     }
   }
 
@@ -232,10 +227,6 @@ extension StoreFileSet {
     }
     return nil
   }
-
-  private static func resolvedFolder(_ folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> FilePath {
-    try fileSystem.realPath(folder)
-  }
 }
 
 extension FilePath {
@@ -260,9 +251,7 @@ extension StoreFileSet {
   ) throws(FileError) -> (bytes: [UInt8], isInUse: Bool)? {
     guard try fileSystem.status(of: path(of: .sharedMemory))?.kind == .regular else { return nil }
     let file = try LastingFile(path(of: .sharedMemory), in: fileSystem)
-    let owner = try file.lock("read the store") { descriptor throws(Errno) in
-      try SystemCalls.conflictingLock(on: descriptor, range: .connections, exclusive: true)
-    }
+    let owner = try file.conflict(.connections, exclusive: true)
     return (try file.bytes(at: 0, length: length), owner != nil)
   }
 

@@ -127,10 +127,7 @@ package final class StoreReadLock: Sendable {
     var waited = 0
     while try !Self.take(file) {
       guard waited < patience else {
-        let owner = try file.lock("read the store") { descriptor throws(Errno) in
-          try SystemCalls.conflictingLock(on: descriptor, range: .all, exclusive: false)
-        }
-        throw FileError.lockedByAnother(owner, operation: "read the store", path: set.main)
+        throw FileError.lockedByAnother(try file.conflict(.all), operation: "read the store", path: set.main)
       }
       SystemCalls.sleep(milliseconds: 1)
       waited += 1
@@ -147,16 +144,10 @@ package final class StoreReadLock: Sendable {
     }
   }
 
-  package func isWriterActive() throws(FileError) -> Bool { try isTaken(.reserved) }
+  package func isWriterActive() throws(FileError) -> Bool { try file.conflict(.reserved) != nil }
 
   /// Whether a writer waits for the readers to finish.
-  package func isWriterWaiting() throws(FileError) -> Bool { try isTaken(.pending) }
-
-  private func isTaken(_ range: LockRange) throws(FileError) -> Bool {
-    try file.lock("read the store") { descriptor throws(Errno) in
-      try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: false) != nil
-    }
-  }
+  package func isWriterWaiting() throws(FileError) -> Bool { try file.conflict(.pending) != nil }
 
   /// Releases the lock; the file stays readable but may change.
   package func release() { SystemCalls.unlock(file.descriptor) }
@@ -187,17 +178,16 @@ package struct SharedStoreLock: ~Copyable {
     }
     let opened = try LastingFile(path, in: fileSystem)
     // A writer about to write holds the pending byte, which excludes new readers.
-    if let owner = try Self.conflict(.pending, opened) {
+    if let owner = try opened.conflict(.pending) {
       throw FileError.lockedByAnother(owner, operation: "read the store", path: path)
     }
     let isLocked = try opened.lock("read the store") { descriptor throws(Errno) in
       try SystemCalls.lock(descriptor, range: .shared, exclusive: false)
     }
     guard isLocked else {
-      throw FileError.lockedByAnother(try Self.conflict(.shared, opened), operation: "read the store", path: path)
+      throw FileError.lockedByAnother(try opened.conflict(.shared), operation: "read the store", path: path)
     }
-    let writer = try Self.conflict(.reserved, opened)
-    isWriterActive = writer != nil
+    isWriterActive = try opened.conflict(.reserved) != nil
     file = opened
   }
 
@@ -207,12 +197,6 @@ package struct SharedStoreLock: ~Copyable {
   deinit {
     // A process may still read the file, but without a lock.
     if let file { SystemCalls.unlock(file.descriptor) }
-  }
-
-  private static func conflict(_ range: LockRange, _ file: LastingFile) throws(FileError) -> LockOwner? {
-    try file.lock("read the store") { descriptor throws(Errno) in
-      try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: false)
-    }
   }
 }
 

@@ -248,12 +248,13 @@ enum SystemCalls {
       return nil
     }
 
-    private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
-      unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
-        unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
-      }
-    }
   #endif
+
+  private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
+    unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+      unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
+    }
+  }
 
   static func openFiles(excluding own: Set<CInt>) -> Set<FileIdentity>? {
     guard let directory = unsafe opendir("/dev/fd") else { return nil }
@@ -261,10 +262,7 @@ enum SystemCalls {
     let listing = unsafe dirfd(directory)
     var open: Set<FileIdentity> = []
     while let entry = unsafe readdir(directory) {
-      let text = unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
-        unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
-      }
-      guard let number = CInt(text), number != listing, !own.contains(number) else { continue }
+      guard let number = unsafe CInt(name(of: entry)), number != listing, !own.contains(number) else { continue }
       // Skip descriptors closed meanwhile.
       if let status = try? status(of: FileDescriptor(rawValue: number)) { open.insert(status.identity) }
     }

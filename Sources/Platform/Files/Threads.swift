@@ -26,12 +26,7 @@ package func concurrently<First: Sendable, Second, Failure: Error>(
 ) throws(Failure) -> (First, Second) {
   let outcome = WorkOutcome<First, Failure>()
   WorkThread.start { outcome.end { () throws(Failure) in try first() } }
-  let other: Result<Second, Failure>
-  do throws(Failure) {
-    other = .success(try second())
-  } catch {
-    other = .failure(error)
-  }
+  let other = Result(catching: second)
   let one = outcome.wait()
   return (try one.get(), try other.get())
 }
@@ -57,12 +52,7 @@ final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
   private let result = Mutex<Result<Value, Failure>?>(nil)
 
   func end(with body: () throws(Failure) -> Value) {
-    let value: Result<Value, Failure>
-    do throws(Failure) {
-      value = .success(try body())
-    } catch {
-      value = .failure(error)
-    }
+    let value = Result(catching: body)
     result.withLock { $0 = value }
     ended.signal()
   }
