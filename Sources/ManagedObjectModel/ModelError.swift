@@ -91,6 +91,14 @@ extension ModelError {
     self.propertyName = propertyName
   }
 
+  /// Makes the error for two entities, or two properties of an entity, of one name.
+  static func doubled(_ kind: Kind, _ entity: String, property: String? = nil) -> ModelError {
+    let detail =
+      property.map { "entity \"\(printable(entity))\" has two properties called \"\(printable($0))\"" }
+      ?? "it has two entities called \"\(printable(entity))\""
+    return ModelError(kind, detail: detail, entityName: entity, propertyName: property)
+  }
+
   /// Wraps a file's or property list's error.
   public init(_ error: FileError, operation: String? = nil) {
     let kind: Kind =

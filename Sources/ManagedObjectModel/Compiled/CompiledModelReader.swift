@@ -45,8 +45,7 @@ struct CompiledModelReader {
     for (key, object) in list {
       let entity = try entity(object, key: key)
       guard names.insert(entity.name).inserted else {
-        throw ModelError(
-          .damaged, detail: "it has two entities called \"\(printable(entity.name))\"", entityName: entity.name)
+        throw ModelError.doubled(.damaged, entity.name)
       }
       entities.append(entity)
     }
@@ -94,9 +93,7 @@ struct CompiledModelReader {
       }
       guard let property = try ownProperty(property, of: name) else { continue }
       guard names.insert(property.name).inserted else {
-        throw ModelError(
-          .damaged, detail: "entity \"\(printable(name))\" has two properties called \"\(printable(property.name))\"",
-          entityName: name, propertyName: property.name)
+        throw ModelError.doubled(.damaged, name, property: property.name)
       }
       properties.append(property)
     }
@@ -107,8 +104,8 @@ struct CompiledModelReader {
     return Entity(
       name: name, className: object.string("NSClassNameForEntity"), isAbstract: object.boolean("NSIsAbstract"),
       parentName: object.object("NSSuperentity")?.string("NSEntityName"),
-      explicitRenamingIdentifier: renamingIdentifier(object, name: name),
-      versionHashModifier: nonEmpty(object.string("NSVersionHashModifier")), properties: properties,
+      explicitRenamingIdentifier: object.string("NSRenamingIdentifier")?.identifier(besides: name),
+      versionHashModifier: object.string("NSVersionHashModifier")?.nonEmpty, properties: properties,
       uniquenessConstraints: try lists(object.object("NSUniqueTuples"), name), fetchIndexes: indexes,
       compoundIndexes: try lists(object.object("NSCompoundIndexes"), name),
       userInfo: try userInfo(object, name))
@@ -174,8 +171,8 @@ struct CompiledModelReader {
     let traits = PropertyTraits(
       name: name, isOptional: object.boolean("NSIsOptional"), isTransient: object.boolean("NSIsTransient"),
       isReadOnly: object.boolean("NSIsReadOnly"), isIndexed: object.boolean("NSIsIndexed"),
-      explicitRenamingIdentifier: renamingIdentifier(object, name: name),
-      versionHashModifier: nonEmpty(object.string("NSVersionHashModifier")), userInfo: try userInfo(object, entity),
+      explicitRenamingIdentifier: object.string("NSRenamingIdentifier")?.identifier(besides: name),
+      versionHashModifier: object.string("NSVersionHashModifier")?.nonEmpty, userInfo: try userInfo(object, entity),
       isIndexedBySpotlight: object.boolean("NSIndexedBySpotlight"),
       isStoredInExternalRecord: object.boolean("NSIsStoredInTruth"),
       allowsCloudEncryption: object.boolean("NSAllowsCloudEncryption"))
@@ -213,8 +210,8 @@ struct CompiledModelReader {
     var attribute = Attribute(
       traits: traits, type: type,
       defaultValue: object.object("NSDefaultValue").map { AttributeValue(archived: $0).normalized(for: type) },
-      valueTransformerName: nonEmpty(object.string("NSValueTransformerName")),
-      valueClassName: nonEmpty(object.string("NSAttributeValueClassName")),
+      valueTransformerName: object.string("NSValueTransformerName")?.nonEmpty,
+      valueClassName: object.string("NSAttributeValueClassName")?.nonEmpty,
       allowsExternalBinaryDataStorage: flags & 4 != 0, preservesValueInHistoryOnDeletion: flags & 16 != 0,
       derivationExpression: object.object("NSDerivationExpression").map { predicates.expression($0).format },
       filteringPredicate: object.object("NSFilteringPredicate").map { predicates.predicate($0).format })
@@ -241,8 +238,8 @@ struct CompiledModelReader {
       }
       let traits = PropertyTraits(
         name: name, isOptional: element.boolean("NSIsOptional"), isTransient: element.boolean("NSIsTransient"),
-        explicitRenamingIdentifier: renamingIdentifier(element, name: name),
-        versionHashModifier: nonEmpty(element.string("NSVersionHashModifier")))
+        explicitRenamingIdentifier: element.string("NSRenamingIdentifier")?.identifier(besides: name),
+        versionHashModifier: element.string("NSVersionHashModifier")?.nonEmpty)
       leaves.append(try attribute(element, traits, of: entity, depth: depth + 1))
     }
     return leaves
@@ -261,7 +258,7 @@ struct CompiledModelReader {
     }
     func count(_ key: String) -> Int { Int(Int32(truncatingIfNeeded: object.integer(key) ?? 0)) }
     let inverse = object.object("NSInverseRelationship")
-    let inverseName = inverse?.string("NSPropertyName") ?? nonEmpty(object.string("_NSInverseRelationshipName"))
+    let inverseName = inverse?.string("NSPropertyName") ?? object.string("_NSInverseRelationshipName")?.nonEmpty
     return Relationship(
       traits: traits, destinationEntityName: destination, inverseName: inverseName,
       inverseEntityName: inverse?.object("NSEntity")?.string("NSEntityName"), maximumCount: count("NSMaxCount"),
@@ -292,12 +289,6 @@ struct CompiledModelReader {
       throw ModelError(.damaged, detail: "its entities share more lists than there are objects", entityName: entity)
     }
   }
-
-  private func renamingIdentifier(_ object: ArchivedObject, name: String) -> String? {
-    object.string("NSRenamingIdentifier").flatMap { $0.isEmpty || $0 == name ? nil : $0 }
-  }
-
-  private func nonEmpty(_ text: String?) -> String? { text.flatMap { $0.isEmpty ? nil : $0 } }
 }
 
 extension ManagedObjectModel {

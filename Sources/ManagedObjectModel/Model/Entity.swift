@@ -112,6 +112,14 @@ public struct FetchIndexElement: Sendable, Hashable {
   }
 }
 
+extension String {
+  /// The text; nil if it is empty.
+  var nonEmpty: String? { isEmpty ? nil : self }
+
+  /// The text as a renaming identifier; nil if it is empty or the name.
+  func identifier(besides name: String) -> String? { isEmpty || self == name ? nil : self }
+}
+
 // MARK: Properties
 
 /// A property of an entity: an attribute, a relationship or a fetched property.

@@ -32,8 +32,7 @@ struct EditorModelReader {
     for object in members(classes) where object.className == "XDPMEntity" {
       let entity = try entity(object)
       guard names.insert(entity.name).inserted else {
-        throw ModelError(
-          .damaged, detail: "it has two entities called \"\(printable(entity.name))\"", entityName: entity.name)
+        throw ModelError.doubled(.damaged, entity.name)
       }
       entities.append(entity)
     }
@@ -66,9 +65,7 @@ struct EditorModelReader {
     for member in members(object.object("XDBucketForOwnedAttributesstorage")) {
       guard let property = try property(member) else { continue }
       guard names.insert(property.name).inserted else {
-        throw ModelError(
-          .damaged, detail: "entity \"\(printable(name))\" has two properties called \"\(printable(property.name))\"",
-          entityName: name, propertyName: property.name)
+        throw ModelError.doubled(.damaged, name, property: property.name)
       }
       properties.append(property)
     }
@@ -86,8 +83,8 @@ struct EditorModelReader {
     return Entity(
       name: name, className: settings["XD_PSK_entityClassName"]?.string,
       isAbstract: Self.isTrue(settings["XD_PSK_isAbstract"]), parentName: parent?.string("_name"),
-      explicitRenamingIdentifier: Self.text(settings["XD_PSK_elementID"]).flatMap { $0 == name ? nil : $0 },
-      versionHashModifier: Self.text(settings["XD_PSK_versionHashModifier"]), properties: properties,
+      explicitRenamingIdentifier: settings["XD_PSK_elementID"]?.string?.identifier(besides: name),
+      versionHashModifier: settings["XD_PSK_versionHashModifier"]?.string?.nonEmpty, properties: properties,
       uniquenessConstraints: constraints)
   }
 
@@ -105,8 +102,8 @@ struct EditorModelReader {
     let traits = PropertyTraits(
       name: name, isOptional: Self.isTrue(settings["XD_PPSK_isOptional"]),
       isTransient: Self.isTrue(settings["XD_PPSK_isTransient"]),
-      explicitRenamingIdentifier: Self.text(settings["XD_PPSK_elementID"]).flatMap { $0 == name ? nil : $0 },
-      versionHashModifier: Self.text(settings["XD_PPSK_versionHashModifier"]))
+      explicitRenamingIdentifier: settings["XD_PPSK_elementID"]?.string?.identifier(besides: name),
+      versionHashModifier: settings["XD_PPSK_versionHashModifier"]?.string?.nonEmpty)
     switch className {
     case "XDPMAttribute":
       let number = settings["XD_PAttK_attributeType"]?.content.integer ?? 0
@@ -171,8 +168,6 @@ struct EditorModelReader {
   }
 
   private static func isTrue(_ value: ArchivedObject?) -> Bool { value?.content.boolean ?? false }
-
-  private static func text(_ value: ArchivedObject?) -> String? { value?.string.flatMap { $0.isEmpty ? nil : $0 } }
 
   private static func count(_ value: ArchivedObject?) -> Int? {
     value?.content.integer.flatMap { Int32(exactly: $0) }.map { Int($0) }

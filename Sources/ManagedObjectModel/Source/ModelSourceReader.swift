@@ -39,8 +39,7 @@ struct ModelSourceReader {
     for element in root.children(named: "entity") {
       let entity = try entity(element)
       guard names.insert(entity.name).inserted else {
-        throw ModelError(
-          .invalid, detail: "it has two entities called \"\(printable(entity.name))\"", entityName: entity.name)
+        throw ModelError.doubled(.invalid, entity.name)
       }
       entities.append(entity)
     }
@@ -71,10 +70,7 @@ struct ModelSourceReader {
       default: continue
       }
       guard names.insert(property.name).inserted else {
-        throw ModelError(
-          .invalid,
-          detail: "entity \"\(printable(name))\" has two properties called \"\(printable(property.name))\"",
-          entityName: name, propertyName: property.name)
+        throw ModelError.doubled(.invalid, name, property: property.name)
       }
       properties.append(property)
     }
@@ -82,9 +78,9 @@ struct ModelSourceReader {
     properties = properties.map { Self.flagged($0, by: indexes) }
     return Entity(
       name: name, className: element["representedClassName"], isAbstract: element.isYes("isAbstract"),
-      parentName: element["parentEntity"].flatMap(Self.nonEmpty),
-      explicitRenamingIdentifier: Self.renamingIdentifier(element, name: name),
-      versionHashModifier: element["versionHashModifier"].flatMap(Self.nonEmpty), properties: properties,
+      parentName: element["parentEntity"]?.nonEmpty,
+      explicitRenamingIdentifier: element["elementID"]?.identifier(besides: name),
+      versionHashModifier: element["versionHashModifier"]?.nonEmpty, properties: properties,
       uniquenessConstraints: Self.lists(element, "uniquenessConstraints", "uniquenessConstraint", "constraint"),
       fetchIndexes: indexes,
       compoundIndexes: Self.lists(element, "compoundIndexes", "compoundIndex", "index"),
@@ -112,8 +108,8 @@ struct ModelSourceReader {
     let isComposite = type == .composite
     return Attribute(
       traits: traits, type: type, defaultValue: Self.defaultValue(element, type),
-      valueTransformerName: element["valueTransformerName"].flatMap(Self.nonEmpty),
-      valueClassName: type.valueClassName ?? element["customClassName"].flatMap(Self.nonEmpty),
+      valueTransformerName: element["valueTransformerName"]?.nonEmpty,
+      valueClassName: type.valueClassName ?? element["customClassName"]?.nonEmpty,
       allowsExternalBinaryDataStorage: element.isYes("allowsExternalBinaryDataStorage"),
       preservesValueInHistoryOnDeletion: element.isYes("preserveAfterDeletion"),
       derivationExpression: isDerived ? Self.expressionFormat(element["derivationExpression"] ?? "") : nil,
@@ -122,7 +118,7 @@ struct ModelSourceReader {
       compositeTypeName: isComposite ? element["composite"] : nil,
       minimumValue: element["minValueString"] ?? element["minDateTimeInterval"].map(Self.seconds),
       maximumValue: element["maxValueString"] ?? element["maxDateTimeInterval"].map(Self.seconds),
-      regularExpression: element["regularExpressionString"].flatMap(Self.nonEmpty))
+      regularExpression: element["regularExpressionString"]?.nonEmpty)
   }
 
   /// Returns composite leaves; `path` holds the enclosing types.
@@ -209,10 +205,10 @@ struct ModelSourceReader {
       case "No Action": .noAction
       default: .nullify
       }
-    let inverse = element["inverseName"].flatMap(Self.nonEmpty)
+    let inverse = element["inverseName"]?.nonEmpty
     return Relationship(
       traits: Self.traits(element, name: name), destinationEntityName: element["destinationEntity"] ?? "",
-      inverseName: inverse, inverseEntityName: inverse == nil ? nil : element["inverseEntity"].flatMap(Self.nonEmpty),
+      inverseName: inverse, inverseEntityName: inverse == nil ? nil : element["inverseEntity"]?.nonEmpty,
       maximumCount: try count("maxCount", element.isYes("toMany") ? 0 : 1), minimumCount: try count("minCount", 0),
       isOrdered: element.isYes("ordered"), deleteRule: rule)
   }
@@ -227,7 +223,7 @@ struct ModelSourceReader {
   private static func fetchRequest(_ element: XMLTree.Element) -> FetchRequestTemplate? {
     guard let entity = element["entity"] else { return nil }
     return FetchRequestTemplate(
-      entityName: entity, predicateFormat: element["predicateString"].flatMap(nonEmpty).map(predicateFormat))
+      entityName: entity, predicateFormat: element["predicateString"]?.nonEmpty.map(predicateFormat))
   }
 
   /// Marks an attribute with its own ascending index, as the compiler does (real caches of fw 977 to 1338).
@@ -251,7 +247,7 @@ struct ModelSourceReader {
     }
     return FetchIndex(
       name: element["name"] ?? "", elements: elements,
-      partialIndexPredicate: element["partialIndexPredicate"].flatMap(nonEmpty).map(predicateFormat))
+      partialIndexPredicate: element["partialIndexPredicate"]?.nonEmpty.map(predicateFormat))
   }
 
   // MARK: What all have in common
@@ -260,16 +256,12 @@ struct ModelSourceReader {
     PropertyTraits(
       name: name, isOptional: element.isYes("optional"), isTransient: element.isYes("transient"),
       isReadOnly: element.isYes("readOnly"), isIndexed: element.isYes("indexed"),
-      explicitRenamingIdentifier: renamingIdentifier(element, name: name),
-      versionHashModifier: element["versionHashModifier"].flatMap(nonEmpty), userInfo: userInfo(element),
+      // Like the compiler, ignores `renamingIdentifier`.
+      explicitRenamingIdentifier: element["elementID"]?.identifier(besides: name),
+      versionHashModifier: element["versionHashModifier"]?.nonEmpty, userInfo: userInfo(element),
       isIndexedBySpotlight: element.isYes("spotlightIndexingEnabled"),
       isStoredInExternalRecord: element.isYes("storedInTruthFile"),
       allowsCloudEncryption: element.isYes("allowsCloudEncryption"))
-  }
-
-  /// Returns `elementID`; like the compiler, ignores `renamingIdentifier`.
-  private static func renamingIdentifier(_ element: XMLTree.Element, name: String) -> String? {
-    element["elementID"].flatMap { $0.isEmpty || $0 == name ? nil : $0 }
   }
 
   private static func userInfo(_ element: XMLTree.Element) -> [String: String] {
@@ -292,8 +284,6 @@ struct ModelSourceReader {
   private static func expressionFormat(_ text: String) -> String { FormatParser.expression(text)?.format ?? text }
 
   private static func predicateFormat(_ text: String) -> String { FormatParser.predicate(text)?.format ?? text }
-
-  private static func nonEmpty(_ text: String) -> String? { text.isEmpty ? nil : text }
 }
 
 extension XMLTree.Element {
