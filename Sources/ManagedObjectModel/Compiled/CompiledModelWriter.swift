@@ -47,10 +47,8 @@ struct CompiledModelWriter {
       "NSFetchRequestTemplates": fetchRequestTemplates().value,
     ]
     if !model.configurations.isEmpty {
-      var entries: [(String, Reference)] = []
-      for name in model.configurations.keys.inCodeUnitOrder() {
-        let members = (model.configurations[name] ?? []).compactMap { entities[$0] }
-        entries.append((name, archive.set(members)))
+      let entries = model.configurations.inCodeUnitOrder().map { name, members in
+        (name, archive.set(members.compactMap { entities[$0] }))
       }
       fields["NSConfigurations"] = archive.dictionary(entries, isMutable: true).value
     }
@@ -59,10 +57,7 @@ struct CompiledModelWriter {
 
   private mutating func fetchRequestTemplates() -> Reference {
     guard !model.fetchRequests.isEmpty else { return .null }
-    var entries: [(String, Reference)] = []
-    for name in model.fetchRequests.keys.inCodeUnitOrder() {
-      if let request = model.fetchRequests[name] { entries.append((name, fetchRequest(request))) }
-    }
+    let entries = model.fetchRequests.inCodeUnitOrder().map { ($0, fetchRequest($1)) }
     return archive.dictionary(entries, isMutable: true)
   }
 
@@ -100,8 +95,7 @@ struct CompiledModelWriter {
   }
 
   private mutating func lists(_ lists: [[String]]) -> Reference {
-    var references: [Reference] = []
-    for list in lists { references.append(archive.array(list.map { archive.string($0) }, isMutable: true)) }
+    let references = lists.map { archive.array($0.map { archive.string($0) }, isMutable: true) }
     return archive.array(references, isMutable: true)
   }
 
@@ -139,8 +133,7 @@ struct CompiledModelWriter {
   private mutating func write(_ inherited: InheritedProperty, at place: Reference, of entity: Reference) {
     switch inherited.property {
     case .attribute(let attribute): write(attribute, at: place, of: entity)
-    case .relationship(let relationship):
-      write(relationship, at: place, of: entity)
+    case .relationship(let relationship): write(relationship, at: place, of: entity)
     case .fetchedProperty(let property): write(property, at: place, of: entity)
     }
   }
@@ -201,11 +194,10 @@ struct CompiledModelWriter {
       fields["NSFilteringPredicate"] = predicate(attribute.filteringPredicate).value
     } else if attribute.type == .composite {
       classes.insert("NSCompositeAttributeDescription", at: 0)
-      var elements: [Reference] = []
-      for leaf in attribute.compositeElements {
+      let elements = attribute.compositeElements.map { leaf in
         let leafPlace = archive.reserve()
         write(leaf, at: leafPlace, of: entity)
-        elements.append(leafPlace)
+        return leafPlace
       }
       fields["NSElements"] = archive.array(elements).value
     }
@@ -278,17 +270,13 @@ extension Attribute {
       switch type {
       case .string: 1670
       case .date: 1640
-      case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .binary, .uuid, .uri,
-        .transformable, .objectID, .composite:
-        1620
+      default: 1620
       }
     case .comparison(_, .lessThanOrEqual, _, _, _):
       switch type {
       case .string: 1660
       case .date: 1630
-      case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .binary, .uuid, .uri,
-        .transformable, .objectID, .composite:
-        1610
+      default: 1610
       }
     case .comparison(_, .matches, _, _, _): 1680
     case .comparison, .and, .or, .not, .always, .opaque: 1550

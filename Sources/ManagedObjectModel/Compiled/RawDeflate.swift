@@ -16,12 +16,10 @@ package enum RawDeflate {
     return unsafe run(&stream, over: bytes, limit: limit) { unsafe inflate($0, Z_NO_FLUSH) }
   }
 
-  package static func pack(_ bytes: [UInt8]) -> [UInt8]? { pack(bytes, level: 9) }
-
   /// Packs bytes; nil if out of memory.
   ///
   /// - Parameter level: from 1 to 9.
-  package static func pack(_ bytes: [UInt8], level: Int) -> [UInt8]? {
+  package static func pack(_ bytes: [UInt8], level: Int = 9) -> [UInt8]? {
     var stream = unsafe z_stream()
     guard
       unsafe deflateInit2_(

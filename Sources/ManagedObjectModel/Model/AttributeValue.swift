@@ -126,22 +126,16 @@ enum ArchivedValues {
         ["NS.base": KeyedArchiveWriter.Reference.null.value, "NS.relative": relative.value])
     case .decimal(let digits):
       guard let number = DecimalNumber(digits) else { return .null }
-      return add(number, to: &archive)
+      return archive.add(
+        classes: ["NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"],
+        [
+          "NS.mantissa": .data(number.mantissa.bytes), "NS.mantissa.bo": .integer(1),
+          "NS.length": .integer(Int64((number.mantissa.bitCount + 15) / 16)),
+          "NS.exponent": .integer(Int64(number.exponent)), "NS.negative": .boolean(number.isNegative),
+          "NS.compact": .boolean(false),
+        ])
     case .opaque: return .null
     }
-  }
-
-  private static func add(
-    _ number: DecimalNumber, to archive: inout KeyedArchiveWriter
-  ) -> KeyedArchiveWriter.Reference {
-    return archive.add(
-      classes: ["NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"],
-      [
-        "NS.mantissa": .data(number.mantissa.bytes), "NS.mantissa.bo": .integer(1),
-        "NS.length": .integer(Int64((number.mantissa.bitCount + 15) / 16)),
-        "NS.exponent": .integer(Int64(number.exponent)), "NS.negative": .boolean(number.isNegative),
-        "NS.compact": .boolean(false),
-      ])
   }
 }
 

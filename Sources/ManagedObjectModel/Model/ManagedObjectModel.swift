@@ -141,7 +141,8 @@ extension Entity {
 }
 
 extension Property {
-  fileprivate var isStored: Bool {
+  /// Whether stores hold it, and version hashes.
+  var isStored: Bool {
     if case .fetchedProperty = self { return false }
     return !traits.isTransient
   }

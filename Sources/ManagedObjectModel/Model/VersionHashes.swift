@@ -25,12 +25,7 @@ extension ManagedObjectModel {
   }
 
   private func propertyDigests(of entity: Entity) -> [String: [UInt8]] {
-    entity.properties.compactMapValues { isHashed($0) ? propertyDigest($0, of: entity.name) : nil }
-  }
-
-  private func isHashed(_ property: Property) -> Bool {
-    if case .fetchedProperty = property { return false }
-    return !property.traits.isTransient
+    entity.properties.compactMapValues { $0.isStored ? propertyDigest($0, of: entity.name) : nil }
   }
 
   private func versionHash(

@@ -140,9 +140,7 @@ package enum ArchivedPredicateWriter {
     case .method(let target, let selector, let arguments):
       return function(selector, of: add(target, to: &archive), arguments, &archive)
     case .aggregate(let elements):
-      var references: [KeyedArchiveWriter.Reference] = []
-      for element in elements { references.append(add(element, to: &archive)) }
-      let list = archive.array(references)
+      let list = archive.array(elements.map { add($0, to: &archive) })
       return object("NSAggregateExpression", 14, ["NSCollection": list.value], &archive)
     case .conditional(let predicate, let first, let second):
       let condition = add(predicate, to: &archive)
@@ -212,9 +210,7 @@ package enum ArchivedPredicateWriter {
     _ selector: String, of operand: KeyedArchiveWriter.Reference, _ arguments: [ModelExpression],
     _ archive: inout KeyedArchiveWriter
   ) -> KeyedArchiveWriter.Reference {
-    var references: [KeyedArchiveWriter.Reference] = []
-    for argument in arguments { references.append(add(argument, to: &archive)) }
-    let list = archive.array(references)
+    let list = archive.array(arguments.map { add($0, to: &archive) })
     let name = archive.string(selector)
     return object(
       "NSFunctionExpression", 4,
@@ -224,9 +220,7 @@ package enum ArchivedPredicateWriter {
   private static func compound(
     _ type: Int64, _ parts: [ModelPredicate], _ archive: inout KeyedArchiveWriter
   ) -> KeyedArchiveWriter.Reference {
-    var references: [KeyedArchiveWriter.Reference] = []
-    for part in parts { references.append(add(part, to: &archive)) }
-    let list = archive.array(references)
+    let list = archive.array(parts.map { add($0, to: &archive) })
     return archive.add(
       classes: ["NSCompoundPredicate", "NSPredicate", "NSObject"],
       ["NSCompoundPredicateType": .integer(type), "NSSubpredicates": list.value])

@@ -57,12 +57,11 @@ public struct ModelListing: Sendable {
       waiting += model.childNames(of: name).inCodeUnitOrder().reversed().map { ($0, depth + 1) }
     }
     if !model.configurations.isEmpty { add("") }
-    for name in model.configurations.keys.inCodeUnitOrder() {
-      wrap("Configuration \(printable(name)): ", (model.configurations[name] ?? []).map(printable), indent: 2)
+    for (name, members) in model.configurations.inCodeUnitOrder() {
+      wrap("Configuration \(printable(name)): ", members.map(printable), indent: 2)
     }
     if !model.fetchRequests.isEmpty { add("") }
-    for name in model.fetchRequests.keys.inCodeUnitOrder() {
-      guard let request = model.fetchRequests[name] else { continue }
+    for (name, request) in model.fetchRequests.inCodeUnitOrder() {
       add("Fetch request \(printable(name)): \(Self.text(request))")
     }
     let findings = model.validate()
@@ -100,8 +99,8 @@ public struct ModelListing: Sendable {
     for names in entity.compoundIndexes {
       add("\(indent)  compound index (\(names.map(printable).joined(separator: ", ")))")
     }
-    for key in entity.userInfo.keys.inCodeUnitOrder() {
-      add("\(indent)  info \(printable(key)) = \(printable(entity.userInfo[key] ?? ""))")
+    for (key, value) in entity.userInfo.inCodeUnitOrder() {
+      add("\(indent)  info \(printable(key)) = \(printable(value))")
     }
   }
 
@@ -225,10 +224,7 @@ extension ModelListing {
     if traits.allowsCloudEncryption { notes.append("encrypted in the cloud") }
     if let identifier = traits.explicitRenamingIdentifier { notes.append("was \(printable(identifier))") }
     if let modifier = traits.versionHashModifier { notes.append("hash modifier \(printable(modifier))") }
-    for key in traits.userInfo.keys.inCodeUnitOrder() {
-      notes.append("info \(printable(key)) = \(printable(traits.userInfo[key] ?? ""))")
-    }
-    return notes
+    return notes + traits.userInfo.inCodeUnitOrder().map { "info \(printable($0)) = \(printable($1))" }
   }
 
   private static func literal(_ value: AttributeValue) -> String {

@@ -47,16 +47,13 @@ struct ModelSourceWriter {
     if model.versionIdentifiers.count > 1 {
       omissions.append("\(model.versionIdentifiers.count - 1) more version identifiers")
     }
-    for name in model.entities.keys.inCodeUnitOrder() {
-      if let entity = model.entities[name] { try write(entity) }
-    }
-    for name in model.fetchRequests.keys.inCodeUnitOrder() {
-      guard let request = model.fetchRequests[name] else { continue }
+    for (_, entity) in model.entities.inCodeUnitOrder() { try write(entity) }
+    for (name, request) in model.fetchRequests.inCodeUnitOrder() {
       try element("fetchRequest", "    ", Self.attributes(of: request, name: name))
     }
-    for name in model.configurations.keys.inCodeUnitOrder() {
+    for (name, members) in model.configurations.inCodeUnitOrder() {
       try open("configuration", "    ", [("name", name)])
-      for member in model.configurations[name] ?? [] { try element("memberEntity", "        ", [("name", member)]) }
+      for member in members { try element("memberEntity", "        ", [("name", member)]) }
       lines.append("    </configuration>")
     }
     lines += compositeLines
@@ -70,16 +67,15 @@ struct ModelSourceWriter {
       "entity", "    ",
       [
         ("name", entity.name), ("representedClassName", entity.className),
-        ("isAbstract", entity.isAbstract ? "YES" : nil), ("parentEntity", entity.parentName),
+        ("isAbstract", Self.yes(entity.isAbstract)), ("parentEntity", entity.parentName),
         ("elementID", Self.identifier(entity.explicitRenamingIdentifier, entity.name)),
         ("versionHashModifier", entity.versionHashModifier), ("syncable", "YES"),
       ])
-    for name in entity.properties.keys.inCodeUnitOrder() {
-      switch entity.properties[name] {
-      case .attribute(let attribute)?: try write(attribute, "        ", entity, depth: 0)
-      case .relationship(let relationship)?: try write(relationship)
-      case .fetchedProperty(let property)?: try write(property)
-      case nil: break
+    for (_, property) in entity.properties.inCodeUnitOrder() {
+      switch property {
+      case .attribute(let attribute): try write(attribute, "        ", entity, depth: 0)
+      case .relationship(let relationship): try write(relationship)
+      case .fetchedProperty(let property): try write(property)
       }
     }
     for index in entity.fetchIndexes { try write(index) }
@@ -119,8 +115,8 @@ struct ModelSourceWriter {
   private mutating func writeUserInfo(_ entries: [String: String], _ indent: String) throws(ModelError) {
     guard !entries.isEmpty else { return }
     lines.append("\(indent)<userInfo>")
-    for key in entries.keys.inCodeUnitOrder() {
-      try element("entry", "\(indent)    ", [("key", key), ("value", entries[key])])
+    for (key, value) in entries.inCodeUnitOrder() {
+      try element("entry", "\(indent)    ", [("key", key), ("value", value)])
     }
     lines.append("\(indent)</userInfo>")
   }

@@ -4,12 +4,9 @@ extension ManagedObjectModel {
   /// Returns all contradictions and dangling references, in entity order.
   public func validate() -> [ModelFinding] {
     var findings: [ModelFinding] = []
-    for name in entities.keys.inCodeUnitOrder() {
-      guard let entity = entities[name] else { continue }
+    for (_, entity) in entities.inCodeUnitOrder() {
       findings += hierarchyFindings(entity)
-      for property in entity.properties.keys.inCodeUnitOrder() {
-        if let property = entity.properties[property] { findings += propertyFindings(property, of: entity) }
-      }
+      for (_, property) in entity.properties.inCodeUnitOrder() { findings += propertyFindings(property, of: entity) }
       findings += listFindings(entity)
     }
     findings += namingFindings()
@@ -39,9 +36,7 @@ extension ManagedObjectModel {
         levels += 1
         next = entity.parentName
       }
-      guard levels <= limits.levels else {
-        throw inheritsTooDeeply(name, limits.levels)
-      }
+      guard levels <= limits.levels else { throw inheritsTooDeeply(name, limits.levels) }
       guard total <= limits.properties else {
         throw ModelError(.tooLarge, detail: "it has more than \(limits.properties) properties")
       }
@@ -161,8 +156,8 @@ extension ManagedObjectModel {
 
   private func namingFindings() -> [ModelFinding] {
     var findings: [ModelFinding] = []
-    for name in configurations.keys.inCodeUnitOrder() {
-      for entity in configurations[name] ?? [] where entities[entity] == nil {
+    for (name, members) in configurations.inCodeUnitOrder() {
+      for entity in members where entities[entity] == nil {
         findings.append(
           ModelFinding(
             .missingEntity, entity: entity,
@@ -170,16 +165,15 @@ extension ManagedObjectModel {
               "configuration \"\(printable(name))\" names \"\(printable(entity))\", which is not in the model"))
       }
     }
-    for name in fetchRequests.keys.inCodeUnitOrder() {
-      guard let entity = fetchRequests[name]?.entityName, entities[entity] == nil else { continue }
+    for (name, request) in fetchRequests.inCodeUnitOrder() where entities[request.entityName] == nil {
+      let entity = request.entityName
       findings.append(
         ModelFinding(
           .missingEntity, entity: entity,
           detail: "fetch request \"\(printable(name))\" fetches \"\(printable(entity))\", which is not in the model"))
     }
     var identifiers: [String: String] = [:]
-    for name in entities.keys.inCodeUnitOrder() {
-      guard let entity = entities[name] else { continue }
+    for (name, entity) in entities.inCodeUnitOrder() {
       if let other = identifiers.updateValue(name, forKey: entity.renamingIdentifier) {
         findings.append(
           ModelFinding(
