@@ -137,9 +137,7 @@ extension SourceModels {
   func listed(by schema: SourceDeclaration) -> (classes: [SourceDeclaration], place: SourcePlace)? {
     guard let models = program.staticProperty("models", of: schema) else { return nil }
     let lists = ListedTypes(program: program)
-    let value = models.returned ?? models.initialValue
-    let items = value.flatMap { lists.items($0, scopes: schema.scopes, file: models.place.file) } ?? []
-    return (items.compactMap { lists.declaration($0) }, models.place)
+    return ((lists.items(of: models, in: schema) ?? []).compactMap { lists.declaration($0) }, models.place)
   }
 }
 

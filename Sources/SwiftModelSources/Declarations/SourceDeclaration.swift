@@ -33,6 +33,12 @@ struct SourceProperty: Sendable {
 
   var place: SourcePlace
 
+  /// Whether instances store it.
+  var isOfInstance: Bool { !isComputed && !isStatic }
+
+  /// The expression that it has: that of its getter, else the initial one.
+  var value: SourceExpression? { returned ?? initialValue }
+
   func attribute(_ name: String) -> SourceAttribute? { attributes.first { $0.name == name } }
 }
 
@@ -104,7 +110,7 @@ struct SourceDeclaration: Sendable {
   var shape: [String] {
     var shape = ["\(kind)", genericParameters.joined(separator: ","), attributes.map(\.name).joined(separator: ",")]
     shape.append(inherited.map(\.text).joined(separator: ","))
-    for property in properties where !property.isComputed && !property.isStatic {
+    for property in properties where property.isOfInstance {
       let initial = property.type == nil ? "\(property.initialValue.map { "\($0)" } ?? "")" : ""
       shape.append("\(property.name): \(property.type?.text ?? "") \(initial) \(property.attributes)")
     }
@@ -178,6 +184,18 @@ indirect enum SourceExpression: Hashable, Sendable {
   case operators([SourceExpression], [String])
 
   case other
+
+  /// The type in `T.self` and `[T]()`.
+  var typeReference: TypeReference? {
+    switch self {
+    case .path(let names): .normalized(names.map { TypeReference.Component(name: $0) })
+    case .type(let type): type
+    case .array(let elements) where elements.count == 1: elements[0].typeReference.map { .array($0) }
+    case .dictionary(let keys, let values) where keys.count == 1:
+      keys[0].typeReference.flatMap { key in values[0].typeReference.map { .dictionary(key, $0) } }
+    default: nil
+    }
+  }
 }
 
 // MARK: Types

@@ -143,6 +143,18 @@ public struct SourcePlace: Sendable, Hashable {
   public var column: Int
 }
 
+extension SourceFinding {
+  /// Whether it stands before another one in the sources; those without a place come first.
+  func precedes(_ other: SourceFinding) -> Bool {
+    switch (place, other.place) {
+    case (let own?, let theirs?) where own != theirs: own < theirs
+    case (nil, .some): true
+    case (.some, nil): false
+    default: detail < other.detail
+    }
+  }
+}
+
 extension SourcePlace: Comparable {
   /// Compares by file, line and column.
   public static func < (first: SourcePlace, second: SourcePlace) -> Bool {

@@ -51,16 +51,7 @@ public struct SchemaLint: Sendable {
     for (before, after) in zip(models.versions, models.versions.dropFirst()) { checkListed(before, after) }
     checkPlatforms(others)
     var seen: Set<SourceFinding> = []
-    findings = findings.filter { seen.insert($0).inserted }.sorted(by: Self.precedes)
-  }
-
-  private static func precedes(_ first: SourceFinding, _ second: SourceFinding) -> Bool {
-    switch (first.place, second.place) {
-    case (let one?, let other?) where one != other: one < other
-    case (nil, .some): true
-    case (.some, nil): false
-    default: first.detail < second.detail
-    }
+    findings = findings.filter { seen.insert($0).inserted }.sorted { $0.precedes($1) }
   }
 
   mutating func add(
@@ -117,7 +108,7 @@ public struct SchemaLint: Sendable {
     }
     for entity in version.classNames.keys.sorted(by: precedesByCodeUnit) {
       guard let owner = models.declaration(of: entity, in: version), !isLive(owner) else { continue }
-      for property in owner.properties where !property.isComputed && !property.isStatic {
+      for property in owner.properties where property.isOfInstance {
         guard let destination = models.program.destination(of: property, in: owner), isLive(destination),
           namespace(of: destination) == nil
         else { continue }
@@ -164,7 +155,7 @@ public struct SchemaLint: Sendable {
   }
 
   private static func isStored(_ property: SourceProperty) -> Bool {
-    !property.isComputed && !property.isStatic && property.attribute("Transient") == nil
+    property.isOfInstance && property.attribute("Transient") == nil
   }
 
   /// Finds classes named like an alias when the entity had the class's own name.
@@ -317,25 +308,21 @@ public struct SchemaLint: Sendable {
       for version in models.versions {
         guard let there = other.models.versions.first(where: { $0.name == version.name }) else { continue }
         let difference = ModelDifference(from: version.version.model, to: there.version.model)
-        let platform = other.platform.rawValue
-        for property in difference.removedProperties + difference.changedProperties {
-          let key = PlatformDifference(
-            version: version.name, entity: property.entity, property: property.property,
-            place: models.place(version: version.name, entity: property.entity, property: property.property))
-          found[key, default: []].append(platform)
+        func note(_ entity: String, _ property: String?, _ place: SourcePlace?) {
+          let key = PlatformDifference(version: version.name, entity: entity, property: property, place: place)
+          found[key, default: []].append(other.platform.rawValue)
         }
-        for property in difference.addedProperties {
-          let key = PlatformDifference(
-            version: version.name, entity: property.entity, property: property.property,
-            place: other.models.place(version: version.name, entity: property.entity, property: property.property))
-          found[key, default: []].append(platform)
+        func place(_ entity: String, _ property: String? = nil, in models: SourceModels) -> SourcePlace? {
+          models.place(version: version.name, entity: entity, property: property)
+        }
+        for one in difference.removedProperties + difference.changedProperties {
+          note(one.entity, one.property, place(one.entity, one.property, in: models))
+        }
+        for one in difference.addedProperties {
+          note(one.entity, one.property, place(one.entity, one.property, in: other.models))
         }
         for entity in difference.removedEntities + difference.addedEntities {
-          let place =
-            models.place(version: version.name, entity: entity)
-            ?? other.models.place(version: version.name, entity: entity)
-          found[PlatformDifference(version: version.name, entity: entity, property: nil, place: place), default: []]
-            .append(platform)
+          note(entity, nil, place(entity, in: models) ?? place(entity, in: other.models))
         }
       }
     }

@@ -165,19 +165,6 @@
       }
       return .operators(operands, operators)
     }
-
-    var typeReference: TypeReference? {
-      switch self {
-      case .path(let names): TypeReference.normalized(names.map { TypeReference.Component(name: $0) })
-      case .type(let type): type
-      case .array(let elements) where elements.count == 1: elements[0].typeReference.map { .array($0) }
-      case .dictionary(let keys, let values) where keys.count == 1:
-        keys[0].typeReference.flatMap { key in values[0].typeReference.map { .dictionary(key, $0) } }
-      case .string, .integer, .real, .boolean, .null, .array, .dictionary, .implicitMember, .metatype, .keyPath, .call,
-        .member, .cast, .operators, .other:
-        nil
-      }
-    }
   }
 
   extension SourceExpression.Argument {

@@ -21,9 +21,7 @@ struct AttributeOptions {
     case .call(.implicitMember("transformable"), let arguments): transform(arguments)
     case .call(.path(let names), let arguments) where names.last == "transformable": transform(arguments)
     case .array(let values): for value in values { read(value) }
-    case .string, .integer, .real, .boolean, .null, .dictionary, .metatype, .keyPath, .call, .member, .type, .cast,
-      .operators, .other:
-      unknown.append("that is no plain name")
+    default: unknown.append("that is no plain name")
     }
   }
 
@@ -43,9 +41,7 @@ struct AttributeOptions {
     switch arguments.first?.value {
     case .metatype(let type)?: transformer = type.text
     case .string(let name?)?: transformer = name
-    case nil, .string?, .integer?, .real?, .boolean?, .null?, .array?, .dictionary?, .path?, .implicitMember?,
-      .keyPath?, .call?, .member?, .type?, .cast?, .operators?, .other?:
-      transformer = "NSSecureUnarchiveFromData"
+    default: transformer = "NSSecureUnarchiveFromData"
     }
   }
 }

@@ -155,7 +155,7 @@ struct AttributeReader {
     attribute.type = .composite
     attribute.compositeTypeName = declaration.name
     let isInOptional = attribute.traits.isOptional
-    for property in declaration.properties where !property.isComputed && !property.isStatic {
+    for property in declaration.properties where property.isOfInstance {
       let inference = TypeInference(program: program, scopes: declaration.scopes, file: declaration.place.file)
       guard let type = property.type ?? property.initialValue.flatMap({ inference.type(of: $0) }) else {
         return fail(

@@ -69,8 +69,7 @@ struct EntityReader {
   var file: String { declaration.place.file }
 
   private func isStored(_ property: SourceProperty) -> Bool {
-    !property.isComputed && !property.isStatic && property.attribute("Transient") == nil
-      && !property.name.hasPrefix("_$")
+    property.isOfInstance && property.attribute("Transient") == nil && !property.name.hasPrefix("_$")
   }
 
   private mutating func checkConditions(_ undecided: String?, _ dependsOnPlatform: Bool, _ property: SourceProperty?) {
@@ -142,17 +141,14 @@ struct EntityReader {
     var element = type
     var isToMany = false
     switch type {
-    case .array(let inner, _):
+    case .array(let inner, _), .set(let inner, _):
       isToMany = true
       element = inner
-    case .set(let inner, _):
-      isToMany = true
-      element = inner
-    case .primitive, .system, .model, .structure, .enumeration, .dictionary, .optional, .unknown: break
+    default: break
     }
     while case .optional(let inner) = element { element = inner }
     guard case .model(let destination) = element else {
-      if property.attribute("Relationship") != nil, case .unknown = element {
+      if case .unknown = element {
       } else if property.attribute("Relationship") != nil {
         add(
           .unresolvedType, .error, property, "carries @Relationship and does not lead to a class with @Model",
@@ -197,9 +193,7 @@ struct EntityReader {
     switch arguments.first(where: { $0.label == "deleteRule" })?.value {
     case .implicitMember(let name)?: relationship.deleteRule = Self.rules[name] ?? .nullify
     case .path(let names)?: relationship.deleteRule = Self.rules[names.last ?? ""] ?? .nullify
-    case nil, .string?, .integer?, .real?, .boolean?, .null?, .array?, .dictionary?, .metatype?, .keyPath?, .call?,
-      .member?, .type?, .cast?, .operators?, .other?:
-      break
+    default: break
     }
     draft.entity.properties[property.name] = .relationship(relationship)
     draft.links[property.name] = link
@@ -272,7 +266,7 @@ struct EntityReader {
     }
     attribute.allowsExternalBinaryDataStorage = options.isExternal
     attribute.preservesValueInHistoryOnDeletion = options.isPreserved
-    attribute.defaultValue = DefaultValues(options: self.options).value(property.initialValue, for: attribute)
+    attribute.defaultValue = defaultValue(property.initialValue, for: attribute)
     if options.isUnique { draft.entity.uniquenessConstraints.append([property.name]) }
     draft.entity.properties[property.name] = .attribute(attribute)
   }
@@ -336,13 +330,11 @@ struct EntityReader {
     }
     return names.contains(nil) ? nil : names.compactMap { $0 }
   }
-}
 
-struct DefaultValues {
-  let options: SwiftSources.Options
+  // MARK: Defaults
 
   /// Values that only the app can compute have their own kind.
-  func value(_ initial: SourceExpression?, for attribute: Attribute) -> AttributeValue? {
+  private func defaultValue(_ initial: SourceExpression?, for attribute: Attribute) -> AttributeValue? {
     guard let initial, initial != .null else { return nil }
     switch (attribute.type, initial) {
     case (.string, .string(let text?)): return .string(text)

@@ -169,7 +169,7 @@ extension SourceProgram {
       switch resolved {
       case .optional(let inner), .array(let inner, _), .set(let inner, _): resolved = inner
       case .model(let destination): return destination
-      case .primitive, .system, .structure, .enumeration, .dictionary, .unknown: return nil
+      default: return nil
       }
     }
     return nil
@@ -197,11 +197,11 @@ extension SourceProgram {
     case .structure(let inner):
       guard !found.contains(where: { $0.path == inner.path }) else { return }
       found.append(inner)
-      for element in inner.properties where !element.isComputed && !element.isStatic {
+      for element in inner.properties where element.isOfInstance {
         gather(element, in: inner, depth: depth + 1, into: &found)
       }
     // A collection is one Binary attribute.
-    case .primitive, .system, .model, .enumeration, .array, .set, .dictionary, .optional, .unknown: break
+    default: break
     }
   }
 }
@@ -221,18 +221,17 @@ struct ListedTypes {
     guard depth < 16 else { return nil }
     switch value {
     case .metatype(let type): return [Item(type: type, scopes: scopes, file: file)]
-    case .array(let elements):
-      let all = elements.map { items($0, scopes: scopes, file: file, depth: depth + 1) }
-      return all.contains { $0 == nil } ? nil : all.flatMap { $0 ?? [] }
+    case .array(let elements): return joined(elements, scopes: scopes, file: file, depth: depth)
     case .operators(let operands, let operators) where operators.allSatisfy({ $0 == "+" }):
-      let all = operands.map { items($0, scopes: scopes, file: file, depth: depth + 1) }
-      return all.contains { $0 == nil } ? nil : all.flatMap { $0 ?? [] }
-    case .cast: return nil
+      return joined(operands, scopes: scopes, file: file, depth: depth)
     case .path(let names): return variable(names, scopes: scopes, file: file, depth: depth)
-    case .string, .integer, .real, .boolean, .null, .dictionary, .implicitMember, .keyPath, .call, .member, .type,
-      .operators, .other:
-      return nil
+    default: return nil
     }
+  }
+
+  private func joined(_ values: [SourceExpression], scopes: [[String]], file: String, depth: Int) -> [Item]? {
+    let all = values.map { items($0, scopes: scopes, file: file, depth: depth + 1) }
+    return all.contains { $0 == nil } ? nil : all.flatMap { $0 ?? [] }
   }
 
   private func variable(_ names: [String], scopes: [[String]], file: String, depth: Int) -> [Item]? {
@@ -243,7 +242,7 @@ struct ListedTypes {
       for scope in scopes {
         guard case .found(let type) = program.find(scope, scopes: [], file: file) else { continue }
         if let property = program.staticProperty(last, of: type) {
-          return items(of: property, in: type, depth)
+          return items(of: property, in: type, depth: depth + 1)
         }
       }
       return program.list(last, file: file).flatMap { items($0, scopes: scopes, file: file, depth: depth + 1) }
@@ -251,13 +250,11 @@ struct ListedTypes {
     guard let type = program.follow(program.find(owner, scopes: scopes, file: file)).declaration,
       let property = program.staticProperty(last, of: type)
     else { return nil }
-    return items(of: property, in: type, depth)
+    return items(of: property, in: type, depth: depth + 1)
   }
 
-  private func items(of property: SourceProperty, in type: SourceDeclaration, _ depth: Int) -> [Item]? {
-    (property.returned ?? property.initialValue).flatMap {
-      items($0, scopes: type.scopes, file: property.place.file, depth: depth + 1)
-    }
+  func items(of property: SourceProperty, in type: SourceDeclaration, depth: Int = 0) -> [Item]? {
+    property.value.flatMap { items($0, scopes: type.scopes, file: property.place.file, depth: depth) }
   }
 
   func declaration(_ item: Item) -> SourceDeclaration? {

@@ -27,7 +27,7 @@ struct TypeInference {
     case .member(let inner, "!"): return type(of: inner, depth: depth + 1)?.unwrapped.type
     case .member(_, let name): return Self.knownMembers[name]
     case .operators(let operands, let operators): return combined(operands, operators, depth)
-    case .null, .implicitMember, .metatype, .keyPath, .type, .other: return nil
+    default: return nil
     }
   }
 
@@ -59,26 +59,10 @@ struct TypeInference {
       }
       return Self.function(names)
     case .type(let type): return type
-    case .array, .dictionary: return Self.reference(called)
+    case .array, .dictionary: return called.typeReference
     case .member(_, "addingTimeInterval"): return .path(["Date"])
     case .member(_, "uppercased"), .member(_, "lowercased"): return .path(["String"])
-    case .string, .integer, .real, .boolean, .null, .implicitMember, .metatype, .keyPath, .call, .member, .cast,
-      .operators, .other:
-      return nil
-    }
-  }
-
-  /// Reads `[Int]()`.
-  private static func reference(_ value: SourceExpression) -> TypeReference? {
-    switch value {
-    case .path(let names): .normalized(names.map { TypeReference.Component(name: $0) })
-    case .type(let type): type
-    case .array(let elements) where elements.count == 1: reference(elements[0]).map { .array($0) }
-    case .dictionary(let keys, let values) where keys.count == 1:
-      reference(keys[0]).flatMap { key in reference(values[0]).map { .dictionary(key, $0) } }
-    case .string, .integer, .real, .boolean, .null, .array, .dictionary, .implicitMember, .metatype, .keyPath, .call,
-      .member, .cast, .operators, .other:
-      nil
+    default: return nil
     }
   }
 

@@ -73,13 +73,7 @@ struct VersionReader {
   }
 
   private static func precedes(_ first: SourceFinding, _ second: SourceFinding) -> Bool {
-    if first.severity != second.severity { return first.severity == .error }
-    switch (first.place, second.place) {
-    case (let one?, let other?): return one != other ? one < other : first.detail < second.detail
-    case (nil, .some): return true
-    case (.some, nil): return false
-    case (nil, nil): return first.detail < second.detail
-    }
+    first.severity == second.severity ? first.precedes(second) : first.severity == .error
   }
 
   /// Directly or by extension.
@@ -149,9 +143,7 @@ struct VersionReader {
   ) -> SourceVersion? {
     let name = names.name(of: schema)
     guard let models = program.staticProperty("models", of: schema) else { return nil }
-    let lists = ListedTypes(program: program)
-    let value = models.returned ?? models.initialValue
-    let items = value.flatMap { lists.items($0, scopes: schema.scopes, file: models.place.file) }
+    let items = ListedTypes(program: program).items(of: models, in: schema)
     if items == nil {
       findings.append(
         SourceFinding(
@@ -223,7 +215,7 @@ struct VersionReader {
   /// Returns `1.2.3` for `Schema.Version(1, 2, 3)`.
   private func identifier(of schema: SourceDeclaration) -> String? {
     guard let property = program.staticProperty("versionIdentifier", of: schema),
-      case .call(_, let arguments)? = property.returned ?? property.initialValue
+      case .call(_, let arguments)? = property.value
     else { return nil }
     let numbers = arguments.map { argument -> Int64? in
       if case .integer(let number?) = argument.value { number } else { nil }
@@ -256,9 +248,7 @@ struct VersionReader {
   private mutating func planned(_ plan: SourceDeclaration?) -> [SourceDeclaration] {
     guard let plan, let schemas = program.staticProperty("schemas", of: plan) else { return [] }
     let lists = ListedTypes(program: program)
-    let value = schemas.returned ?? schemas.initialValue
-    let items = value.flatMap { lists.items($0, scopes: plan.scopes, file: schemas.place.file) }
-    let declarations = items?.map { lists.declaration($0) } ?? [nil]
+    let declarations = lists.items(of: schemas, in: plan)?.map { lists.declaration($0) } ?? [nil]
     if declarations.contains(where: { $0 == nil }) {
       findings.append(
         SourceFinding(
@@ -271,13 +261,13 @@ struct VersionReader {
 
   private func stages(_ plan: SourceDeclaration?, _ names: VersionNames) -> [SourceStage] {
     guard let plan, let stages = program.staticProperty("stages", of: plan),
-      case .array(let elements)? = stages.returned ?? stages.initialValue
+      case .array(let elements)? = stages.value
     else { return [] }
     return elements.compactMap { element in
       var value = element
       var place = stages.place
       if case .path(let path) = element, let name = path.last, let property = program.staticProperty(name, of: plan),
-        let own = property.returned ?? property.initialValue
+        let own = property.value
       {
         value = own
         place = property.place
@@ -294,9 +284,7 @@ struct VersionReader {
       switch called {
       case .implicitMember(let name): name
       case .path(let path): path.last
-      case .string, .integer, .real, .boolean, .null, .array, .dictionary, .metatype, .keyPath, .call, .member, .type,
-        .cast, .operators, .other:
-        nil
+      default: nil
       }
     func version(_ label: String) -> String? {
       guard case .metatype(let type)? = arguments.first(where: { $0.label == label })?.value, let path = type.names
