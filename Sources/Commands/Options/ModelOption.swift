@@ -1,11 +1,14 @@
-import ArgumentParser
+public import ArgumentParser
+import Backup
 import Lazaret
 import ManagedObjectModel
 import Migration
 import PersistentStore
 import Platform
 import SQLiteFormat
+import Salvage
 import SupportBundle
+public import SwiftModelSources
 import SystemPackage
 
 struct ModelOption: ParsableArguments {
@@ -159,5 +162,182 @@ extension Substring {
     var rest = drop { $0 == " " }
     while rest.last == " " { rest.removeLast() }
     return rest
+  }
+}
+
+/// The facts missing from Swift sources.
+struct SourceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Where the model is Swift sources: the classes that make it up, or a VersionedSchema, separated by commas. If not given, what the app gives to its containers is taken, and its VersionedSchemas are the versions.",
+      valueName: "names"))
+  var types: String?
+
+  @Option(
+    help: ArgumentHelp("Where the model is Swift sources: the platform of #if os(…).", valueName: "platform"))
+  var platform: SourcePlatform?
+
+  @Option(
+    help: ArgumentHelp(
+      "Where the model is Swift sources: a flag that #if finds set; may be given several times.", valueName: "flag"))
+  var define: [String] = []
+
+  /// Reads sources.
+  ///
+  /// - Parameters:
+  ///   - other: another platform than the given one.
+  ///   - onlyItsOwnFiles: whether to skip subfolders.
+  func load(
+    _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
+  ) throws -> SourceModels {
+    let machine = Surroundings.machine
+    // Evaluated once, when the model is made, as in SwiftData.
+    var models = try SwiftSources.load(
+      path,
+      options: SwiftSources.Options(
+        types: types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? [], platform: other ?? platform,
+        flags: Set(define), readsSubfolders: !onlyItsOwnFiles,
+        now: machine.now().secondsSinceReferenceDate, identifier: machine.makeUUID().bytes))
+    for place in models.findings.indices {
+      models.findings[place].hint = OptionHints.worded(models.findings[place].hint)
+    }
+    return models
+  }
+}
+
+extension SourcePlatform: ExpressibleByArgument {}
+
+/// A loaded model, with the open questions of Swift sources.
+struct LoadedModel {
+  var bundle: ModelBundle
+
+  var sources: SourceModels?
+
+  var findings: [SourceFinding] = []
+
+  var isHistory = false
+
+  static func load(_ path: FilePath, json: Bool) throws -> ModelBundle {
+    let loaded = try load(path, nil)
+    try loaded.tell(json: json)
+    return loaded.bundle
+  }
+
+  /// Loads a bundle, a compiled model, sources, a model carrier, or a folder of these.
+  ///
+  /// - Parameter includingIncomplete: whether to include incomplete versions of Swift sources.
+  static func load(
+    _ path: FilePath, _ options: SourceOptions?,
+    includingIncomplete: Bool = false
+  ) throws -> LoadedModel {
+    if let carrier = try CarrierName.path(path).carrier() { return LoadedModel(bundle: try carrier.load()) }
+    let options = try options ?? SourceOptions.parse([])
+    if let history = try ModelHistory(path) {
+      let found = try history.load(options)
+      return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)
+    }
+    guard try SwiftSources.isSource(path) else {
+      return LoadedModel(bundle: try ModelBundle.load(path: path))
+    }
+    let models = try options.load(path)
+    return LoadedModel(bundle: try models.bundle(includingIncomplete: includingIncomplete), sources: models)
+  }
+
+  /// Reports on standard error uncertainties and the folder's interpretation.
+  func tell(json: Bool) throws {
+    try sources?.tell(json: json)
+    for finding in findings { try finding.tell(json: json) }
+    // Sources report theirs with file and line.
+    for unreadable in sources == nil && !json ? bundle.unreadableVersions : [] {
+      Terminal.standardError.write(
+        "warning: a version of the model cannot be read: \(printable(unreadable.error.detail)) [\(unreadable.error.code)]. "
+          + "\(unreadable.error.hint)\n")
+    }
+    guard isHistory, !json else { return }
+    let names = bundle.versions.map { version -> String in
+      "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")"
+    }
+    Terminal.standardError.note(
+      "lazaret: the folder is a history of \(counted(Int64(names.count), "version")): \(names.joined(separator: ", "))\n"
+    )
+  }
+
+  func completeBundle() throws -> ModelBundle {
+    guard let sources else { return bundle }
+    var part = sources
+    part.versions.removeAll { !$0.isComplete }
+    guard let last = part.versions.last else { return try sources.bundle() }
+    if !part.versions.contains(where: { $0.name == part.currentName }) { part.currentName = last.name }
+    return try part.bundle()
+  }
+
+  var isComplete: Bool { sources?.versions.allSatisfy(\.isComplete) ?? true }
+}
+
+extension SourceModels {
+  func tell(json: Bool) throws {
+    guard !json else {
+      for finding in findings { try finding.tell(json: true) }
+      return
+    }
+    // Report a class of several versions once, with the versions.
+    var order: [SourceFinding] = []
+    var versions: [SourceFinding: [String]] = [:]
+    for finding in findings {
+      var common = finding
+      common.versionName = nil
+      if versions[common] == nil { order.append(common) }
+      versions[common, default: []].append(contentsOf: [finding.versionName].compactMap(\.self))
+    }
+    for var finding in order {
+      let names = versions[finding] ?? []
+      if names.count > 1 { finding.detail += " (versions \(names.joined(separator: ", ")))" }
+      try finding.tell(json: false)
+    }
+  }
+}
+
+extension SourceFinding {
+  fileprivate func tell(json: Bool) throws {
+    Terminal.standardError.write(try json ? JSON.shown(["source": self], .line) : line)
+  }
+
+  /// The finding in compiler format: place, severity, problem, remedy.
+  var line: String {
+    let start = place.map { "\(printable($0.file)):\($0.line):\($0.column): " } ?? ""
+    return "\(start)\(severity.rawValue): \(printable(detail)) [\(kind.rawValue)]. \(hint)\n"
+  }
+}
+
+/// The file to read a model from, given as a path or by name of a quarantined store or backup.
+struct CarrierName {
+  private let path: FilePath
+
+  /// The files of a backup.
+  private let opened: OpenedFiles?
+
+  /// Looks at the file; nil if missing or without a model.
+  func carrier() throws(FileError) -> ModelCarrier? {
+    if let opened { return ModelCarrier(opened, at: path) }
+    return try ModelCarrier(path)
+  }
+
+  /// Resolves a path, or else a name in the environment's home or the current folder.
+  ///
+  /// - Throws: errors of restoring a backup; an unknown name is a path.
+  static func path(_ path: FilePath) throws -> CarrierName {
+    guard path.components.count == 1, !path.isAbsolute, try FileSystem().status(of: path) == nil,
+      let id = BackupIdentifier(path.string)
+    else { return CarrierName(path: path, opened: nil) }
+    let home = HomeOptions.environment ?? "."
+    // With an unreadable catalogue the path is reported as missing.
+    if !id.isMarked, let store = try? Quarantines(home: home).stores().first(where: { $0.id == id.description }) {
+      return CarrierName(path: store.files.main, opened: nil)
+    }
+    guard (try? Backups(home: home).find(id)) != nil else { return CarrierName(path: path, opened: nil) }
+    let donor = try UnpackedBackup(
+      .backup(id), of: path, home: home, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil)
+    ).donor
+    return CarrierName(path: donor.path, opened: donor.files)
   }
 }
