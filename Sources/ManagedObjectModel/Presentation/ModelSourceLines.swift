@@ -21,7 +21,8 @@ public struct ModelSourceLines: Sendable {
       let bytes = try? fileSystem.contents(of: found, limit: 64 << 20)
     else { return nil }
     file = found
-    read(bytes)
+    // The model has been read from it; what has changed meanwhile has no lines.
+    if let tree = try? XMLTree(bytes) { read(tree.root) }
   }
 
   /// Returns the line of a property, else of its entity, else the first.
@@ -32,88 +33,15 @@ public struct ModelSourceLines: Sendable {
     return name.flatMap { lines["\(entity).\($0)"] } ?? lines[entity] ?? 1
   }
 
-  // MARK: Reading
-
   private static let properties: Set<String> = ["attribute", "relationship", "fetchedProperty"]
 
-  /// Scans the already checked tags once.
-  private mutating func read(_ bytes: [UInt8]) {
-    var place = 0
-    var line = 1
-    var entity: String?
-    func advance(to end: Int) {
-      for byte in bytes[place..<end] where byte == UInt8(ascii: "\n") { line += 1 }
-      place = end
-    }
-    while let start = bytes[place...].firstIndex(of: UInt8(ascii: "<")) {
-      advance(to: start)
-      let comment = Array("<!--".utf8)
-      if bytes[place...].starts(with: comment) {
-        advance(to: Self.end(of: Array("-->".utf8), in: bytes, from: place))
-        continue
-      }
-      let end = Self.endOfTag(in: bytes, from: place)
-      let tag = String(decoding: bytes[place..<end], as: UTF8.self)
-      let element = tag.dropFirst().prefix { !$0.isWhitespace && $0 != ">" && $0 != "/" }
-      if element == "entity", let name = Self.name(in: tag) {
-        entity = name
-        if lines[name] == nil { lines[name] = line }
-        if tag.hasSuffix("/>") { entity = nil }
-      } else if tag.hasPrefix("</entity") {
-        entity = nil
-      } else if Self.properties.contains(String(element)), let entity, let name = Self.name(in: tag) {
-        if lines["\(entity).\(name)"] == nil { lines["\(entity).\(name)"] = line }
-      }
-      advance(to: end)
-    }
-  }
-
-  private static func end(of marker: [UInt8], in bytes: [UInt8], from start: Int) -> Int {
-    var place = start
-    while let found = bytes[place...].firstIndex(of: marker[0]) {
-      if bytes[found...].starts(with: marker) { return found + marker.count }
-      place = found + 1
-    }
-    return bytes.count
-  }
-
-  /// Skips brackets in values.
-  private static func endOfTag(in bytes: [UInt8], from start: Int) -> Int {
-    var quote: UInt8?
-    for place in bytes[start...].indices {
-      let byte = bytes[place]
-      if let open = quote {
-        if byte == open { quote = nil }
-      } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
-        quote = byte
-      } else if byte == UInt8(ascii: ">") {
-        return place + 1
+  private mutating func read(_ model: XMLTree.Element) {
+    for entity in model.children(named: "entity") {
+      guard let name = entity["name"] else { continue }
+      lines[name] = entity.line
+      for property in entity.children where Self.properties.contains(property.name) {
+        if let own = property["name"] { lines["\(name).\(own)"] = property.line }
       }
     }
-    return bytes.count
-  }
-
-  private static func name(in tag: String) -> String? {
-    let rest = tag.dropFirst()
-    var quote: Character?
-    var attribute = ""
-    var value = ""
-    for character in rest {
-      if let open = quote {
-        guard character == open else {
-          value.append(character)
-          continue
-        }
-        if attribute == "name" { return value }
-        (quote, attribute, value) = (nil, "", "")
-      } else if character == "\"" || character == "'" {
-        quote = character
-      } else if character.isWhitespace {
-        attribute = ""
-      } else if character != "=" {
-        attribute.append(character)
-      }
-    }
-    return nil
   }
 }

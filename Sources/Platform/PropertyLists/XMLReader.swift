@@ -13,6 +13,10 @@ struct XMLReader {
   private var texts: [[UInt8]] = []
   private var root: XMLTree.Element?
   private var elements = 0
+
+  /// The line at the last start tag, and the bytes before that.
+  private var line = 1
+  private var counted = 0
   private var hasDocumentType = false
 
   static func read(
@@ -124,8 +128,11 @@ struct XMLReader {
     guard open.count < limits.maximumDepth else {
       throw tooLarge("it is nested deeper than \(limits.maximumDepth) elements")
     }
+    line += bytes[counted..<position].count { $0 == 0x0A }
+    counted = position
     position += 1
     var element = XMLTree.Element(name: try name())
+    element.line = line
     while true {
       let hadSpace = skipSpace()
       guard position < bytes.count else { throw malformed("it ends inside of a tag") }

@@ -16,6 +16,9 @@ public struct XMLTree: Sendable, Hashable {
     /// The element's own text, joined, white space kept.
     public var text: String
 
+    /// The line of its start in the document, from 1; 0 if it is of none.
+    package var line = 0
+
     /// Makes an element.
     public init(name: String, attributes: [String: String] = [:], children: [Element] = [], text: String = "") {
       self.name = name
