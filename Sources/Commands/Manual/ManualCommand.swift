@@ -287,8 +287,7 @@ package struct Roff {
       case "\n", "\t": result += " "
       case _ where scalar.isASCII: result.unicodeScalars.append(scalar)
       default:
-        let digits = String(scalar.value, radix: 16, uppercase: true)
-        result += "\\[u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "]"
+        result += "\\[u\(zeroPadded(String(scalar.value, radix: 16, uppercase: true), to: 4))]"
       }
     }
     return result

@@ -189,7 +189,7 @@ struct DecimalNumber: Hashable {
     let whole = mantissa.digits
     guard exponent < 0 else { return sign + whole + (mantissa.isZero ? "" : String(repeating: "0", count: exponent)) }
     let decimals = -exponent
-    let padded = String(repeating: "0", count: max(0, decimals + 1 - whole.count)) + whole
+    let padded = zeroPadded(whole, to: decimals + 1)
     return "\(sign)\(padded.dropLast(decimals)).\(padded.suffix(decimals))"
   }
 }
@@ -241,9 +241,6 @@ package struct DecimalMantissa: Hashable {
       (high, low) = (upper.quotient, lower.quotient)
       parts.append(lower.remainder)
     }
-    return parts.reversed().reduce(String(low)) { text, part in
-      let digits = String(part)
-      return text + String(repeating: "0", count: 18 - digits.count) + digits
-    }
+    return parts.reversed().reduce(String(low)) { $0 + zeroPadded(String($1), to: 18) }
   }
 }

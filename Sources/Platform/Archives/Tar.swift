@@ -333,8 +333,7 @@ public struct TarWriter: Sendable {
       header.replaceSubrange(offset..<(offset + bytes.count), with: bytes)
     }
     func octal(_ value: Int64, digits: Int) -> [UInt8] {
-      let text = String(max(0, value), radix: 8)
-      return Array((String(repeating: "0", count: max(0, digits - text.utf8.count)) + text).utf8)
+      Array(zeroPadded(String(max(0, value), radix: 8), to: digits).utf8)
     }
     put(name, at: 0)
     put(octal(0o600, digits: 7), at: 100)

@@ -97,8 +97,7 @@ package func shellQuoted(_ path: FilePath) -> String {
     if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "'"), byte != UInt8(ascii: "\\") {
       result.unicodeScalars.append(Unicode.Scalar(byte))
     } else {
-      let digits = String(byte, radix: 8)
-      result += "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+      result += "\\" + zeroPadded(String(byte, radix: 8), to: 3)
     }
   }
   return result + "'"

@@ -136,5 +136,5 @@ package enum HTTPDate {
     return Int(text)
   }
 
-  private static func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+  private static func padded(_ number: Int) -> String { zeroPadded(String(number), to: 2) }
 }

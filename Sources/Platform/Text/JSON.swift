@@ -62,10 +62,7 @@ package enum JSON {
   }
 
   private static func escape(_ scalar: Unicode.Scalar) -> String {
-    String(scalar).utf16.map { unit in
-      let digits = String(unit, radix: 16)
-      return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-    }.joined()
+    String(scalar).utf16.map { "\\u" + zeroPadded(String($0, radix: 16), to: 4) }.joined()
   }
 
   private static func isEscaped(_ scalar: Unicode.Scalar, withinPages markup: Bool) -> Bool {

@@ -30,6 +30,11 @@ package func grouped(_ number: some BinaryInteger) -> String {
   return number < 0 ? "-" + result : result
 }
 
+/// Fills digits up with zeros at their start.
+package func zeroPadded(_ digits: String, to width: Int) -> String {
+  String(repeating: "0", count: max(0, width - digits.count)) + digits
+}
+
 /// Formats a number with its noun: `1 record`, `12,345 records`.
 ///
 /// - Parameter plural: the noun with an `s` by default.

@@ -109,7 +109,4 @@ extension Timestamp: Encodable {
   }
 }
 
-private func padded(_ number: Int, to width: Int) -> String {
-  let digits = String(number)
-  return String(repeating: "0", count: max(0, width - digits.count)) + digits
-}
+private func padded(_ number: Int, to width: Int) -> String { zeroPadded(String(number), to: width) }
