@@ -5,14 +5,6 @@ import Platform
 import SupportBundle
 import SystemPackage
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// The home, with backups and the catalogue of quarantined stores.
 struct HomeOptions: ParsableArguments {
   static let variable = "LAZARET_HOME"
@@ -23,13 +15,7 @@ struct HomeOptions: ParsableArguments {
       valueName: "dir"))
   var home: PathArgument?
 
-  static var environment: FilePath? { path(inEnvironment: variable) }
-
-  /// Returns an environment variable's path, byte for byte.
-  static func path(inEnvironment variable: String) -> FilePath? {
-    guard let text = unsafe getenv(variable), unsafe text.pointee != 0 else { return nil }
-    return unsafe FilePath(platformString: text)
-  }
+  static var environment: FilePath? { FilePath(environment: variable) }
 
   func current() -> ChosenHome { given ?? ChosenHome(".", because: .currentFolder) }
 

@@ -5,7 +5,6 @@ import ManagedObjectModel
 import Migration
 import PersistentStore
 import Platform
-import SQLiteFormat
 import Salvage
 import SupportBundle
 public import SwiftModelSources
@@ -21,7 +20,7 @@ struct ModelOption: ParsableArguments {
       valueName: "model"))
   var given: PathArgument?
 
-  static var environment: FilePath? { HomeOptions.path(inEnvironment: variable) }
+  static var environment: FilePath? { FilePath(environment: variable) }
 
   static func chosen(_ given: [PathArgument]) -> [FilePath] {
     given.isEmpty ? [environment].compactMap(\.self) : given.map(\.path)
@@ -39,6 +38,17 @@ struct ModelOption: ParsableArguments {
   }
 
   func validate() throws { _ = try path }
+}
+
+/// The models of which the one that fits a store is taken.
+struct FittingModelsOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
+      valueName: "model"))
+  var model: [PathArgument] = []
+
+  var paths: [FilePath] { ModelOption.chosen(model) }
 }
 
 struct VersionOrderOptions: ParsableArguments {

@@ -15,9 +15,7 @@ public final class ReadableFile: ByteSource {
     self.descriptor = descriptor
     self.path = path
     self.fileSystem = fileSystem
-    self.status = try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
-      try SystemCalls.status(of: descriptor)
-    }
+    status = try fileSystem.status(of: descriptor, at: path)
     switch status.kind {
     case .regular: break
     case .directory: throw FileError(.isDirectory, operation: "open the file", path: path)
@@ -56,11 +54,7 @@ public final class ReadableFile: ByteSource {
   }
 
   /// Returns the current status.
-  public func currentStatus() throws(FileError) -> FileStatus {
-    try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
-      try SystemCalls.status(of: descriptor)
-    }
-  }
+  public func currentStatus() throws(FileError) -> FileStatus { try fileSystem.status(of: descriptor, at: path) }
 }
 
 /// A file open for writing; only `commit()` guarantees that every byte is on disk.
@@ -150,9 +144,7 @@ package final class LastingFile: ByteSource {
     }
     let opened = descriptor
     do throws(FileError) {
-      status = try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
-        try SystemCalls.status(of: opened)
-      }
+      status = try fileSystem.status(of: opened, at: path)
     } catch {
       KeptDescriptors.end(opened)
       throw error
@@ -177,11 +169,7 @@ package final class LastingFile: ByteSource {
     }
   }
 
-  package func currentStatus() throws(FileError) -> FileStatus {
-    try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
-      try SystemCalls.status(of: descriptor)
-    }
-  }
+  package func currentStatus() throws(FileError) -> FileStatus { try fileSystem.status(of: descriptor, at: path) }
 
   /// Returns the holder of a lock that excludes another one, if any.
   func conflict(

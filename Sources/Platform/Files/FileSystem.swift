@@ -37,6 +37,10 @@ extension FileSystem {
     }
   }
 
+  func status(of descriptor: FileDescriptor, at path: FilePath) throws(FileError) -> FileStatus {
+    try perform(.status, path, "look at the file") { () throws(Errno) in try SystemCalls.status(of: descriptor) }
+  }
+
   /// Returns the sorted names in a folder.
   public func entries(of directory: FilePath) throws(FileError) -> [FilePath.Component] {
     try perform(.list, directory, "list the folder") { () throws(Errno) in try SystemCalls.entries(of: directory) }
@@ -88,11 +92,16 @@ extension FileSystem {
   public func create(
     _ path: FilePath, permissions: FilePermissions = .ownerReadWrite, truncating: Bool = false
   ) throws(FileError) -> WritableFile {
+    try create(path, .writeOnly, truncating ? .truncate : .exclusiveCreate, permissions)
+  }
+
+  private func create(
+    _ path: FilePath, _ mode: FileDescriptor.AccessMode, _ option: FileDescriptor.OpenOptions,
+    _ permissions: FilePermissions
+  ) throws(FileError) -> WritableFile {
     let descriptor = try perform(.create, path, "create the file") { () throws(Errno) in
       try errno {
-        try FileDescriptor.open(
-          path, .writeOnly, options: [.closeOnExec, .create, truncating ? .truncate : .exclusiveCreate],
-          permissions: permissions)
+        try FileDescriptor.open(path, mode, options: [.closeOnExec, .create, option], permissions: permissions)
       }
     }
     return WritableFile(owning: descriptor, at: path, in: self)
@@ -102,13 +111,7 @@ extension FileSystem {
   ///
   /// - Parameter path: its temporary name.
   package func createUnnamed(_ path: FilePath) throws(FileError) -> WritableFile {
-    let descriptor = try perform(.create, path, "create the file") { () throws(Errno) in
-      try errno {
-        try FileDescriptor.open(
-          path, .readWrite, options: [.closeOnExec, .create, .exclusiveCreate], permissions: .ownerReadWrite)
-      }
-    }
-    let file = WritableFile(owning: descriptor, at: path, in: self)
+    let file = try create(path, .readWrite, .exclusiveCreate, .ownerReadWrite)
     try unlink(path)
     return file
   }

@@ -1,4 +1,4 @@
-import SystemPackage
+package import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -87,10 +87,7 @@ enum SystemCalls {
       }
     }
     guard length >= 0 else { throw lastErrno }
-    return unsafe buffer.withUnsafeBufferPointer { chars in
-      guard let start = chars.baseAddress else { return FilePath("") }
-      return unsafe FilePath(platformString: start)
-    }
+    return FilePath(rawBytes: buffer.prefix(length).map { UInt8(bitPattern: $0) }) ?? ""
   }
 
   /// Lists a folder without `.` and `..`, sorted by bytes.
@@ -394,6 +391,14 @@ enum SystemCalls {
 
 /// An alias of the `fcntl` lock structure, which shares its name with a function.
 private typealias SystemFlock = flock
+
+extension FilePath {
+  /// Makes an environment variable's path, byte for byte; nil if it is unset or empty.
+  package init?(environment variable: String) {
+    guard let text = unsafe getenv(variable), unsafe text.pointee != 0 else { return nil }
+    unsafe self.init(platformString: text)
+  }
+}
 
 extension FileStatus {
   fileprivate init(_ raw: stat) {

@@ -84,16 +84,10 @@ public struct ArchivedObject: Sendable {
   public func object(_ key: String) -> ArchivedObject? { content[key]?.uid.flatMap { archive.object($0) } }
 
   /// Returns the text of a key, plain or as a string object.
-  public func string(_ key: String) -> String? {
-    if let direct = content[key]?.string { return direct }
-    return object(key)?.string
-  }
+  public func string(_ key: String) -> String? { content[key]?.string ?? object(key)?.string }
 
   /// Returns the integer of a key, plain or as a number object.
-  public func integer(_ key: String) -> Int64? {
-    if let direct = content[key]?.integer { return direct }
-    return object(key)?.content.integer
-  }
+  public func integer(_ key: String) -> Int64? { content[key]?.integer ?? object(key)?.content.integer }
 
   /// Returns the Boolean of a key; false if missing, since archivers omit false.
   public func boolean(_ key: String) -> Bool { content[key]?.boolean ?? object(key)?.content.boolean ?? false }
