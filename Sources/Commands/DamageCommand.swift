@@ -1,7 +1,5 @@
 import ArgumentParser
 import LazaretTesting
-import PersistentStore
-import Platform
 
 struct DamageCommand: Verb {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Backup
-import Lazaret
 import Migration
 import Platform
 import SQLiteFormat

@@ -28,11 +28,7 @@ struct InspectCommand: Verb {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
-  var model: [PathArgument] = []
+  @OptionGroup var models: FittingModelsOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -49,7 +45,7 @@ struct InspectCommand: Verb {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let models = ModelOption.chosen(model)
+    let models = models.paths
     let model = try versionOrder.loadAppModel(models, fitting: store.path, json: output.json)
     let line = ProgressLine()
     let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in

@@ -2,7 +2,6 @@ public import ArgumentParser
 import Backup
 import Lazaret
 import Platform
-import SQLiteFormat
 import Salvage
 import Zstandard
 

@@ -5,11 +5,8 @@ import Lazaret
 import LazaretTesting
 import ManagedObjectModel
 import Migration
-import PersistentStore
-import Platform
 import SQLiteFormat
 import Salvage
-import SystemPackage
 
 /// `lazaret demo`: opens example stores damaged in several ways.
 struct DemoCommand: Verb {

@@ -1,12 +1,8 @@
 public import ArgumentParser
-internal import Backup
 internal import Lazaret
-internal import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
 internal import Platform
-internal import SQLiteFormat
-internal import Salvage
 public import SupportBundle
 import SystemPackage
 
@@ -66,11 +62,7 @@ struct ExportCommand: Verb {
   @Flag(help: "Use the scrubbing key of the home, so that bundles can be compared.")
   var sameKey = false
 
-  @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
-  var model: [PathArgument] = []
+  @OptionGroup var models: FittingModelsOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -129,7 +121,7 @@ struct ExportCommand: Verb {
     let evidence = try evidence(home, isNamed: isNamed)
     let options = ExportOptions(
       level: level, app: app, appVersion: appVersion,
-      model: try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: evidence, json: output.json),
+      model: try versionOrder.loadAppModel(models.paths, fitting: evidence, json: output.json),
       keeping: Set(keep), dropping: Set(drop), usesSameKey: sameKey)
     Interruption.listen()
     let line = ProgressLine()

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import Inbox
-import Lazaret
 import Platform
 import SystemPackage
 

@@ -5,8 +5,6 @@ import ManagedObjectModel
 import Migration
 import PersistentStore
 import Platform
-import SQLiteFormat
-import Salvage
 import SupportBundle
 import SwiftModelSources
 import SystemPackage

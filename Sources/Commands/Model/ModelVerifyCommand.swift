@@ -1,5 +1,4 @@
 import ArgumentParser
-import Lazaret
 import LazaretTesting
 import Platform
 

@@ -1,5 +1,4 @@
 import Lazaret
-import ManagedObjectModel
 import Platform
 import Salvage
 import SystemPackage

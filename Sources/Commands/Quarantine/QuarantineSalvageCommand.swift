@@ -30,11 +30,7 @@ struct QuarantineSalvageCommand: Verb {
   @Argument(help: "The name of a quarantined store, or the path of its file.")
   var id: PathArgument
 
-  @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
-  var model: [PathArgument] = []
+  @OptionGroup var models: FittingModelsOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -55,7 +51,7 @@ struct QuarantineSalvageCommand: Verb {
 
   func validate() throws {
     try to?.requirePlace()
-    guard !install || !ModelOption.chosen(model).isEmpty else {
+    guard !install || !models.paths.isEmpty else {
       throw ValidationError("--install needs the app's --model.")
     }
     guard install || to == nil else { throw ValidationError("--to belongs to --install.") }
@@ -69,7 +65,7 @@ struct QuarantineSalvageCommand: Verb {
     let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
       try quarantines.store(id.path)
     }
-    let model = try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: found.files.main, json: output.json)
+    let model = try versionOrder.loadAppModel(models.paths, fitting: found.files.main, json: output.json)
     Interruption.listen()
     let line = ProgressLine()
     let observer = OpeningObserver {

@@ -185,7 +185,7 @@ struct OutboxRetryCommand: Verb {
     let given = try token.token(besides: entry)
     let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
     let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
-    try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
+    try output.tell(outbox.entry(entry.id), outcome)
   }
 }
 

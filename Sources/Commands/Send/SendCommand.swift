@@ -63,8 +63,7 @@ struct SendCommand: Verb {
     let line = ProgressLine()
     let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1, .bytes) }
     line.clear()
-    let presentation = SendingPresentation(json: output.json)
-    presentation.show(preview, to: receiver)
+    output.show(preview, to: receiver)
     let method: OutboxEntry.Method = put ? .put : .tus
     if try outbox.sent(preview, to: receiver, by: method) == nil, !yes {
       try Confirmation.require(
@@ -74,11 +73,11 @@ struct SendCommand: Verb {
           detail: "it was not confirmed, and nothing was sent", hint: "Add --yes to send it without being asked."))
     }
     let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
-    guard !noSend else { return try presentation.tell(entry, in: home) }
+    guard !noSend else { return try output.tell(entry, in: home) }
     try outbox.settle()
     let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
     let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
-    try presentation.tell(outbox.entry(entry.id), outcome)
+    try output.tell(outbox.entry(entry.id), outcome)
   }
 }
 
@@ -108,9 +107,7 @@ struct PersistenceOptions: ParsableArguments {
   var options: SendingOptions { SendingOptions(waits: wait) }
 }
 
-struct SendingPresentation {
-  let json: Bool
-
+extension OutputOptions {
   /// Shows the preview on standard error before confirmation; standard output has only the result.
   func show(_ preview: BundlePreview, to receiver: ReceiverAddress) {
     guard !json else { return }
@@ -132,11 +129,10 @@ struct SendingPresentation {
   }
 
   func tell(_ entry: OutboxEntry, in home: ChosenHome) throws {
-    Terminal.standardOutput.write(
-      try json
-        ? JSON.shown(["entry": entry])
-        : entry.receipt.map { "It was sent already, on \($0.date): receipt \($0.id).\n" }
-          ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\(home.option)\n")
+    try print(
+      ["entry": entry],
+      entry.receipt.map { "It was sent already, on \($0.date): receipt \($0.id).\n" }
+        ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\(home.option)\n")
   }
 
   func tell(_ entry: OutboxEntry, _ outcome: SendingOutcome) throws {

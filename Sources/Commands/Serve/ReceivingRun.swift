@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import Inbox
-import Lazaret
 import ObjectStorage
 import Platform
 import SystemPackage
