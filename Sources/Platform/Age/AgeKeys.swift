@@ -119,9 +119,8 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   /// The recipient's text.
   public var description: String { Bech32.encode(bytes, prefix: Self.prefix) }
 
-  func wrap(_ fileKey: [UInt8], ephemeral: Curve25519.KeyAgreement.PrivateKey = .init()) throws(FileError)
-    -> AgeStanza
-  {
+  func wrap(_ fileKey: [UInt8]) throws(FileError) -> AgeStanza {
+    let ephemeral = Curve25519.KeyAgreement.PrivateKey()
     do {
       let theirs = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: bytes)
       let shared = try ephemeral.sharedSecretFromKeyAgreement(with: theirs)

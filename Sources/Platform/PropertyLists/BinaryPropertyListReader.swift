@@ -1,6 +1,5 @@
 struct BinaryPropertyListReader {
   private let bytes: [UInt8]
-  private let limits: PropertyListLimits
   private let offsetSize: Int
   private let referenceSize: Int
   private let objectCount: Int
@@ -21,25 +20,31 @@ struct BinaryPropertyListReader {
     var depth: Int
   }
 
+  // Far above legitimate stores and models.
+  private static let maximumBytes = 64 << 20
+  private static let maximumDepth = 96
+
+  /// A shared value counts at each reference.
+  private static let maximumNodes = 2_000_000
+
   private static let magic: [UInt8] = Array("bplist0".utf8)
   private static let trailerSize = 32
 
   static func recognizes(_ bytes: [UInt8]) -> Bool { bytes.starts(with: magic) }
 
-  init(_ bytes: [UInt8], limits: PropertyListLimits) throws(FileError) {
+  init(_ bytes: [UInt8]) throws(FileError) {
     guard Self.recognizes(bytes) else {
       throw FileError(.notAPropertyList, detail: "it does not begin with bplist00")
     }
-    guard bytes.count <= limits.maximumBytes else {
+    guard bytes.count <= Self.maximumBytes else {
       throw FileError(
-        .propertyListTooLarge, detail: "it has \(bytes.count) bytes, and \(limits.maximumBytes) are accepted")
+        .propertyListTooLarge, detail: "it has \(bytes.count) bytes, and \(Self.maximumBytes) are accepted")
     }
     guard bytes.count >= 8 + 1 + 1 + Self.trailerSize else {
       throw FileError(.propertyListDamaged, detail: "it is cut off: \(bytes.count) bytes")
     }
     let body = bytes.count - Self.trailerSize
     self.bytes = bytes
-    self.limits = limits
     offsetSize = Int(bytes[body + 6])
     referenceSize = Int(bytes[body + 7])
     let count = Self.bigEndian(bytes, at: body + 8, size: 8)
@@ -54,8 +59,8 @@ struct BinaryPropertyListReader {
     guard count <= table, top < count else {
       throw FileError(.propertyListDamaged, detail: "its trailer names a top object that is not there")
     }
-    guard count <= UInt64(limits.maximumNodes) else {
-      throw FileError(.propertyListTooLarge, detail: "it holds more than \(limits.maximumNodes) objects")
+    guard count <= UInt64(Self.maximumNodes) else {
+      throw FileError(.propertyListTooLarge, detail: "it holds more than \(Self.maximumNodes) objects")
     }
     objectCount = Int(count)
     topObject = Int(top)
@@ -90,11 +95,11 @@ struct BinaryPropertyListReader {
   }
 
   private func check(depth: Int, nodes: Int) throws(FileError) {
-    guard depth <= limits.maximumDepth else {
-      throw FileError(.propertyListTooLarge, detail: "it is nested deeper than \(limits.maximumDepth) levels")
+    guard depth <= Self.maximumDepth else {
+      throw FileError(.propertyListTooLarge, detail: "it is nested deeper than \(Self.maximumDepth) levels")
     }
-    guard nodes <= limits.maximumNodes else {
-      throw FileError(.propertyListTooLarge, detail: "it unfolds to more than \(limits.maximumNodes) values")
+    guard nodes <= Self.maximumNodes else {
+      throw FileError(.propertyListTooLarge, detail: "it unfolds to more than \(Self.maximumNodes) values")
     }
   }
 

@@ -12,9 +12,9 @@ public struct KeyedArchive: Sendable {
   /// Reads an archive.
   ///
   /// - Throws: `FileError`; `foreign-archive` for the XML archives of other systems.
-  public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
+  public init(_ bytes: [UInt8]) throws(FileError) {
     guard BinaryPropertyListReader.recognizes(bytes) else { throw Self.foreignOrUnknown(bytes) }
-    let list = try PropertyList(binary: bytes, limits: limits)
+    let list = try PropertyList(binary: bytes)
     guard let objects = list["$objects"]?.array, let top = list["$top"]?.dictionary else {
       throw FileError(.notAKeyedArchive, operation: "read the archive", detail: "it is a plain property list")
     }
@@ -217,10 +217,8 @@ public struct KeyedArchiveWriter: Sendable {
   }
 
   /// Adds a set object.
-  public mutating func set(_ elements: [Reference], isMutable: Bool = false) -> Reference {
-    add(
-      classes: isMutable ? ["NSMutableSet", "NSSet", "NSObject"] : ["NSSet", "NSObject"],
-      ["NS.objects": .array(elements.map(\.value))])
+  public mutating func set(_ elements: [Reference]) -> Reference {
+    add(classes: ["NSSet", "NSObject"], ["NS.objects": .array(elements.map(\.value))])
   }
 
   /// Adds a dictionary object with text keys, in the given order.

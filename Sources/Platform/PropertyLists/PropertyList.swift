@@ -85,11 +85,11 @@ extension PropertyList {
   /// Reads a binary or XML property list.
   ///
   /// - Throws: `FileError` if it is neither, damaged or beyond the limits.
-  public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
+  public init(_ bytes: [UInt8]) throws(FileError) {
     if BinaryPropertyListReader.recognizes(bytes) {
-      self = try PropertyList(binary: bytes, limits: limits)
+      self = try PropertyList(binary: bytes)
     } else if XMLTree.looksLikeXML(bytes) {
-      self = try PropertyList(xml: bytes, limits: limits)
+      self = try PropertyList(xml: bytes)
     } else {
       throw FileError(
         .notAPropertyList, detail: "it begins neither like a binary property list nor like an XML one")
@@ -100,8 +100,8 @@ extension PropertyList {
   ///
   /// Core Foundation's format: a magic word, objects, their offset table, and a trailer of 32 bytes. Every offset, size
   /// and reference is checked; no byte may be used twice, so the objects cannot exceed the list's size.
-  public init(binary bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
-    var reader = try BinaryPropertyListReader(bytes, limits: limits)
+  public init(binary bytes: [UInt8]) throws(FileError) {
+    var reader = try BinaryPropertyListReader(bytes)
     self = try reader.readTop()
   }
 }
@@ -112,11 +112,8 @@ extension PropertyList {
   /// The usual document type line is allowed; its target is never loaded.
   ///
   /// - Throws: `FileError` if it is malformed, no property list or beyond the limits.
-  public init(xml bytes: [UInt8], limits: PropertyListLimits = .standard) throws(FileError) {
-    var xmlLimits = XMLTree.Limits.standard
-    xmlLimits.maximumBytes = min(limits.maximumBytes, xmlLimits.maximumBytes)
-    xmlLimits.maximumElements = min(limits.maximumNodes, xmlLimits.maximumElements)
-    let root = try XMLTree(bytes, allowing: .propertyList, limits: xmlLimits).root
+  public init(xml bytes: [UInt8]) throws(FileError) {
+    let root = try XMLTree(bytes, allowing: .propertyList).root
     guard root.name == "plist" else {
       throw FileError(.notAPropertyList, detail: "its outermost element is not <plist>")
     }
@@ -186,27 +183,4 @@ extension PropertyList {
 
 extension String {
   fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
-}
-
-/// The bounds of a property list in memory.
-public struct PropertyListLimits: Sendable, Hashable {
-  /// The most bytes read.
-  public var maximumBytes: Int
-
-  /// The deepest nesting of arrays and dictionaries.
-  public var maximumDepth: Int
-
-  /// The most values, counting a shared one at each reference.
-  public var maximumNodes: Int
-
-  /// Limits far above legitimate stores and models.
-  public static let standard = PropertyListLimits(
-    maximumBytes: 64 << 20, maximumDepth: 96, maximumNodes: 2_000_000)
-
-  /// Makes limits; the depth is capped at 200, for any thread's stack.
-  public init(maximumBytes: Int, maximumDepth: Int, maximumNodes: Int) {
-    self.maximumBytes = maximumBytes
-    self.maximumDepth = min(maximumDepth, 200)
-    self.maximumNodes = maximumNodes
-  }
 }

@@ -5,7 +5,6 @@
 struct XMLReader {
   private let bytes: [UInt8]
   private let documentType: XMLTree.DocumentType
-  private let limits: XMLTree.Limits
   private var position = 0
 
   private var open: [XMLTree.Element] = []
@@ -19,10 +18,21 @@ struct XMLReader {
   private var counted = 0
   private var hasDocumentType = false
 
+  // Far above legitimate model sources; the depth counts the root.
+  private static let maximumBytes = 32 << 20
+  private static let maximumDepth = 64
+  private static let maximumElements = 500_000
+  private static let maximumAttributes = 128
+
   static func read(
-    _ bytes: [UInt8], allowing documentType: XMLTree.DocumentType, limits: XMLTree.Limits
+    _ bytes: [UInt8], allowing documentType: XMLTree.DocumentType
   ) throws(FileError) -> XMLTree.Element {
-    var reader = XMLReader(bytes: bytes, documentType: documentType, limits: limits)
+    guard bytes.count <= maximumBytes else {
+      throw FileError(
+        .xmlTooLarge, operation: "read the XML document",
+        detail: "it has \(bytes.count) bytes, and \(maximumBytes) are accepted")
+    }
+    var reader = XMLReader(bytes: bytes, documentType: documentType)
     return try reader.document()
   }
 
@@ -122,11 +132,11 @@ struct XMLReader {
   private mutating func startTag() throws(FileError) {
     guard root == nil else { throw malformed("it has two outermost elements") }
     elements += 1
-    guard elements <= limits.maximumElements else {
-      throw tooLarge("it has more than \(limits.maximumElements) elements")
+    guard elements <= Self.maximumElements else {
+      throw tooLarge("it has more than \(Self.maximumElements) elements")
     }
-    guard open.count < limits.maximumDepth else {
-      throw tooLarge("it is nested deeper than \(limits.maximumDepth) elements")
+    guard open.count < Self.maximumDepth else {
+      throw tooLarge("it is nested deeper than \(Self.maximumDepth) elements")
     }
     line += bytes[counted..<position].count { $0 == 0x0A }
     counted = position
@@ -148,8 +158,8 @@ struct XMLReader {
         return
       }
       guard hadSpace else { throw malformed("a tag is damaged") }
-      guard element.attributes.count < limits.maximumAttributes else {
-        throw tooLarge("an element has more than \(limits.maximumAttributes) attributes")
+      guard element.attributes.count < Self.maximumAttributes else {
+        throw tooLarge("an element has more than \(Self.maximumAttributes) attributes")
       }
       let (name, value) = try attribute()
       guard element.attributes.updateValue(value, forKey: name) == nil else {

@@ -40,33 +40,6 @@ public struct XMLTree: Sendable, Hashable {
   /// The root element.
   public var root: Element
 
-  /// The bounds of a document.
-  public struct Limits: Sendable, Hashable {
-    /// The most bytes read.
-    public var maximumBytes: Int
-
-    /// The deepest nesting, including the root.
-    public var maximumDepth: Int
-
-    /// The most elements.
-    public var maximumElements: Int
-
-    /// The most attributes of an element.
-    public var maximumAttributes: Int
-
-    /// Limits far above legitimate model sources.
-    public static let standard = Limits(
-      maximumBytes: 32 << 20, maximumDepth: 64, maximumElements: 500_000, maximumAttributes: 128)
-
-    /// Makes limits; the depth is capped at 64.
-    public init(maximumBytes: Int, maximumDepth: Int, maximumElements: Int, maximumAttributes: Int) {
-      self.maximumBytes = maximumBytes
-      self.maximumDepth = min(maximumDepth, 64)
-      self.maximumElements = maximumElements
-      self.maximumAttributes = maximumAttributes
-    }
-  }
-
   /// The allowed document type declarations.
   public enum DocumentType: Sendable, Hashable {
     case none
@@ -81,15 +54,8 @@ public struct XMLTree: Sendable, Hashable {
   /// Reads a document.
   ///
   /// - Throws: `FileError` if it is malformed, has a declaration or exceeds the limits.
-  public init(
-    _ bytes: [UInt8], allowing documentType: DocumentType = .none, limits: Limits = .standard
-  ) throws(FileError) {
-    guard bytes.count <= limits.maximumBytes else {
-      throw FileError(
-        .xmlTooLarge, operation: "read the XML document",
-        detail: "it has \(bytes.count) bytes, and \(limits.maximumBytes) are accepted")
-    }
-    root = try XMLReader.read(bytes, allowing: documentType, limits: limits)
+  public init(_ bytes: [UInt8], allowing documentType: DocumentType = .none) throws(FileError) {
+    root = try XMLReader.read(bytes, allowing: documentType)
   }
 
   /// Whether the bytes begin like XML, after a byte order mark and white space.
