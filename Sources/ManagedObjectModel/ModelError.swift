@@ -114,6 +114,11 @@ extension ModelError {
       kind, because: error, operation: operation ?? kind.usualOperation, hint: kind == .file ? nil : kind.usualHint)
   }
 
+  /// Runs `read` and wraps its errors.
+  static func reading<Value>(_ read: () throws(FileError) -> Value) throws(ModelError) -> Value {
+    do throws(FileError) { return try read() } catch { throw ModelError(error) }
+  }
+
   func told(path: FilePath?, versionName: String? = nil) -> ModelError {
     var copy = self
     copy.path = copy.path ?? path

@@ -1,5 +1,5 @@
 package import ManagedObjectModel
-public import Platform
+internal import Platform
 public import SystemPackage
 
 /// Reads SwiftData models from Swift sources, without a compiler.
@@ -50,25 +50,20 @@ public enum SwiftSources {
   }
 
   /// Whether a path is a Swift file, or a folder with one and no other kind of model.
-  public static func isSource(_ path: FilePath, fileSystem: FileSystem = FileSystem()) throws -> Bool {
-    try SourceFiles(fileSystem: fileSystem).isSource(path)
-  }
+  public static func isSource(_ path: FilePath) throws -> Bool { try SourceFiles().isSource(path) }
 
   /// Reads the models of a file or folder.
   ///
   /// - Parameters:
   ///   - path: links in a folder are not followed.
   ///   - options: the options.
-  ///   - fileSystem: the file system.
   /// - Throws: `ModelError` or `FileError` if sources are unreadable; findings list unresolved parts.
-  public static func load(
-    _ path: FilePath, options: Options = Options(), fileSystem: FileSystem = FileSystem()
-  ) throws -> SourceModels {
+  public static func load(_ path: FilePath, options: Options = Options()) throws -> SourceModels {
     guard isAvailable else {
       throw ModelError(
         .sourcesNotBuiltIn, path: path, detail: "this build of Lazaret does not read Swift sources")
     }
-    let files = try SourceFiles(fileSystem: fileSystem).read(path, isDeep: options.readsSubfolders)
+    let files = try SourceFiles().read(path, isDeep: options.readsSubfolders)
     let sources = files.map { (file: $0.path.string, text: $0.bytes) }
     return try read(sources, name: path.stem ?? path.lastComponent?.string ?? "Sources", path: path, options: options)
   }
@@ -142,7 +137,7 @@ struct SourceFiles {
 
   static let maximumDepth = 64
 
-  let fileSystem: FileSystem
+  private let fileSystem = FileSystem()
 
   private static let leftOut: Set<String> = ["DerivedData", "Pods", "Carthage", "node_modules", "build"]
 

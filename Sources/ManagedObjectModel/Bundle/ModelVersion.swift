@@ -240,12 +240,7 @@ struct VersionInfo {
   var checksums: [String: String]
 
   init(_ bytes: [UInt8]) throws(ModelError) {
-    let list: PropertyList
-    do {
-      list = try PropertyList(bytes)
-    } catch {
-      throw ModelError(error)
-    }
+    let list = try ModelError.reading { () throws(FileError) in try PropertyList(bytes) }
     currentVersionName = list["NSManagedObjectModel_CurrentVersionName"]?.string
     hashes = [:]
     for (version, entities) in list["NSManagedObjectModel_VersionHashes"]?.dictionary ?? [:] {
@@ -269,27 +264,23 @@ struct ModelFileReader {
   ///
   /// It alone reads files in this module.
   func read(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    do throws(FileError) {
-      return try fileSystem.contents(of: path, limit: Self.maximumFileSize)
-    } catch {
-      throw ModelError(error)
+    try ModelError.reading { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
     }
   }
 
   /// Whether a path is a folder, following links.
   func isFolder(_ path: FilePath) throws(ModelError) -> Bool {
-    do throws(FileError) {
+    try ModelError.reading { () throws(FileError) in
       guard let status = try fileSystem.status(of: path) else {
         throw FileError(.notFound, operation: "read the model", path: path)
       }
       return status.kind == .directory
-    } catch {
-      throw ModelError(error)
     }
   }
 
   func entries(_ path: FilePath) throws(ModelError) -> [String] {
-    do throws(FileError) {
+    try ModelError.reading { () throws(FileError) in
       let names = try fileSystem.entries(of: path).map(\.string)
       guard names.count <= Self.maximumEntries else {
         throw FileError(
@@ -297,8 +288,6 @@ struct ModelFileReader {
           detail: "the folder has more than \(Self.maximumEntries) entries")
       }
       return names.inCodeUnitOrder()
-    } catch {
-      throw ModelError(error)
     }
   }
 }

@@ -14,13 +14,7 @@ struct CompiledModelReader {
   private var predicates: ArchivedPredicateReader
 
   static func read(_ bytes: [UInt8]) throws(ModelError) -> ManagedObjectModel {
-    let archive: KeyedArchive
-    do {
-      archive = try KeyedArchive(bytes)
-    } catch {
-      throw ModelError(error)
-    }
-    var reader = CompiledModelReader(archive)
+    var reader = CompiledModelReader(try ModelError.reading { () throws(FileError) in try KeyedArchive(bytes) })
     return try reader.model()
   }
 

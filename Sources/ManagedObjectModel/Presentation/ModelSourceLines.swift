@@ -1,4 +1,4 @@
-public import Platform
+internal import Platform
 public import SystemPackage
 
 /// The source lines of a version's entities and properties, for editors and build servers.
@@ -12,8 +12,9 @@ public struct ModelSourceLines: Sendable {
   /// Finds a version's source.
   ///
   /// Returns nil if the version has no readable source.
-  public init?(_ version: String, of bundle: ModelBundle, fileSystem: FileSystem = FileSystem()) {
+  public init?(_ version: String, of bundle: ModelBundle) {
     guard let path = bundle.path else { return nil }
+    let fileSystem = FileSystem()
     let places = [path.appending("\(version).xcdatamodel").appending("contents"), path.appending("contents"), path]
     // Loading already reported errors; an inaccessible place has no lines.
     guard let found = places.first(where: { (try? fileSystem.status(of: $0))?.kind == .regular }),

@@ -12,11 +12,7 @@ struct EditorModelReader {
   private(set) var unknownSettings: Set<String> = []
 
   init(_ bytes: [UInt8]) throws(ModelError) {
-    do {
-      archive = try KeyedArchive(bytes)
-    } catch {
-      throw ModelError(error)
-    }
+    archive = try ModelError.reading { () throws(FileError) in try KeyedArchive(bytes) }
     budget = 4 * archive.objects.count + 1000
   }
 

@@ -10,13 +10,7 @@ struct ModelSourceReader {
   private var leafBudget = 20_000
 
   static func read(_ bytes: [UInt8]) throws(ModelError) -> ManagedObjectModel {
-    let tree: XMLTree
-    do {
-      tree = try XMLTree(bytes)
-    } catch {
-      throw ModelError(error)
-    }
-    var reader = try ModelSourceReader(tree)
+    var reader = try ModelSourceReader(try ModelError.reading { () throws(FileError) in try XMLTree(bytes) })
     let model = try reader.model()
     try model.requireSoundStructure()
     return model
