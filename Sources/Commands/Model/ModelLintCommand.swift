@@ -200,13 +200,7 @@ extension LintFinding {
     case .editedAfterRelease:
       hint = "Undo the edit; freeze the version with: lazaret model freeze <lock> --version-name <name>."
     case .inconsistentModel: hint = "Correct the declaration."
-    case .dataLoss, .dependsOnData, .droppedIdentifier, .notMigratable, .cloudEncryptionChanged, .missingRelease,
-      .mismatchedHashes,
-      .unreadableVersion, .unresolvedSource, .uncertainSource, .liveClass, .aliasName, .duplicateChecksum,
-      .unplannedRelease, .unknownRelease, .foreignVersionClass, .unfrozenType, .unlistedClass, .platformDependent,
-      .cloudKitUniqueness, .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule,
-      .cloudKitType, .cloudKitNotAdditive:
-      break
+    default: break
     }
   }
 
