@@ -54,26 +54,6 @@ package struct InboxJob: Sendable, Hashable {
   /// The last change of state, in RFC 3339.
   package var date: String
 
-  init(
-    id: Int64, kind: Kind, bundle: String, state: State, attempts: Int, excused: Int, interrupted: Int,
-    isHindered: Bool, notBefore: Int64, leaseEnds: Int64, owner: String?, code: String?, words: String?, date: String
-  ) {
-    self.id = id
-    self.kind = kind
-    self.bundle = bundle
-    self.state = state
-    self.attempts = attempts
-    self.excused = excused
-    self.interrupted = interrupted
-    self.isHindered = isHindered
-    self.notBefore = notBefore
-    self.leaseEnds = leaseEnds
-    self.owner = owner
-    self.code = code
-    self.words = words
-    self.date = date
-  }
-
   /// Attempts that failed by themselves or run.
   package var counted: Int { attempts - excused - interrupted }
 
@@ -105,9 +85,6 @@ package enum InboxJobOutcome: Sendable, Hashable {
 /// A process leases a job; expiry frees it for the next. Attempts that fail by the bundle's fault are bounded, by the
 /// environment's not. The protocol fits any database.
 package protocol JobQueue: Sendable {
-  /// Adds a job unless the bundle has one of that kind.
-  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
-
   /// Adds a job for each bundle without one of that kind.
   func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
 
@@ -142,11 +119,8 @@ package protocol JobQueue: Sendable {
   /// The jobs of a bundle in order of execution.
   func jobs(of bundle: String) throws(InboxError) -> [InboxJob]
 
-  /// Waiting and running jobs.
-  func pending() throws(InboxError) -> [InboxJob]
-
-  /// Running jobs, also with expired leases.
-  func running() throws(InboxError) -> [InboxJob]
+  /// The jobs in some states, in order of execution.
+  func jobs(in states: [InboxJob.State]) throws(InboxError) -> [InboxJob]
 
   /// A page of jobs, latest bundles first.
   ///
@@ -165,6 +139,24 @@ package protocol JobQueue: Sendable {
   func hindrances(limit: Int) throws(InboxError) -> [String: Int]
 
   func remove(of bundle: String) throws(InboxError)
+}
+
+extension JobQueue {
+  /// Adds a job unless the bundle has one of that kind.
+  package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
+    try add(kind, forEach: [bundle], at: date)
+  }
+
+  /// Waiting and running jobs.
+  package func pending() throws(InboxError) -> [InboxJob] { try jobs(in: [.waiting, .running]) }
+
+  /// Running jobs, also with expired leases.
+  package func running() throws(InboxError) -> [InboxJob] { try jobs(in: [.running]) }
+}
+
+extension [InboxJob.State] {
+  /// A list for SQL.
+  var list: String { map { "'\($0.rawValue)'" }.joined(separator: ", ") }
 }
 
 /// The rules of attempts, pauses and consequences.

@@ -11,18 +11,15 @@ package struct SQLiteJobQueue: JobQueue {
     self.rules = rules
   }
 
-  package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
-    try add(kind, forEach: [bundle], at: date)
-  }
+  /// A waiting job's columns and values.
+  private static let waiting = """
+    jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
+    """
 
   package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
     guard !bundles.isEmpty else { return }
     try database.write("add a job") { database in
-      let statement = try database.makeStatement(
-        sql: """
-          INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
-            VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-          """)
+      let statement = try database.makeStatement(sql: "INSERT OR IGNORE INTO \(Self.waiting)")
       for bundle in bundles { try statement.execute(arguments: [kind.rawValue, bundle, date.rfc3339]) }
     }
   }
@@ -46,11 +43,7 @@ package struct SQLiteJobQueue: JobQueue {
           SELECT id, date, EXISTS (SELECT 1 FROM jobs WHERE bundle = bundles.id AND kind = ?1) AS has FROM bundles
             WHERE state = ?2 AND (date, id) > (?3, ?4) ORDER BY date, id LIMIT ?5
           """, arguments: [kind.rawValue, state.rawValue, key?.date ?? "", key?.id ?? "", rules.addedAtOnce])
-      let statement = try database.makeStatement(
-        sql: """
-          INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
-            VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-          """)
+      let statement = try database.makeStatement(sql: "INSERT OR IGNORE INTO \(Self.waiting)")
       for bundle in bundles where !(bundle["has"] as Bool) {
         try statement.execute(arguments: [kind.rawValue, bundle["id"] as String, date.rfc3339])
       }
@@ -62,7 +55,8 @@ package struct SQLiteJobQueue: JobQueue {
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
     return try database.write("take a job") { database -> InboxJob? in
-      try postponeInterrupted(at: date, database)
+      let late = try Self.jobs("state = 'running' AND lease_ends < ?", [now], database)
+      for job in late where rules.isPostponed(job) { try note(rules.postponed(job, at: date), database) }
       let row = try Row.fetchOne(
         database,
         sql: """
@@ -77,14 +71,6 @@ package struct SQLiteJobQueue: JobQueue {
       try Self.save(leased, database)
       return leased
     }
-  }
-
-  private func postponeInterrupted(at date: Timestamp, _ database: Database) throws {
-    let jobs = try Row.fetchAll(
-      database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?",
-      arguments: [date.secondsSince1970]
-    ).compactMap(Self.job)
-    for job in jobs where rules.isPostponed(job) { try note(rules.postponed(job, at: date), database) }
   }
 
   /// Stores a job's state; may refuse the bundle by the rules.
@@ -121,9 +107,7 @@ package struct SQLiteJobQueue: JobQueue {
     _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
   ) throws(InboxError) -> InboxJob.State? {
     try database.write("end a job") { database in
-      let row = try Row.fetchOne(
-        database, sql: "SELECT * FROM jobs WHERE \(Self.isOurs)", arguments: [job.id, job.owner, job.attempts])
-      guard let ours = row.flatMap(Self.job) else { return nil }
+      guard let ours = try Self.jobs(Self.isOurs, [job.id, job.owner, job.attempts], database).first else { return nil }
       let ended = rules.ended(ours, outcome, at: date)
       try note(ended, database)
       return ended.state
@@ -146,8 +130,7 @@ package struct SQLiteJobQueue: JobQueue {
   static func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp, _ database: Database) throws {
     try database.execute(
       sql: """
-        INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-          ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
+        INSERT INTO \(waiting) ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
             interrupted = 0, hindered = 0, not_before = 0, lease_ends = 0,
             code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
         """, arguments: [kind.rawValue, bundle, date.rfc3339])
@@ -161,39 +144,31 @@ package struct SQLiteJobQueue: JobQueue {
   }
 
   static func jobs(of bundle: String, _ database: Database) throws -> [InboxJob] {
-    try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE bundle = ? ORDER BY id", arguments: [bundle])
-      .compactMap(job)
+    try jobs("bundle = ? ORDER BY id", [bundle], database)
   }
 
-  package func pending() throws(InboxError) -> [InboxJob] {
-    try database.read("list the jobs") { database in
-      try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE state IN ('waiting', 'running') ORDER BY id")
-        .compactMap(Self.job)
-    }
-  }
-
-  package func running() throws(InboxError) -> [InboxJob] {
-    try database.read("list the jobs") { database in
-      try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE state = 'running' ORDER BY id").compactMap(Self.job)
-    }
+  package func jobs(in states: [InboxJob.State]) throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { try Self.jobs("state IN (\(states.list)) ORDER BY id", [], $0) }
   }
 
   package func jobs(
     in state: InboxJob.State, after id: Int64?, limit: Int
   ) throws(InboxError) -> [InboxJob] {
     try database.read("list the jobs") { database in
-      try Row.fetchAll(
-        database, sql: "SELECT * FROM jobs WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?",
-        arguments: [state.rawValue, id ?? .max, max(0, limit)]
-      ).compactMap(Self.job)
+      try Self.jobs(
+        "state = ? AND id < ? ORDER BY id DESC LIMIT ?", [state.rawValue, id ?? .max, max(0, limit)], database)
     }
   }
 
+  /// - Parameter condition: selection and order in SQL.
+  private static func jobs(
+    _ condition: String, _ arguments: StatementArguments, _ database: Database
+  ) throws -> [InboxJob] {
+    try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE \(condition)", arguments: arguments).compactMap(job)
+  }
+
   package func counts() throws(InboxError) -> [InboxJob.State: Int] {
-    try database.read("count the jobs") { try InboxDatabase.counts("jobs", $0) }
-      .reduce(into: [:]) { counts, count in
-        if let state = InboxJob.State(rawValue: count.key) { counts[state] = Int(count.value) }
-      }
+    try database.read("count the jobs") { try InboxDatabase.counts("jobs", $0) }.byState()
   }
 
   package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
@@ -220,8 +195,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
     return InboxJob(
       id: row["id"], kind: kind, bundle: row["bundle"], state: state, attempts: row["attempts"],
-      excused: row["excused"],
-      interrupted: row["interrupted"], isHindered: row["hindered"],
+      excused: row["excused"], interrupted: row["interrupted"], isHindered: row["hindered"],
       notBefore: row["not_before"], leaseEnds: row["lease_ends"], owner: row["owner"], code: row["code"],
       words: row["words"], date: row["date"])
   }

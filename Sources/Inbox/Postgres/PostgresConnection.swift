@@ -292,20 +292,10 @@ enum PostgresValue {
 
   /// Decodes a `bytea`: `\x` and hexadecimal digits.
   func binary(_ row: Int, _ column: Int) throws(PostgresFailure) -> [UInt8] {
-    guard let text = try bytes(row, column), text.starts(with: [0x5c, 0x78]), text.count % 2 == 0 else {
-      throw PostgresFailure(.badRow)
-    }
-    let digits = text.dropFirst(2).map { digit -> UInt8? in
-      switch digit {
-      case 48...57: digit - 48
-      case 97...102: digit - 87
-      default: nil
-      }
-    }
-    return try stride(from: 0, to: digits.count, by: 2).map { index throws(PostgresFailure) in
-      guard let high = digits[index], let low = digits[index + 1] else { throw PostgresFailure(.badRow) }
-      return high << 4 | low
-    }
+    guard let text = try bytes(row, column), text.starts(with: [0x5c, 0x78]),
+      let bytes = [UInt8](hexadecimal: Array(text.dropFirst(2)))
+    else { throw PostgresFailure(.badRow) }
+    return bytes
   }
 
   func map<Value>(_ body: (borrowing PostgresResult, Int) throws -> Value) throws -> [Value] {

@@ -78,16 +78,19 @@ extension PostgresInboxRecords {
     try database.readOnce("look for the bundle") { try Self.bundle(id, $0) }
   }
 
-  static func bundle(_ id: String, _ connection: PostgresConnection) throws -> InboxBundle? {
-    let result = try connection.query("SELECT summary, details FROM lazaret.bundles WHERE id = $1", [.text(id)])
-    return result.count > 0 ? try Self.bundle(result, 0) : nil
+  /// - Parameter isLocked: whether to lock its row for the transaction.
+  private static func bundle(
+    _ id: String, _ connection: PostgresConnection, isLocked: Bool = false
+  ) throws -> InboxBundle? {
+    try connection.query(
+      "SELECT summary, details FROM lazaret.bundles WHERE id = $1\(isLocked ? " FOR UPDATE" : "")", [.text(id)]
+    ).map { try bundle($0, $1) }.first
   }
 
   package func entry(_ id: String) throws(InboxError) -> InboxEntry? {
     try database.read("look for the bundle") { connection in
-      let result = try connection.query("SELECT summary, details FROM lazaret.bundles WHERE id = $1", [.text(id)])
-      guard result.count > 0 else { return nil }
-      return InboxEntry(bundle: try Self.bundle(result, 0), jobs: try PostgresJobQueue.jobs(of: id, connection))
+      guard let bundle = try Self.bundle(id, connection) else { return nil }
+      return InboxEntry(bundle: bundle, jobs: try PostgresJobQueue.jobs(of: id, connection))
     }
   }
 
@@ -99,12 +102,8 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func bundleCount() throws(InboxError) -> Int { try bundleCounts().values.reduce(0, +) }
-
   package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
-    try PostgresTallies.counts("bundles", in: database).reduce(into: [:]) { counts, count in
-      if let state = InboxBundle.State(rawValue: count.key), count.value > 0 { counts[state] = Int(count.value) }
-    }
+    try database.counts("bundles").byState()
   }
 
   package func save(_ bundle: InboxBundle) throws(InboxError) {
@@ -127,10 +126,7 @@ extension PostgresInboxRecords {
   static func change(
     _ id: String, _ connection: PostgresConnection, _ change: (inout InboxBundle) -> Void
   ) throws {
-    let result = try connection.query(
-      "SELECT summary, details FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(id)])
-    guard result.count > 0 else { return }
-    var bundle = try bundle(result, 0)
+    guard var bundle = try bundle(id, connection, isLocked: true) else { return }
     change(&bundle)
     try save(bundle, connection)
   }
@@ -148,10 +144,7 @@ extension PostgresInboxRecords {
 
   /// Deletes a bundle and its uploads.
   static func forget(_ bundle: String, _ connection: PostgresConnection) throws {
-    let uploads = try connection.query(
-      "SELECT content FROM lazaret.uploads WHERE bundle = $1 ORDER BY ordinal FOR UPDATE", [.text(bundle)]
-    ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
-    for var upload in uploads {
+    for var upload in try uploads("bundle = $1 ORDER BY ordinal FOR UPDATE", [.text(bundle)], connection) {
       upload.state = .dropped
       upload.bundle = nil
       try Self.save(upload, connection)
@@ -189,12 +182,10 @@ extension PostgresInboxRecords {
       """, [.text(upload.sender), .text(sum), .integer(upload.length), .text(upload.created)])
     guard bundles.count > 0 else { return nil }
     let bundle = try bundles.text(0, 0)
-    let uploads = try connection.query(
-      """
-      SELECT content FROM lazaret.uploads WHERE bundle = $1 AND sender = $2 AND state = 'finished' ORDER BY ordinal LIMIT 1
-      """,
-      [.text(bundle), .text(upload.sender)])
-    if uploads.count > 0 { return try InboxRecordText.value(InboxUpload.self, try uploads.text(0, 0)) }
+    let known = try uploads(
+      "bundle = $1 AND sender = $2 AND state = 'finished' ORDER BY ordinal LIMIT 1",
+      [.text(bundle), .text(upload.sender)], connection)
+    if let known = known.first { return known }
     var upload = upload
     upload.finish(as: bundle)
     try insert(upload, connection)
@@ -228,29 +219,34 @@ extension PostgresInboxRecords {
   }
 
   package func upload(_ id: String) throws(InboxError) -> InboxUpload? {
-    try database.readOnce("look for the upload") { connection in
-      let result = try connection.query("SELECT content FROM lazaret.uploads WHERE id = $1", [.text(id)])
-      return result.count > 0 ? try InboxRecordText.value(InboxUpload.self, try result.text(0, 0)) : nil
-    }
+    try database.readOnce("look for the upload") { try Self.uploads("id = $1", [.text(id)], $0).first }
   }
 
   /// Locks an upload for the transaction.
   private static func locked(_ id: String, _ connection: PostgresConnection) throws -> InboxUpload? {
-    let result = try connection.query("SELECT content FROM lazaret.uploads WHERE id = $1 FOR UPDATE", [.text(id)])
-    return result.count > 0 ? try InboxRecordText.value(InboxUpload.self, try result.text(0, 0)) : nil
+    try uploads("id = $1 FOR UPDATE", [.text(id)], connection).first
   }
 
-  private func change(
-    _ operation: String, _ id: String, _ change: (inout InboxUpload) -> Void
-  ) throws(InboxError) {
+  /// - Parameter condition: selection and order in SQL.
+  private static func uploads(
+    _ condition: String, _ values: [PostgresValue], _ connection: PostgresConnection
+  ) throws -> [InboxUpload] {
+    try connection.query("SELECT content FROM lazaret.uploads WHERE \(condition)", values)
+      .map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+  }
+
+  @discardableResult
+  package func changeUpload(
+    _ id: String, to operation: String, _ change: (inout InboxUpload) -> Bool
+  ) throws(InboxError) -> Bool {
     try database.write(operation, isRepeatable: true, tells: false) { connection in
-      guard var upload = try Self.locked(id, connection) else { return }
-      change(&upload)
+      guard var upload = try Self.locked(id, connection), change(&upload) else { return false }
       try Self.save(upload, connection)
+      return true
     }
   }
 
-  static func save(_ upload: InboxUpload, _ connection: PostgresConnection) throws {
+  private static func save(_ upload: InboxUpload, _ connection: PostgresConnection) throws {
     _ = try connection.query(
       "UPDATE lazaret.uploads SET state = $1, bundle = $2, expires = $3, content = $4 WHERE id = $5",
       [
@@ -259,52 +255,27 @@ extension PostgresInboxRecords {
       ])
   }
 
-  package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {
-    try change("note how much has come", id) { upload in
-      upload.offset = offset
-      upload.expires = expires.secondsSince1970
-    }
-  }
-
-  @discardableResult
-  package func drop(_ id: String) throws(InboxError) -> Bool {
-    try database.write("end the upload", isRepeatable: true, tells: false) { connection in
-      guard var upload = try Self.locked(id, connection), upload.state == .open else { return false }
-      upload.state = .dropped
-      try Self.save(upload, connection)
-      return true
-    }
-  }
-
-  package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
+  package func openUploads(limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
-      // A null limit means unlimited.
-      try connection.query(
-        "SELECT content FROM lazaret.uploads WHERE state = 'open' ORDER BY ordinal LIMIT $1",
-        [limit.map { .integer(Int64(max(0, $0))) } ?? .null]
-      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+      try Self.uploads("state = 'open' ORDER BY ordinal LIMIT $1", [.integer(Int64(max(0, limit)))], connection)
     }
   }
 
   package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
-      try connection.query(
-        "SELECT content FROM lazaret.uploads WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2",
-        [.text(id ?? ""), .integer(Int64(max(0, limit)))]
-      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+      try Self.uploads(
+        "state = 'open' AND id > $1 ORDER BY id LIMIT $2", [.text(id ?? ""), .integer(Int64(max(0, limit)))],
+        connection)
     }
   }
 
   package func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle", isRepeatable: true) { connection in
       let over = InboxError.noBundle("note the bundle")
-      guard var upload = try Self.locked(id, connection) else { throw over }
-      switch upload.state {
-      case .open: break
-      case .finished:
+      guard var upload = try Self.locked(id, connection), upload.state != .dropped else { throw over }
+      if upload.state == .finished {
         guard let known = upload.bundle, let bundle = try Self.bundle(known, connection) else { throw over }
         return bundle
-      case .dropped: throw over
       }
       let kept = try Self.insert(bundle, connection) ? bundle : try Self.same(as: bundle, connection)
       upload.finish(as: kept.id)

@@ -216,11 +216,11 @@ extension PostgresInboxRecords {
         [.text(group), .text(version), .text(date.rfc3339), .integer(Int64(bundles.count))]
       ).integer(0, 0)
       for start in stride(from: 0, to: bundles.count, by: 10_000) {
-        let some = PostgresValue.texts(Array(bundles[start..<min(bundles.count, start + 10_000)]))
+        let some = Array(bundles[start..<min(bundles.count, start + 10_000)])
         _ = try connection.query(
           "INSERT INTO lazaret.batch_items (batch, bundle) SELECT $1, * FROM unnest($2::text[])",
-          [.integer(number), some])
-        try PostgresJobQueue.restartSalvages(of: some, at: date, connection)
+          [.integer(number), .texts(some)])
+        try PostgresJobQueue.restart(.salvage, of: some, at: date, connection)
       }
       return number
     }

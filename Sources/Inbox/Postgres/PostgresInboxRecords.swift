@@ -22,13 +22,6 @@ package struct PostgresInboxRecords: InboxRecords {
     }
   }
 
-  package func senders() throws(InboxError) -> [InboxSender] {
-    try database.readOnce("list the senders") { connection in
-      try connection.query("SELECT name, quota, created, revoked FROM lazaret.senders ORDER BY name")
-        .map { try Self.sender($0, $1) }
-    }
-  }
-
   package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
     try database.readOnce("list the senders") { connection in
       try connection.query(
@@ -75,7 +68,7 @@ package struct PostgresInboxRecords: InboxRecords {
   }
 
   package func usedBytes() throws(InboxError) -> Int64 {
-    try PostgresTallies.counts("used", in: database)["bytes"] ?? 0
+    try database.counts("used")["bytes"] ?? 0
   }
 
   // MARK: Room
@@ -201,9 +194,7 @@ extension PostgresInboxRecords {
       }
       if let job = try PostgresJobQueue.job(result, row) { entries[entries.count - 1].jobs.append(job) }
     }
-    var list = InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
-    list.next = list.next ?? edge
-    return list
+    return InboxList(entries, limit: limit, edge: edge, key: \.key)
   }
 
   /// Whether a trigram index serves the search.

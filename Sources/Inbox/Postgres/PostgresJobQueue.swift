@@ -35,8 +35,13 @@ package struct PostgresJobQueue: JobQueue {
       code: try result.maybeText(row, 10), words: try result.maybeText(row, 11), date: try result.text(row, 12))
   }
 
-  private static func jobs(_ result: borrowing PostgresResult) throws -> [InboxJob] {
-    try result.map { try job($0, $1) }.compactMap(\.self)
+  /// - Parameter condition: selection, order and locks in SQL.
+  private static func jobs(
+    _ condition: String, _ values: [PostgresValue], _ connection: PostgresConnection, isPlannedAnew: Bool = false
+  ) throws -> [InboxJob] {
+    try connection.query(
+      "SELECT \(columns) FROM lazaret.jobs WHERE \(condition)", values, isPlannedAnew: isPlannedAnew
+    ).map { try job($0, $1) }.compactMap(\.self)
   }
 
   private static func save(_ job: InboxJob, _ connection: PostgresConnection) throws {
@@ -50,10 +55,6 @@ package struct PostgresJobQueue: JobQueue {
         .integer(Int64(job.interrupted)), .integer(job.notBefore), .integer(job.leaseEnds), .maybe(job.owner),
         .shown(job.code), .shown(job.words), .text(job.date), .integer(job.isHindered ? 1 : 0), .integer(job.id),
       ])
-  }
-
-  package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
-    try add(kind, forEach: [bundle], at: date)
   }
 
   package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
@@ -116,11 +117,9 @@ package struct PostgresJobQueue: JobQueue {
       let date = try Self.serverDate(date, connection)
       let now = date.secondsSince1970
       let often = try Self.jobs(
-        connection.query(
-          """
-          SELECT \(Self.columns) FROM lazaret.jobs WHERE state = 'running' AND lease_ends < $1 AND interrupted >= $2
-            ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED
-          """, [.integer(now), .integer(Int64(rules.maximumInterruptions - 1))]))
+        """
+        state = 'running' AND lease_ends < $1 AND interrupted >= $2 ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED
+        """, [.integer(now), .integer(Int64(rules.maximumInterruptions - 1))], connection)
       for job in often where rules.isPostponed(job) { try note(rules.postponed(job, at: date), connection) }
       // Expired or waiting, whichever waited longest.
       let result = try connection.query(
@@ -157,11 +156,10 @@ package struct PostgresJobQueue: JobQueue {
 
   /// Locks and returns the job; nil if no longer this attempt's.
   private static func ours(_ job: InboxJob, _ connection: PostgresConnection) throws -> InboxJob? {
-    let result = try connection.query(
-      """
-      SELECT \(columns) FROM lazaret.jobs WHERE id = $1 AND state = 'running' AND owner = $2 AND attempts = $3 FOR UPDATE
-      """, [.integer(job.id), .maybe(job.owner), .integer(Int64(job.attempts))])
-    return result.count > 0 ? try Self.job(result, 0) : nil
+    try jobs(
+      "id = $1 AND state = 'running' AND owner = $2 AND attempts = $3 FOR UPDATE",
+      [.integer(job.id), .maybe(job.owner), .integer(Int64(job.attempts))], connection
+    ).first
   }
 
   package func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
@@ -199,31 +197,27 @@ package struct PostgresJobQueue: JobQueue {
 
   package func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
     try database.write("begin a job anew", isRepeatable: true) { connection in
-      let begun = try connection.query(
-        """
-        INSERT INTO lazaret.jobs (kind, bundle, state, date) VALUES ($1, $2, 'waiting', $3)
-          ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0, interrupted = 0,
-            hindered = false, not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
-            WHERE jobs.state <> 'running'
-        """, [.text(kind.rawValue), .text(bundle), .text(date.rfc3339)])
-      if kind == .open, begun.changed > 0 {
+      let count = try Self.restart(kind, of: [bundle], at: date, connection)
+      if kind == .open, count > 0 {
         try PostgresInboxRecords.change(bundle, connection) { $0.receiveAgain() }
       }
     }
   }
 
-  /// Restarts salvages unless they run.
-  static func restartSalvages(
-    of bundles: PostgresValue, at date: Timestamp, _ connection: PostgresConnection
-  ) throws {
-    _ = try connection.query(
+  /// Restarts jobs unless they run; returns their number.
+  @discardableResult
+  static func restart(
+    _ kind: InboxJob.Kind, of bundles: [String], at date: Timestamp, _ connection: PostgresConnection
+  ) throws -> Int {
+    try connection.query(
       """
-      INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT 'salvage', bundle, 'waiting', $2
-        FROM unnest($1::text[]) WITH ORDINALITY AS chosen (bundle, place) ORDER BY place
+      INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT $1, bundle, 'waiting', $2
+        FROM unnest($3::text[]) WITH ORDINALITY AS chosen (bundle, place) ORDER BY place
         ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0, interrupted = 0,
           hindered = false, not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
           WHERE jobs.state <> 'running'
-      """, [bundles, .text(date.rfc3339)])
+      """, [.text(kind.rawValue), .text(date.rfc3339), .texts(bundles)]
+    ).changed
   }
 
   package func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
@@ -231,23 +225,11 @@ package struct PostgresJobQueue: JobQueue {
   }
 
   static func jobs(of bundle: String, _ connection: PostgresConnection) throws -> [InboxJob] {
-    try jobs(
-      connection.query("SELECT \(columns) FROM lazaret.jobs WHERE bundle = $1 ORDER BY id", [.text(bundle)]))
+    try jobs("bundle = $1 ORDER BY id", [.text(bundle)], connection)
   }
 
-  package func pending() throws(InboxError) -> [InboxJob] {
-    try database.readOnce("list the jobs") { connection in
-      try Self.jobs(
-        connection.query(
-          "SELECT \(Self.columns) FROM lazaret.jobs WHERE state IN ('waiting', 'running') ORDER BY id"))
-    }
-  }
-
-  package func running() throws(InboxError) -> [InboxJob] {
-    try database.readOnce("list the jobs") { connection in
-      try Self.jobs(
-        connection.query("SELECT \(Self.columns) FROM lazaret.jobs WHERE state = 'running' ORDER BY id"))
-    }
+  package func jobs(in states: [InboxJob.State]) throws(InboxError) -> [InboxJob] {
+    try database.readOnce("list the jobs") { try Self.jobs("state IN (\(states.list)) ORDER BY id", [], $0) }
   }
 
   package func jobs(
@@ -256,16 +238,13 @@ package struct PostgresJobQueue: JobQueue {
     // A generic plan would scan all jobs for a rare state.
     try database.readOnce("list the jobs") { connection in
       try Self.jobs(
-        connection.query(
-          "SELECT \(Self.columns) FROM lazaret.jobs WHERE state = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-          [.text(state.rawValue), .integer(id ?? .max), .integer(Int64(max(0, limit)))], isPlannedAnew: true))
+        "state = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        [.text(state.rawValue), .integer(id ?? .max), .integer(Int64(max(0, limit)))], connection, isPlannedAnew: true)
     }
   }
 
   package func counts() throws(InboxError) -> [InboxJob.State: Int] {
-    try PostgresTallies.counts("jobs", in: database).reduce(into: [:]) { counts, count in
-      if let state = InboxJob.State(rawValue: count.key), count.value > 0 { counts[state] = Int(count.value) }
-    }
+    try database.counts("jobs").byState()
   }
 
   package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
@@ -286,10 +265,10 @@ package struct PostgresJobQueue: JobQueue {
   }
 }
 
-/// Counts for pages, kept by triggers; see ``PostgresSchema``.
-enum PostgresTallies {
-  static func counts(_ kind: String, in database: PostgresDatabase) throws(InboxError) -> [String: Int64] {
-    try database.readOnce("count what there is") { connection in
+extension PostgresDatabase {
+  /// Counts for pages, kept by triggers; see ``PostgresSchema``.
+  func counts(_ kind: String) throws(InboxError) -> [String: Int64] {
+    try readOnce("count what there is") { connection in
       Dictionary(
         uniqueKeysWithValues: try connection.query(
           "SELECT name, sum(n)::bigint FROM lazaret.tallies WHERE kind = $1 GROUP BY name", [.text(kind)]

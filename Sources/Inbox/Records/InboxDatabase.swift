@@ -174,16 +174,8 @@ package final class InboxDatabase: Sendable {
   /// Writes in one transaction.
   func write<Value>(_ operation: String, _ body: (Database) throws -> Value) throws(InboxError) -> Value {
     do {
-      // Lock at once, so that values read inside stay valid.
-      return try queue.writeWithoutTransaction { database in
-        var value: Value?
-        try database.inTransaction(.immediate) {
-          value = try body(database)
-          return .commit
-        }
-        guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
-        return value
-      }
+      // Locks at once, so that values read inside stay valid.
+      return try queue.write(body)
     } catch {
       throw Self.told(error, operation)
     }

@@ -11,8 +11,6 @@ package protocol InboxRecords: Sendable {
   /// - Throws: `sender-exists`, also for a revoked sender's name.
   func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError)
 
-  func senders() throws(InboxError) -> [InboxSender]
-
   /// Revokes a sender's token.
   ///
   /// - Throws: `no-such-sender`.
@@ -38,15 +36,19 @@ package protocol InboxRecords: Sendable {
   /// An upload in any state.
   func upload(_ id: String) throws(InboxError) -> InboxUpload?
 
-  /// Records an upload's durable bytes and expiry.
-  func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError)
-
-  /// Drops an open upload; returns whether it was open.
+  /// Changes an existing upload exclusively.
+  ///
+  /// - Parameters:
+  ///   - operation: an infinitive phrase for errors.
+  ///   - change: false keeps it.
+  /// - Returns: whether it was changed.
   @discardableResult
-  func drop(_ id: String) throws(InboxError) -> Bool
+  func changeUpload(
+    _ id: String, to operation: String, _ change: (inout InboxUpload) -> Bool
+  ) throws(InboxError) -> Bool
 
   /// The open uploads in order of their start.
-  func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload]
+  func openUploads(limit: Int) throws(InboxError) -> [InboxUpload]
 
   /// A page of open uploads by identifier.
   func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload]
@@ -92,8 +94,6 @@ package protocol InboxRecords: Sendable {
 
   /// A page of bundles in one snapshot, newest first, without files and salvage accounts.
   func entries(_ filter: InboxFilter, after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxEntry>
-
-  func bundleCount() throws(InboxError) -> Int
 
   /// The number of bundles by state.
   ///
@@ -188,6 +188,12 @@ package protocol InboxRecords: Sendable {
 }
 
 extension InboxRecords {
+  package func senders() throws(InboxError) -> [InboxSender] {
+    try senders(after: nil, limit: .max).map(\.sender)
+  }
+
+  package func bundleCount() throws(InboxError) -> Int { try bundleCounts().values.reduce(0, +) }
+
   package func entries(
     words: String, group: String?, state: InboxBundle.State?, limit: Int
   ) throws(InboxError) -> [InboxEntry] {
@@ -198,7 +204,26 @@ extension InboxRecords {
 
   package func group(_ id: String) throws(InboxError) -> InboxGroup? { try groups([id]).first }
 
-  package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: nil) }
+  package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: .max) }
+
+  /// Records an upload's durable bytes and expiry.
+  package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {
+    try changeUpload(id, to: "note how much has come") { upload in
+      upload.offset = offset
+      upload.expires = expires.secondsSince1970
+      return true
+    }
+  }
+
+  /// Drops an open upload; returns whether it was open.
+  @discardableResult
+  package func drop(_ id: String) throws(InboxError) -> Bool {
+    try changeUpload(id, to: "end the upload") { upload in
+      guard upload.state == .open else { return false }
+      upload.state = .dropped
+      return true
+    }
+  }
 
   /// Visits each open upload, reading them in pages.
   func eachOpenUpload(_ body: (InboxUpload) throws -> Void) throws {
@@ -230,12 +255,23 @@ extension InboxRecords {
   }
 }
 
+extension [String: Int64] {
+  /// The counts above zero by state; a later software version may have more states.
+  func byState<State: RawRepresentable<String>>() -> [State: Int] {
+    reduce(into: [:]) { counts, count in
+      if let state = State(rawValue: count.key), count.value > 0 { counts[state] = Int(count.value) }
+    }
+  }
+}
+
 /// A snapshot of a bundle and its jobs.
 package struct InboxEntry: Sendable, Hashable {
   package var bundle: InboxBundle
 
   /// In order of execution.
   package var jobs: [InboxJob]
+
+  var key: InboxKey { InboxKey(date: bundle.date, id: bundle.id) }
 }
 
 /// Whether an upload may begin.
@@ -406,11 +442,10 @@ package struct InboxKey: Sendable, Hashable {
 
   private static let maximumLength = 200
 
-  init(date: String, id: String) {
-    self.date = date
-    self.id = id
-  }
+  package var text: String { "\(date)_\(id)" }
+}
 
+extension InboxKey {
   package init?(_ text: String) {
     let parts = text.split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, text.utf8.count <= Self.maximumLength, !parts[0].isEmpty, !parts[1].isEmpty,
@@ -418,8 +453,6 @@ package struct InboxKey: Sendable, Hashable {
     else { return nil }
     self.init(date: String(parts[0]), id: String(parts[1]))
   }
-
-  package var text: String { "\(date)_\(id)" }
 }
 
 package struct InboxFilter: Sendable, Hashable {
@@ -460,15 +493,14 @@ package struct InboxList<Item: Sendable>: Sendable {
   /// A page may be short or empty without being the last: searches without index cover a bounded number of bundles at a
   /// time.
   package var next: InboxKey?
+}
 
-  init(items: [Item], next: InboxKey?) {
-    self.items = items
-    self.next = next
-  }
-
+extension InboxList {
   /// Creates a page from up to `limit` + 1 items.
-  init(_ items: [Item], limit: Int, key: (Item) -> InboxKey) {
+  ///
+  /// - Parameter edge: where a search that found no more goes on.
+  init(_ items: [Item], limit: Int, edge: InboxKey? = nil, key: (Item) -> InboxKey) {
     let page = Array(items.prefix(max(0, limit)))
-    self.init(items: page, next: items.count > page.count ? page.last.map(key) : nil)
+    self.init(items: page, next: (items.count > page.count ? page.last.map(key) : nil) ?? edge)
   }
 }

@@ -98,9 +98,7 @@ extension SQLiteInboxRecords {
   }
 
   private static func group(_ id: String, _ database: Database) throws -> InboxGroup? {
-    guard
-      let latest = try Row.fetchOne(
-        database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [id]),
+    guard let fingerprint = try fingerprint(id, database),
       let sum = try Row.fetchOne(
         database,
         sql: """
@@ -112,8 +110,7 @@ extension SQLiteInboxRecords {
       .map { InboxGroup.Version(version: $0.part, count: $0.count) }
     let kept = try InboxDatabase.count("kept", id, database)
     return InboxGroup(
-      id: id, fingerprint: try InboxRecordText.value(DamageFingerprint.self, latest["content"]), first: sum["first"],
-      last: sum["last"], versions: versions, bundlesKept: kept)
+      id: id, fingerprint: fingerprint, first: sum["first"], last: sum["last"], versions: versions, bundlesKept: kept)
   }
 }
 

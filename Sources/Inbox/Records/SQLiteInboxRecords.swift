@@ -21,13 +21,6 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func senders() throws(InboxError) -> [InboxSender] {
-    try database.read("list the senders") { database in
-      try Row.fetchAll(database, sql: "SELECT name, quota, created, revoked FROM senders ORDER BY name").map(
-        Self.sender)
-    }
-  }
-
   package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
     try database.read("list the senders") { database in
       try Row.fetchAll(
@@ -106,13 +99,7 @@ package struct SQLiteInboxRecords: InboxRecords {
       let room = try Self.room(of: upload.sender, quota: quota, database)
       let admission = room.admission(of: upload, open: open, limits)
       guard admission == .begun else { return admission }
-      try database.execute(
-        sql: """
-          INSERT INTO uploads (id, sender, length, position, sha256, state, expires, content) VALUES (?, ?, ?, 0, ?, 'open', ?, ?)
-          """,
-        arguments: [
-          upload.id, upload.sender, upload.length, upload.sha256, upload.expires, try InboxRecordText.text(upload),
-        ])
+      try Self.insert(upload, database)
       return .begun
     }
   }
@@ -125,27 +112,33 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   /// The known bundle's upload; the new one replaces a forgotten one.
   private static func known(_ upload: InboxUpload, _ bundle: String, _ database: Database) throws -> InboxUpload {
-    if let known = try String.fetchOne(
-      database,
-      sql: """
-        SELECT content FROM uploads WHERE bundle = ? AND sender = ? AND state = 'finished' ORDER BY rowid LIMIT 1
-        """,
-      arguments: [bundle, upload.sender])
-    {
-      return try InboxRecordText.value(InboxUpload.self, known)
-    }
+    let known = try uploads(
+      "bundle = ? AND sender = ? AND state = 'finished' ORDER BY rowid LIMIT 1", [bundle, upload.sender], database)
+    if let known = known.first { return known }
     var upload = upload
     upload.finish(as: bundle)
+    try insert(upload, database)
+    return upload
+  }
+
+  private static func insert(_ upload: InboxUpload, _ database: Database) throws {
     try database.execute(
       sql: """
         INSERT INTO uploads (id, sender, length, position, sha256, state, bundle, expires, content)
-          VALUES (?, ?, ?, ?, ?, 'finished', ?, ?, ?)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
       arguments: [
-        upload.id, upload.sender, upload.length, upload.length, upload.sha256, bundle, upload.expires,
-        try InboxRecordText.text(upload),
+        upload.id, upload.sender, upload.length, upload.offset, upload.sha256, upload.state.rawValue, upload.bundle,
+        upload.expires, try InboxRecordText.text(upload),
       ])
-    return upload
+  }
+
+  /// - Parameter condition: selection and order in SQL.
+  private static func uploads(
+    _ condition: String, _ arguments: StatementArguments, _ database: Database
+  ) throws -> [InboxUpload] {
+    try String.fetchAll(database, sql: "SELECT content FROM uploads WHERE \(condition)", arguments: arguments)
+      .map { try InboxRecordText.value(InboxUpload.self, $0) }
   }
 
   package func pruneUploads(at date: Timestamp) throws(InboxError) {
@@ -202,17 +195,17 @@ package struct SQLiteInboxRecords: InboxRecords {
   }
 
   private static func upload(_ id: String, _ database: Database) throws -> InboxUpload? {
-    try String.fetchOne(database, sql: "SELECT content FROM uploads WHERE id = ?", arguments: [id])
-      .map { try InboxRecordText.value(InboxUpload.self, $0) }
+    try uploads("id = ?", [id], database).first
   }
 
-  private func change(
-    _ operation: String, _ id: String, _ change: (inout InboxUpload) -> Void
-  ) throws(InboxError) {
+  @discardableResult
+  package func changeUpload(
+    _ id: String, to operation: String, _ change: (inout InboxUpload) -> Bool
+  ) throws(InboxError) -> Bool {
     try database.write(operation) { database in
-      guard var upload = try Self.upload(id, database) else { return }
-      change(&upload)
+      guard var upload = try Self.upload(id, database), change(&upload) else { return false }
       try Self.save(upload, database)
+      return true
     }
   }
 
@@ -225,58 +218,33 @@ package struct SQLiteInboxRecords: InboxRecords {
       ])
   }
 
-  package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {
-    try change("note how much has come", id) { upload in
-      upload.offset = offset
-      upload.expires = expires.secondsSince1970
-    }
-  }
-
-  @discardableResult
-  package func drop(_ id: String) throws(InboxError) -> Bool {
-    try database.write("end the upload") { database in
-      guard var upload = try Self.upload(id, database), upload.state == .open else { return false }
-      upload.state = .dropped
-      try Self.save(upload, database)
-      return true
-    }
-  }
-
-  package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
+  package func openUploads(limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
-      // A negative limit means unlimited.
-      try String.fetchAll(
-        database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid LIMIT ?",
-        arguments: [limit.map { max(0, $0) } ?? -1]
-      ).map { try InboxRecordText.value(InboxUpload.self, $0) }
+      try Self.uploads("state = 'open' ORDER BY rowid LIMIT ?", [max(0, limit)], database)
     }
   }
 
   package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
-      try String.fetchAll(
-        database, sql: "SELECT content FROM uploads WHERE state = 'open' AND id > ? ORDER BY id LIMIT ?",
-        arguments: [id ?? "", max(0, limit)]
-      ).map { try InboxRecordText.value(InboxUpload.self, $0) }
+      try Self.uploads("state = 'open' AND id > ? ORDER BY id LIMIT ?", [id ?? "", max(0, limit)], database)
     }
   }
 
   package func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle") { database in
       let over = InboxError.noBundle("note the bundle")
-      guard var upload = try Self.upload(id, database) else { throw over }
-      switch upload.state {
-      case .open: break
-      case .finished:
+      guard var upload = try Self.upload(id, database), upload.state != .dropped else { throw over }
+      if upload.state == .finished {
         guard let known = upload.bundle, let bundle = try Self.bundle(known, database) else { throw over }
         return bundle
-      case .dropped: throw over
       }
       let known = try String.fetchOne(
         database, sql: "SELECT content FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
         arguments: [bundle.sender, bundle.sha256, bundle.bytes])
       let kept = try known.map { try InboxRecordText.value(InboxBundle.self, $0) } ?? bundle
-      if known == nil {
+      if known != nil {
+        try Self.noteReceived(kept.id, at: bundle.date, database)
+      } else {
         try database.execute(
           sql: """
             INSERT INTO bundles (id, sender, sha256, bytes, date, state, words, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -286,7 +254,6 @@ package struct SQLiteInboxRecords: InboxRecords {
             try InboxRecordText.text(bundle),
           ])
       }
-      if known != nil { try Self.noteReceived(kept.id, at: bundle.date, database) }
       upload.finish(as: kept.id)
       try Self.save(upload, database)
       return kept
@@ -335,13 +302,8 @@ package struct SQLiteInboxRecords: InboxRecords {
     InboxEntry(bundle: bundle, jobs: try SQLiteJobQueue.jobs(of: bundle.id, database))
   }
 
-  package func bundleCount() throws(InboxError) -> Int { try bundleCounts().values.reduce(0, +) }
-
   package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
-    try database.read("count the bundles") { try InboxDatabase.counts("bundles", $0) }
-      .reduce(into: [:]) { counts, count in
-        if let state = InboxBundle.State(rawValue: count.key) { counts[state] = Int(count.value) }
-      }
+    try database.read("count the bundles") { try InboxDatabase.counts("bundles", $0) }.byState()
   }
 
   package func save(_ bundle: InboxBundle) throws(InboxError) {
@@ -372,9 +334,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   /// Deletes a bundle and its uploads.
   static func forget(_ bundle: String, _ database: Database) throws {
-    for var upload in try String.fetchAll(
-      database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
-    ).map({ try InboxRecordText.value(InboxUpload.self, $0) }) {
+    for var upload in try uploads("bundle = ?", [bundle], database) {
       upload.state = .dropped
       upload.bundle = nil
       try Self.save(upload, database)
@@ -392,7 +352,7 @@ extension SQLiteInboxRecords {
   ) throws(InboxError) -> InboxList<InboxEntry> {
     // SQLite binds up to the first NUL, which no name has: it would match another name.
     guard ![filter.group, filter.sender].contains(where: { $0?.utf8.contains(0) == true }) else {
-      return InboxList([InboxEntry](), limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
+      return InboxList(items: [], next: nil)
     }
     // Only requested conditions, so that an index can serve.
     var (conditions, arguments) = (["true"], [(any DatabaseValueConvertible)?]())
@@ -412,7 +372,7 @@ extension SQLiteInboxRecords {
         let entries = try String.fetchAll(
           database, sql: "SELECT \(Self.summary) \(rest)", arguments: StatementArguments(arguments + [most])
         ).map { try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database) }
-        return InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
+        return InboxList(entries, limit: limit, key: \.key)
       }
       var entries: [InboxEntry] = []
       var edge: InboxKey?
@@ -428,9 +388,7 @@ extension SQLiteInboxRecords {
         guard row["fits"], let text = try String.fetchOne(content, arguments: [id]) else { continue }
         entries.append(try Self.entry(try InboxRecordText.value(InboxBundle.self, text), database))
       }
-      var list = InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
-      list.next = list.next ?? edge
-      return list
+      return InboxList(entries, limit: limit, edge: edge, key: \.key)
     }
   }
 
