@@ -136,11 +136,7 @@ package final class Inbox: Sendable {
         .notNow, operation: operation, detail: "it is encrypted, and this process was not given the key",
         hint: "Serve with --identity and the file with the secret key.")
     }
-    if bundle.quarantineID != nil {
-      try queue.restart(.salvage, of: id, at: surroundings.now())
-    } else {
-      try queue.restart(.open, of: id, at: surroundings.now())
-    }
+    try queue.restart(bundle.quarantineID == nil ? .open : .salvage, of: id, at: surroundings.now())
     changes.tell()
   }
 

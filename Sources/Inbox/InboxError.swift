@@ -89,6 +89,10 @@ package enum InboxErrorKind: String, FailureKind {
   }
 }
 
+func sentence(_ words: String) -> String {
+  words.prefix(1).uppercased() + words.dropFirst() + (words.hasSuffix(".") ? "" : ".")
+}
+
 extension InboxError {
   /// Creates an error of a kind that leaves the fault open.
   package init(

@@ -199,24 +199,22 @@ package struct BundleMaking: Sendable, Hashable, Codable {
 
   /// A digest of model files and version order.
   static func mark(of models: [FilePath], order: [String]?, in fileSystem: FileSystem) throws -> String {
-    var digest = RunningDigest()
-    func add(_ text: String) { digest.add(Array("\(text.utf8.count):\(text)".utf8)) }
-    func addFile(_ path: FilePath, _ name: String) throws {
-      add(name)
-      add(try FileDigest(of: fileSystem.open(path)).hexadecimal)
+    var parts: [String] = []
+    func add(_ path: FilePath, _ name: String) throws {
+      parts += [name, try FileDigest(of: fileSystem.open(path)).hexadecimal]
     }
     for model in models {
-      add("model")
+      parts.append("model")
       guard try fileSystem.status(of: model)?.kind == .directory else {
-        try addFile(model, model.lastComponent?.string ?? "")
+        try add(model, model.lastComponent?.string ?? "")
         continue
       }
       let files = try fileSystem.descendants(of: model).files.filter { $0.status.kind == .regular }
       let named = files.map { file in (file.relative.map(\.string).joined(separator: "/"), file.path) }
-      for (name, path) in named.sorted(by: { $0.0 < $1.0 }) { try addFile(path, name) }
+      for (name, path) in named.sorted(by: { $0.0 < $1.0 }) { try add(path, name) }
     }
-    for version in order ?? [] { add("version \(version)") }
-    return digest.hexadecimal
+    parts += (order ?? []).map { "version \($0)" }
+    return FileDigest(ofTexts: parts).hexadecimal
   }
 }
 
@@ -241,17 +239,6 @@ package struct StoredResult: Sendable, Hashable, Codable {
 
   /// The size that the files count with.
   var placedBytes: Int64
-
-  init(
-    making: BundleMaking, archive: InboxBundle.Archive?, opened: WorkResult.Opened?,
-    salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64
-  ) {
-    self.making = making
-    self.archive = archive
-    self.opened = opened
-    self.salvaged = salvaged
-    self.placedBytes = placedBytes
-  }
 
   /// Whether it plausibly belongs to this input.
   func isPlausible(for making: BundleMaking) -> Bool {
@@ -301,13 +288,6 @@ extension InboxBundle {
     var sha256: String
 
     var bytes: Int64
-
-    init(making: String, mark: String, sha256: String, bytes: Int64) {
-      self.making = making
-      self.mark = mark
-      self.sha256 = sha256
-      self.bytes = bytes
-    }
 
     /// Whether its names are safe path components.
     var isPlausible: Bool {

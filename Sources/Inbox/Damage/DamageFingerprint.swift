@@ -87,10 +87,13 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
     exact = Self.mark(parts + ["/", facts.versions.app.map(bounded) ?? "-"])
   }
 
-  /// Hashes texts unambiguously, despite separators in them.
-  private static func mark(_ parts: [String]) -> String {
-    let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
-    return String(FileDigest(of: Array(text.utf8)).hexadecimal.prefix(12))
+  private static func mark(_ parts: [String]) -> String { String(FileDigest(ofTexts: parts).hexadecimal.prefix(12)) }
+}
+
+extension FileDigest {
+  /// Digests texts unambiguously, despite separators in them.
+  init(ofTexts parts: [String]) {
+    self.init(of: Array(parts.map { "\($0.utf8.count):\($0)" }.joined().utf8))
   }
 }
 
@@ -137,14 +140,9 @@ extension DamageFingerprint {
     return bands.sorted { $0.key < $1.key }.map { Band(mark: $0.key, weight: $0.value) }
   }
 
-  /// Hashes texts unambiguously.
   private static func number(_ parts: [String]) -> Int64 {
-    let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
-    let digits = FileDigest(of: Array(text.utf8)).hexadecimal.utf8.prefix(16)
-    let number = digits.reduce(UInt64(0)) { number, digit in
-      number << 4 | UInt64(digit < 58 ? digit - 48 : digit - 87)
-    }
-    return Int64(bitPattern: number)
+    let digits = FileDigest(ofTexts: parts).hexadecimal.prefix(16)
+    return Int64(bitPattern: UInt64(digits, radix: 16) ?? 0)
   }
 
   /// Similarity from 0 to 1; 1 for equal fingerprints.

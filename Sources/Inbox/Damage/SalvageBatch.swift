@@ -52,14 +52,6 @@ package struct SalvageBatch: Sendable, Hashable {
   /// The most bundles; the next batch takes the rest.
   static let maximumBundles = 10_000
 
-  init(number: Int64, group: String, version: String, date: String, total: Int) {
-    self.number = number
-    self.group = group
-    self.version = version
-    self.date = date
-    self.total = total
-  }
-
   package var done: Int { changes.values.reduce(0, +) }
 
   package var isOver: Bool { remaining == 0 }

@@ -161,15 +161,20 @@ package final class ObjectBundleStorage: BundleStorage {
   private var markKey: String { address.key("inbox") }
 
   package func mark() throws -> String? {
-    do throws(BackupError) {
-      let bytes = try client.get(markKey, at: 0, length: 100)
-      let mark = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
-      guard InboxFolders.isID(String(mark)) else {
-        throw BackupError(
-          .s3Answer, operation: "open the inbox", detail: "the object inbox under \(address) is no mark of an inbox",
-          hint: "Give a prefix of its own for the bundles of the inbox.")
-      }
-      return String(mark)
+    guard let bytes = try object(markKey, limit: 100) else { return nil }
+    let mark = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
+    guard InboxFolders.isID(String(mark)) else {
+      throw BackupError(
+        .s3Answer, operation: "open the inbox", detail: "the object inbox under \(address) is no mark of an inbox",
+        hint: "Give a prefix of its own for the bundles of the inbox.")
+    }
+    return String(mark)
+  }
+
+  /// Returns a small object; nil if there is none.
+  private func object(_ key: String, limit: Int) throws(BackupError) -> [UInt8]? {
+    do {
+      return try client.get(key, at: 0, length: limit)
     } catch {
       guard error.kind == .s3NotFound else { throw error }
       return nil
@@ -269,13 +274,7 @@ extension ObjectBundleStorage {
   }
 
   private func stored(_ making: BundleMaking) throws -> StoredResult? {
-    let bytes: [UInt8]
-    do throws(BackupError) {
-      bytes = try client.get(resultKey(making.bundle, making: making.sum), at: 0, length: Self.limit)
-    } catch {
-      guard error.kind == .s3NotFound else { throw error }
-      return nil
-    }
+    guard let bytes = try object(resultKey(making.bundle, making: making.sum), limit: Self.limit) else { return nil }
     // Another version's or malformed: do not replace it.
     guard let result = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)),
       result.isPlausible(for: making)
@@ -327,15 +326,11 @@ extension ObjectBundleStorage {
   /// Invalidates a missing or altered archive, so that it is made again.
   func disown(_ archive: InboxBundle.Archive, of bundle: String) throws {
     let key = resultKey(bundle, making: archive.making)
-    do throws(BackupError) {
-      let bytes = try client.get(key, at: 0, length: Self.limit)
-      // Keep a newer result; an unreadable one refers to no archive.
-      guard let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
-      else { return }
-      try client.delete(key)
-    } catch {
-      guard error.kind == .s3NotFound else { throw error }
-    }
+    // Keep a newer result; an unreadable one refers to no archive.
+    guard let bytes = try object(key, limit: Self.limit),
+      let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
+    else { return }
+    try client.delete(key)
   }
 
   private func wrapped(_ stored: StoredResult) throws(BackupError) -> [UInt8] {

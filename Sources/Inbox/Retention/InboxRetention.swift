@@ -77,21 +77,6 @@ package struct RetentionCandidate: Sendable, Hashable {
   /// The last time it was sent, in RFC 3339.
   var received: String
 
-  init(
-    id: String, sender: String, date: String, sha256: String, group: String?, bytes: Int64, newer: Int, isAtWork: Bool,
-    received: String
-  ) {
-    self.id = id
-    self.sender = sender
-    self.date = date
-    self.sha256 = sha256
-    self.group = group
-    self.bytes = bytes
-    self.newer = newer
-    self.isAtWork = isAtWork
-    self.received = received
-  }
-
   var key: InboxKey { InboxKey(date: date, id: id) }
 }
 
@@ -134,7 +119,7 @@ extension InboxRetention {
   }
 }
 
-package struct InboxRemoval: Sendable, Hashable {
+package struct InboxRemoval: Sendable, Hashable, Encodable {
   package enum Rule: String, Sendable, Hashable, Codable, CaseIterable {
     /// It was too old.
     case days
@@ -174,22 +159,14 @@ package struct InboxRemoval: Sendable, Hashable {
   /// Whether the files were removed as far as storage allows; otherwise retried.
   package var isCleared: Bool
 
-  init(
-    number: Int64, bundle: String, date: String, rule: Rule, sender: String, arrived: String, sha256: String,
-    group: String?, bytes: Int64, isCleared: Bool
-  ) {
-    self.number = number
-    self.bundle = bundle
-    self.date = date
-    self.rule = rule
-    self.sender = sender
-    self.arrived = arrived
-    self.sha256 = sha256
-    self.group = group
-    self.bytes = bytes
-    self.isCleared = isCleared
+  /// All but ``number``.
+  private enum CodingKeys: String, CodingKey {
+    case bundle, date, rule, sender, arrived, sha256, group, bytes
+    case isCleared = "cleared"
   }
+}
 
+extension InboxRemoval {
   /// Creates a bundle's removal.
   ///
   /// - Parameter placed: the size of its results.
@@ -213,14 +190,5 @@ package struct InboxRemoval: Sendable, Hashable {
     removal.group = bundle.group
     removal.bytes = bundle.bytes
     return removal
-  }
-}
-
-extension InboxRemoval: Encodable {
-  package func encode(to encoder: any Encoder) throws {
-    try encoder.encode([
-      "bundle": bundle, "date": date, "rule": rule, "sender": sender, "arrived": arrived, "sha256": sha256,
-      "group": group, "bytes": bytes, "cleared": isCleared,
-    ])
   }
 }

@@ -437,7 +437,3 @@ struct TusRefusal: Error {
     return response
   }
 }
-
-private func sentence(_ words: String) -> String {
-  words.prefix(1).uppercased() + words.dropFirst() + (words.hasSuffix(".") ? "" : ".")
-}

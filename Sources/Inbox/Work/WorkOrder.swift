@@ -138,18 +138,13 @@ package struct WorkResult: Sendable, Hashable, Codable {
         isEnvironmental = false
       case let error as any ReportableError:
         code = error.code
-        words = Self.bounded(error.detail)
+        words = sentence(String(printable(error.detail).prefix(500)))
         isEnvironmental = error.isEnvironmental && error.code != FileError.Kind.tooLarge.rawValue
       default:
         code = "unforeseen-error"
         words = "An error of the kind \(printable("\(type(of: error))")) came up."
         isEnvironmental = false
       }
-    }
-
-    private static func bounded(_ detail: String) -> String {
-      let text = String(printable(detail).prefix(500))
-      return text.prefix(1).uppercased() + text.dropFirst() + (text.hasSuffix(".") ? "" : ".")
     }
   }
 

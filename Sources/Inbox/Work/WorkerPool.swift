@@ -385,8 +385,8 @@ package final class WorkerPool: Sendable {
     resources.fileBytes = min(resources.fileBytes, UInt64(RoomWatch.working(room)))
     return WorkOrder(
       kind: job.kind, home: PathText(folders.root.removingLastComponent()), bundle: bundle.id, sender: bundle.sender,
-      date: bundle.date,
-      isEncrypted: bundle.isEncrypted, identity: bundle.isEncrypted ? options.identity.map { PathText($0) } : nil,
+      date: bundle.date, isEncrypted: bundle.isEncrypted,
+      identity: bundle.isEncrypted ? options.identity.map { PathText($0) } : nil,
       models: options.models.map { PathText($0) }, versionOrder: options.versionOrder,
       quarantineID: bundle.quarantineID, unpackedBytes: min(options.unpackedBytes, room),
       unpackedRatio: options.unpackedRatio, unpackedEntries: entries(room), resources: resources,
@@ -464,8 +464,7 @@ package final class WorkerPool: Sendable {
   private static func mark(of bundle: InboxBundle) -> String {
     guard let facts = bundle.facts, let id = facts.quarantineID else { return bundle.id }
     let parts = [bundle.sender, facts.app ?? "", facts.store, id, String(facts.bytes)]
-    let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
-    return FileDigest(of: Array(text.utf8)).hexadecimal
+    return FileDigest(ofTexts: parts).hexadecimal
   }
 }
 
