@@ -23,14 +23,10 @@ struct BagManifest: Sendable, Hashable {
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
       let digits = line.prefix(64)
       let path = line.dropFirst(64).drop { $0 == " " || $0 == "*" || $0 == "\t" }
-      guard digits.utf8.count == 64, digits.utf8.allSatisfy(Self.isHexadecimal), line.dropFirst(64).first == " ",
-        !path.isEmpty, let name = Self.decoded(path), sums.updateValue(digits.lowercased(), forKey: name) == nil
+      guard digits.utf8.count == 64, digits.allSatisfy(\.isHexDigit), line.dropFirst(64).first == " ", !path.isEmpty,
+        let name = Self.decoded(path), sums.updateValue(digits.lowercased(), forKey: name) == nil
       else { return nil }
     }
-  }
-
-  private static func isHexadecimal(_ byte: UInt8) -> Bool {
-    (48...57).contains(byte) || (97...102).contains(byte) || (65...70).contains(byte)
   }
 
   private static func encoded(_ path: String) -> String {

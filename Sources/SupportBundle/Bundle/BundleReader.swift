@@ -157,9 +157,7 @@ public struct BundleReader: Sendable {
         try current?.file.write(bytes)
       case .end:
         guard let ended = current.take() else { return }
-        bag.add(
-          ended.name, bytes: ended.bytes,
-          sha256: ended.digest.hexadecimal)
+        bag.add(ended.name, bytes: ended.bytes, sha256: ended.digest.hexadecimal)
       }
     }
   }
@@ -214,12 +212,10 @@ public struct ReceivedBundle: Sendable, Hashable, Encodable {
     return folder.appending("data").pushing(FilePath(file.name))
   }
 
-  /// Encodes everything except the folder.
-  public func encode(to encoder: any Encoder) throws {
-    try encoder.encode([
-      "identifier": identifier, "level": level, "app": app, "store": store, "date": date, "encrypted": isEncrypted,
-      "sha256": sha256, "bytes": bytes, "files": files,
-    ])
+  /// All but ``folder``.
+  private enum CodingKeys: String, CodingKey {
+    case level, app, store, date, identifier, sha256, bytes, files
+    case isEncrypted = "encrypted"
   }
 }
 

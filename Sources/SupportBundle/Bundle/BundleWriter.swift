@@ -121,38 +121,40 @@ public struct BundleWriter: Sendable {
     info.add("Lazaret-Date", subject.date.rfc3339)
     if let app = subject.app { info.add("Lazaret-App", app) }
     info.add("Lazaret-Store", subject.store)
-    var tags = [
-      BundleItem("bag-info.txt", .bytes(Array(info.text.utf8)), words: "what the bundle is about"),
-      BundleItem("bagit.txt", .bytes(Array(BagTags.declaration.utf8)), words: "that it is a BagIt bag"),
-      BundleItem("manifest-sha256.txt", .bytes(list), words: "the sum of each file"),
-    ]
-    var tagManifest = BagManifest()
-    for tag in tags {
-      if case .bytes(let bytes) = tag.content { tagManifest.add(tag.name, sha256: FileDigest(of: bytes).hexadecimal) }
+    var (tags, tagSums, tagManifest) = ([BundleItem](), [String](), BagManifest())
+    func tag(_ name: String, _ bytes: [UInt8], _ words: String) {
+      let sum = FileDigest(of: bytes).hexadecimal
+      tags.append(BundleItem(name, .bytes(bytes), words: words))
+      tagSums.append(sum)
+      tagManifest.add(name, sha256: sum)
     }
+    tag("bag-info.txt", Array(info.text.utf8), "what the bundle is about")
+    tag("bagit.txt", Array(BagTags.declaration.utf8), "that it is a BagIt bag")
+    tag("manifest-sha256.txt", list, "the sum of each file")
     let tagList = Array(tagManifest.text.utf8)
-    tags.append(BundleItem("tagmanifest-sha256.txt", .bytes(tagList), words: "the sums of those before"))
-    let tagSums = tags.map { tag in
-      if case .bytes(let bytes) = tag.content { FileDigest(of: bytes).hexadecimal } else { "" }
-    }
+    tag("tagmanifest-sha256.txt", tagList, "the sums of those before")
     return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
   }
 
   /// Returns a lower level for large bundles, where packing takes longer than it saves in transfer.
   static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
 
+  /// Keeps the first characters, if portable in file names.
+  static func portable(_ text: String) -> String {
+    String(
+      text.unicodeScalars.prefix(60).map { scalar in
+        scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._-".unicodeScalars.contains(scalar))
+          ? Character(scalar) : "_"
+      })
+  }
+
   /// Returns the common name prefix of a subject.
   static func prefix(of subject: Subject) -> String {
     [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
   }
 
-  /// Keeps characters that are portable in file names.
   private static func plain(_ text: String) -> String {
-    let name = String(
-      text.unicodeScalars.prefix(60).map { scalar in
-        scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._-".unicodeScalars.contains(scalar))
-          ? Character(scalar) : "_"
-      })
+    let name = portable(text)
     return name.isEmpty || name.hasPrefix(".") ? "_" + name : name
   }
 

@@ -23,17 +23,9 @@ struct ExportEvidence: Sendable {
   var hasMain: Bool { members.contains { $0.part == .main && $0.status.kind == .regular } }
 
   private static let attempts = 6
+}
 
-  private init(
-    files: StoreFileSet, members: [StoreFileSet.Member], external: [(name: String, path: FilePath, size: Int64)],
-    remarks: [String]
-  ) {
-    self.files = files
-    self.members = members
-    self.external = external
-    self.remarks = remarks
-  }
-
+extension ExportEvidence {
   init(resting files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     let (external, remarks) = try Self.external(of: files, in: fileSystem)
     self.init(

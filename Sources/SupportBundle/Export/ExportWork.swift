@@ -16,21 +16,8 @@ struct ExportWork: Sendable {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  init(
-    _ source: ExportSource, _ options: ExportOptions, home: FilePath, place: ExportFolder.Place,
-    surroundings: Surroundings, progress: @escaping ExportProgress
-  ) {
-    self.source = source
-    self.options = options
-    self.home = home
-    self.place = place
-    self.surroundings = surroundings
-    self.progress = progress
-  }
-
   var bundledName: String {
-    let stem = ModelFiles.plain(source.name)
-    return "\(stem).sqlite"
+    "\(ModelFiles.plain(source.name)).sqlite"
   }
 
   /// Returns the time, reduced to the month when scrubbing: a store's newest date is close to now, which would reveal
@@ -261,16 +248,18 @@ struct ExportSizing {
     for item in items {
       switch item.content {
       case .bytes(let bytes):
-        var writer = try GzipWriter(level: level)
-        var packed = try writer.write(bytes).count
-        packed += try writer.finish().count
-        total += Int64(packed)
+        total += Int64(try Self.packedCount(bytes, level))
       case .file(let path, let size):
         if ratios[path.string] == nil { ratios[path.string] = try ratio(of: try fileSystem.open(path), level) }
         total += Int64(Double(size) * (ratios[path.string] ?? 1))
       }
     }
     return total
+  }
+
+  private static func packedCount(_ bytes: [UInt8], _ level: Int) throws -> Int {
+    var writer = try GzipWriter(level: level)
+    return try writer.write(bytes).count + writer.finish().count
   }
 
   private func ratio(of file: ReadableFile, _ level: Int) throws -> Double {
@@ -281,9 +270,7 @@ struct ExportSizing {
     while offset < file.count {
       let bytes = try file.bytes(at: offset, length: Self.sample)
       guard !bytes.isEmpty else { break }
-      var writer = try GzipWriter(level: level)
-      packed += try writer.write(bytes).count
-      packed += try writer.finish().count
+      packed += try Self.packedCount(bytes, level)
       taken += bytes.count
       offset += step
     }
@@ -310,7 +297,7 @@ final class BackgroundScrub: Sendable {
   private init(_ work: ExportWork, _ evidence: ExportEvidence, _ folder: ExportFolder) {
     self.folder = folder
     let beside = ExportWork(
-      work.source, work.options, home: work.home, place: work.place, surroundings: work.surroundings
+      source: work.source, options: work.options, home: work.home, place: work.place, surroundings: work.surroundings
     ) { [state, progress = work.progress] phase, done, total in
       switch state.mood {
       case .silent: true

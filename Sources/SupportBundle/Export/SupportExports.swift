@@ -8,7 +8,7 @@ package import SystemPackage
 ///
 /// ```swift
 /// let exports = SupportExports(home: home)
-/// let prepared = try exports.make(opening, ExportOptions(app: "com.example.Garage", appVersion: "2.3"))
+/// let prepared = try exports.make(store, ExportOptions(app: "com.example.Garage", appVersion: "2.3"))
 /// // Show OpeningNotice.consent(to: prepared.preview), and go on if the user agrees.
 /// let summary = try exports.write(prepared, to: [vendorKey], at: folder)
 /// ```
@@ -37,14 +37,6 @@ package struct SupportExports: Sendable {
   ) throws -> PreparedExport {
     try StoreExporter(try source(name), home: home, place: place, surroundings: surroundings)
       .make(options, progress: progress)
-  }
-
-  /// Makes that of an opening's quarantined store, or of its live store.
-  func make(
-    _ opening: Opening, _ options: ExportOptions = ExportOptions(),
-    progress: @escaping ExportProgress = { _, _, _ in true }
-  ) throws -> PreparedExport {
-    try make(opening.quarantinedPath ?? opening.store.path, options, progress: progress)
   }
 
   /// Writes a bundle, and records it in the receipt of a quarantined store.
@@ -206,8 +198,9 @@ package struct StoreExporter: Sendable {
   package func make(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
-    try ExportWork(source, options, home: home, place: place, surroundings: surroundings, progress: progress)
-      .make(scrubbingBesideFrom: scrubsBesideFrom)
+    try ExportWork(
+      source: source, options: options, home: home, place: place, surroundings: surroundings, progress: progress
+    ).make(scrubbingBesideFrom: scrubsBesideFrom)
   }
 
   package func preview(
@@ -229,9 +222,7 @@ package struct StoreExporter: Sendable {
       to: recipients, armored: isArmored, at: path, progress: progress)
   }
 
-  static func cancelled() -> SupportBundleError {
-    SupportBundleError(.cancelled, operation: SupportBundleErrors.operation, detail: "it was cancelled")
-  }
+  static func cancelled() -> SupportBundleError { .cancelled(SupportBundleErrors.operation) }
 }
 
 package enum ExportSource: Sendable {

@@ -47,10 +47,13 @@ struct ExportTexts {
 
     var receipts: [BundleLevel: [BundleItem]] = [:]
     if let receipt {
-      let shared = try Self.receipt(SharedReceipt(receipt), reduction)
-      for level in BundleLevel.allCases {
-        receipts[level] = level == .full ? try Self.receipt(whole: receipt.withoutOwnersWords, reduction) : shared
-      }
+      let (part, whole) = (SharedReceipt(receipt), receipt.withoutOwnersWords)
+      let shared = try Self.receipt(
+        part, part.timeline,
+        "the receipt of the quarantine in numbers and codes, without the names and sums of files", reduction)
+      for level in BundleLevel.allCases { receipts[level] = shared }
+      receipts[.full] = try Self.receipt(
+        whole, whole.history, "the receipt of the quarantine, without the names of folders", reduction)
     }
     self.receipts = receipts
     let (hasMain, stored, name) = (evidence.hasMain, "store/\(work.bundledName)", printable(work.source.name))
@@ -76,23 +79,13 @@ struct ExportTexts {
     shared + (receipts[level] ?? []) + [facts[level]].compactMap(\.self) + [readme(level, staying)]
   }
 
-  private static func receipt(_ receipt: SharedReceipt, _ reduction: PathReduction) throws -> [BundleItem] {
+  private static func receipt(
+    _ receipt: some Encodable, _ timeline: some Encodable, _ words: String, _ reduction: PathReduction
+  ) throws -> [BundleItem] {
     [
+      BundleItem("receipt.json", .bytes(try reduction.json(receipt)), words: words),
       BundleItem(
-        "receipt.json", .bytes(try reduction.json(receipt)),
-        words: "the receipt of the quarantine in numbers and codes, without the names and sums of files"),
-      BundleItem(
-        "timeline.json", .bytes(try reduction.json(receipt.timeline)), words: "what happened to the store, and when"),
-    ]
-  }
-
-  private static func receipt(whole receipt: Receipt, _ reduction: PathReduction) throws -> [BundleItem] {
-    [
-      BundleItem(
-        "receipt.json", .bytes(try reduction.json(receipt)),
-        words: "the receipt of the quarantine, without the names of folders"),
-      BundleItem(
-        "timeline.json", .bytes(try reduction.json(receipt.history)), words: "what happened to the store, and when"),
+        "timeline.json", .bytes(try reduction.json(timeline)), words: "what happened to the store, and when"),
     ]
   }
 
@@ -152,8 +145,8 @@ struct SchemaListing {
     var count = 0
     do throws(FileError) {
       let database = try Database.withOwnParts(
-        main: fileSystem.open(files.main), writeAheadLog: Self.part(.wal, of: files, in: fileSystem),
-        rollbackJournal: Self.part(.journal, of: files, in: fileSystem))
+        main: fileSystem.open(files.main), writeAheadLog: files.open(.wal, in: fileSystem),
+        rollbackJournal: files.open(.journal, in: fileSystem))
       let schema = try database.schema()
       for entry in schema.entries {
         guard let sql = entry.sql else {
@@ -180,17 +173,17 @@ struct SchemaListing {
     text = Array((lines.joined(separator: "\n") + "\n").utf8)
   }
 
-  private static func part(
-    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
-  ) throws(FileError) -> (any ByteSource)? {
-    guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
-    return try fileSystem.open(files.path(of: part))
-  }
-
   private static func isStatement(_ sql: String) -> Bool {
     let start = sql.prefix(40).uppercased()
     guard start.hasPrefix("CREATE ") else { return false }
     return ["TABLE", "INDEX", "VIEW", "TRIGGER"].contains { start.contains($0) }
+  }
+}
+
+extension StoreFileSet {
+  /// Opens a part; nil if missing.
+  func open(_ part: Part, in fileSystem: FileSystem) throws(FileError) -> (any ByteSource)? {
+    try fileSystem.status(of: path(of: part)) == nil ? nil : fileSystem.open(path(of: part))
   }
 }
 
@@ -240,13 +233,8 @@ enum ModelFiles {
     return items
   }
 
-  /// Keeps characters that are portable in file names.
   static func plain(_ text: String) -> String {
-    let name = String(
-      text.unicodeScalars.prefix(60).map { scalar in
-        scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._-".unicodeScalars.contains(scalar))
-          ? Character(scalar) : "_"
-      })
+    let name = BundleWriter.portable(text)
     return name.isEmpty || name.hasPrefix(".") || name.hasSuffix(".") ? "_\(name)_" : name
   }
 }

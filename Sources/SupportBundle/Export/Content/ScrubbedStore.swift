@@ -39,8 +39,7 @@ struct ScrubbedStore: Sendable {
     report = result.report
     scanner = result.scanner
     search = result.search
-    let (seconds, attoseconds) = result.checkDuration.components
-    checkSeconds = ((Double(seconds) + Double(attoseconds) / 1e18) * 1000).rounded() / 1000
+    checkSeconds = (result.checkDuration / .milliseconds(1)).rounded() / 1000
     files = result.files
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
@@ -147,16 +146,15 @@ struct ScrubbingKeyFile {
   func key() throws -> ScrubbingKey {
     if let key = try read() { return key }
     try fileSystem.makeDirectory(path.folder, permissions: .ownerReadWriteExecute)
-    var generator = SystemRandomNumberGenerator()
-    let bytes = (0..<ScrubbingKey.length).map { _ in UInt8.random(in: 0...255, using: &generator) }
-    let text = bytes.hexadecimal + "\n"
+    let key = ScrubbingKey.random()
+    let text = key.bytes.hexadecimal + "\n"
     do throws(FileError) {
       try fileSystem.writeAtomically(Array(text.utf8), to: path, replacing: false, permissions: .ownerReadWrite)
     } catch {
       guard error.kind == .alreadyExists, let key = try read() else { throw error }
       return key
     }
-    return try ScrubbingKey(bytes)
+    return key
   }
 
   private func read() throws -> ScrubbingKey? {
