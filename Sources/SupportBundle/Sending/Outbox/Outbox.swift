@@ -92,10 +92,7 @@ public struct Outbox: Sendable {
   public func sent(
     _ preview: BundlePreview, to receiver: ReceiverAddress, by method: OutboxEntry.Method = .tus
   ) throws(SupportBundleError) -> OutboxEntry? {
-    try listing().entries.first { entry in
-      entry.state == .sent && entry.sha256 == preview.sha256 && entry.bytes == preview.bytes
-        && entry.endpoint == receiver.withoutQuery && entry.method == method
-    }
+    try listing().entries.first { $0.state == .sent && $0.sends(preview, to: receiver, by: method) }
   }
 
   static func notFound(_ path: FilePath, _ detail: String) -> SupportBundleError {
@@ -271,10 +268,8 @@ extension Outbox {
   private func known(
     _ preview: BundlePreview, _ receiver: ReceiverAddress, _ method: OutboxEntry.Method, _ tokenFile: FilePath?
   ) throws -> OutboxEntry? {
-    let same = try names().compactMap { try read($0) }.filter { entry in
-      entry.sha256 == preview.sha256 && entry.bytes == preview.bytes && entry.endpoint == receiver.withoutQuery
-        && entry.method == method && entry.state != .cancelled
-    }
+    let same = try names().compactMap { try read($0) }
+      .filter { $0.state != .cancelled && $0.sends(preview, to: receiver, by: method) }
     if let sent = same.first(where: { $0.state == .sent }) { return sent }
     for entry in same where try fileSystem.status(of: bundlePath(of: entry.id)) != nil {
       do {
@@ -368,6 +363,10 @@ extension Outbox {
 }
 
 extension OutboxEntry {
+  fileprivate func sends(_ preview: BundlePreview, to receiver: ReceiverAddress, by method: Method) -> Bool {
+    sha256 == preview.sha256 && bytes == preview.bytes && endpoint == receiver.withoutQuery && self.method == method
+  }
+
   mutating func renew() {
     if state == .failed { upload = nil }
     if state == .failed || state == .sending { state = .waiting }

@@ -172,8 +172,7 @@ extension SendingRun {
   private mutating func discover() throws {
     guard abilities == nil else { return }
     let response = try requester.ask(.options, receiver)
-    if response.status == 401 { throw requester.failure(response, to: "the question what it can do") }
-    if [408, 425, 429, 502, 503, 504].contains(response.status) {
+    if [401, 408, 425, 429, 502, 503, 504].contains(response.status) {
       throw requester.failure(response, to: "the question what it can do")
     }
     let said = ReceiverAbilities(response) ?? ReceiverAbilities()
