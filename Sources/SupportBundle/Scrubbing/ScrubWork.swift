@@ -29,8 +29,8 @@ struct ScrubWork {
     self.fileSystem = fileSystem
     self.progress = progress
     main = try fileSystem.open(store.main)
-    log = try Self.part(.wal, of: store, in: fileSystem)
-    journal = try Self.part(.journal, of: store, in: fileSystem)
+    log = try store.open(.wal, in: fileSystem)
+    journal = try store.open(.journal, in: fileSystem)
     do throws(SalvageError) {
       survey = try StoreSurvey.of(store.main, model: model, in: fileSystem) { _, done, total in
         progress(.survey, done, total)
@@ -39,13 +39,6 @@ struct ScrubWork {
       guard error.kind == .nothingFound else { throw SupportBundleError(scrubbing: error) }
       survey = nil
     }
-  }
-
-  private static func part(
-    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
-  ) throws(FileError) -> (any ByteSource)? {
-    guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
-    return try fileSystem.open(files.path(of: part))
   }
 
   /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.

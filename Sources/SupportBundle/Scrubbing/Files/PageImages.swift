@@ -121,14 +121,14 @@ struct PageImages {
 
   /// Reads an image, padded with zeros, and returns the length read.
   func read(_ image: PageImage, into buffer: inout [UInt8]) throws(FileError) -> Int {
-    let (source, offset): ((any ByteSource)?, Int64)
-    switch image {
-    case .main(let page): (source, offset) = (main, base + Int64(page - 1) * Int64(pageSize))
-    case .log(let index): (source, offset) = (log, frames[index].offset)
-    case .journal(let index): (source, offset) = (journal, records[index].offset)
-    }
+    let source: (any ByteSource)? =
+      switch image {
+      case .main: main
+      case .log: log
+      case .journal: journal
+      }
     guard let source else { return 0 }
-    let got = try source.read(at: offset, length: pageSize, into: &buffer)
+    let got = try source.read(at: offset(of: image), length: pageSize, into: &buffer)
     if got < pageSize {
       for index in got..<pageSize { buffer[index] = 0 }
     }

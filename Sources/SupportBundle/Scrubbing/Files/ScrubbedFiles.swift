@@ -1,13 +1,12 @@
 internal import Platform
+internal import SQLiteFormat
 internal import SystemPackage
 
 /// The output files, zero where unwritten.
 final class ScrubbedSet {
   let files: StoreFileSet
   private let fileSystem: FileSystem
-  private let main: ScrubbedFile
-  private let log: ScrubbedFile?
-  private let journal: ScrubbedFile?
+  private var outputs: [StoreFileSet.Part: ScrubbedFile] = [:]
 
   init(
     _ files: StoreFileSet, main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?,
@@ -15,58 +14,45 @@ final class ScrubbedSet {
   ) throws(FileError) {
     self.files = files
     self.fileSystem = fileSystem
-    self.main = try ScrubbedFile(files.main, size: main.count, in: fileSystem)
-    self.log = try log.map { source throws(FileError) in
-      try ScrubbedFile(files.path(of: .wal), size: source.count, in: fileSystem)
-    }
-    self.journal = try journal.map { source throws(FileError) in
-      try ScrubbedFile(files.path(of: .journal), size: source.count, in: fileSystem)
+    let sources: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
+    for case (let part, let source?) in sources {
+      outputs[part] = try ScrubbedFile(files.path(of: part), size: source.count, in: fileSystem)
     }
   }
 
   func write(_ image: PageImage, _ bytes: [UInt8], count: Int, at offset: Int64) throws(FileError) {
-    switch image {
-    case .main: try main.write(bytes, count: count, at: offset)
-    case .log: try log?.write(bytes, count: count, at: offset)
-    case .journal: try journal?.write(bytes, count: count, at: offset)
-    }
+    try outputs[image.part]?.write(bytes, count: count, at: offset)
   }
 
   func read(_ image: PageImage, at offset: Int64, into buffer: inout [UInt8]) throws(FileError) -> Int {
-    let part: StoreFileSet.Part =
-      switch image {
-      case .main: .main
-      case .log: .wal
-      case .journal: .journal
-      }
-    return try open(part).read(at: offset, length: buffer.count, into: &buffer)
+    try open(image.part).read(at: offset, length: buffer.count, into: &buffer)
   }
 
   func write(_ part: StoreFileSet.Part, _ bytes: [UInt8], at offset: Int64) throws(FileError) {
-    switch part {
-    case .main: try main.write(bytes, count: bytes.count, at: offset)
-    case .wal: try log?.write(bytes, count: bytes.count, at: offset)
-    case .journal: try journal?.write(bytes, count: bytes.count, at: offset)
-    case .sharedMemory, .externalData: break
-    }
+    try outputs[part]?.write(bytes, count: bytes.count, at: offset)
   }
 
   func open(_ part: StoreFileSet.Part) throws(FileError) -> ReadableFile { try fileSystem.open(files.path(of: part)) }
 
   func synchronize() throws(FileError) {
-    try main.synchronize()
-    try log?.synchronize()
-    try journal?.synchronize()
+    for part in [StoreFileSet.Part.main, .wal, .journal] { try outputs[part]?.synchronize() }
   }
 }
 
-final class ScrubbedFile {
+extension PageImage {
+  fileprivate var part: StoreFileSet.Part {
+    switch self {
+    case .main: .main
+    case .log: .wal
+    case .journal: .journal
+    }
+  }
+}
+
+private final class ScrubbedFile {
   private let file: WritableFile
 
-  let path: FilePath
-
   init(_ path: FilePath, size: Int64, in fileSystem: FileSystem) throws(FileError) {
-    self.path = path
     file = try fileSystem.create(path, permissions: .ownerReadWrite)
     try file.truncate(to: size)
   }
@@ -176,5 +162,130 @@ struct ExternalValues {
       }
       try output.synchronize()
     }
+  }
+}
+
+/// Gives frames of a scrubbed WAL valid checksums where the original's were valid.
+///
+/// Checksums are cumulative: each frame is judged by the previous one's stored checksum, as in salvage.
+struct LogRewriting {
+  let original: any ByteSource
+  let frameLength: Int
+
+  func run(_ set: ScrubbedSet) throws(FileError) {
+    let head = try original.bytes(at: 0, length: WriteAheadLog.Header.length)
+    let scrubbed = try set.open(.wal)
+    let count = Int(clamping: max(0, original.count - Int64(WriteAheadLog.Header.length)) / Int64(frameLength))
+    guard count > 0, frameLength > WriteAheadLog.frameHeaderLength else { return }
+    let header = WriteAheadLog.Header(head)
+    let isBigEndian: Bool
+    if let header { isBigEndian = header.isBigEndian } else { isBigEndian = try guessedOrder(count) }
+    var before: LogChecksum?
+    if let header, header.isChecksumRight {
+      var checksum = LogChecksum()
+      checksum.add(head.span.extracting(0..<24), bigEndian: header.isBigEndian)
+      before = checksum
+    }
+    var beforeNew = before
+    var old = [UInt8](repeating: 0, count: frameLength)
+    var new = [UInt8](repeating: 0, count: frameLength)
+    for index in 0..<count {
+      let offset = Int64(WriteAheadLog.Header.length) + Int64(index) * Int64(frameLength)
+      guard try original.read(at: offset, length: frameLength, into: &old) == frameLength,
+        try scrubbed.read(at: offset, length: frameLength, into: &new) == frameLength
+      else { return }
+      let stored = LogFrame(old.span).checksum
+      var result = stored
+      if let known = before, let knownNew = beforeNew,
+        LogFrame.checksum(known, adding: old.span, bigEndian: isBigEndian) == stored
+      {
+        result = LogFrame.checksum(knownNew, adding: new.span, bigEndian: isBigEndian)
+        var words: [UInt8] = []
+        for word in [result.first, result.second] {
+          for shift in [24, 16, 8, 0] { words.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
+        }
+        try set.write(.wal, words, at: offset + 16)
+      }
+      before = stored
+      beforeNew = result
+    }
+  }
+
+  /// Returns the byte order that validates most of the first frames.
+  private func guessedOrder(_ count: Int) throws(FileError) -> Bool {
+    var votes = [0, 0]
+    for index in 0..<min(64, max(0, count - 1)) {
+      let offset = Int64(WriteAheadLog.Header.length) + Int64(index) * Int64(frameLength)
+      let pair = try original.bytes(at: offset, length: 2 * frameLength)
+      guard pair.count == 2 * frameLength else { break }
+      let first = LogFrame(pair.span.extracting(0..<frameLength)).checksum
+      let second = pair.span.extracting(frameLength..<(2 * frameLength))
+      for (place, order) in [false, true].enumerated()
+      where LogFrame.checksum(first, adding: second, bigEndian: order) == LogFrame(second).checksum {
+        votes[place] += 1
+      }
+    }
+    return votes[1] > votes[0]
+  }
+}
+
+/// Gives records of a scrubbed journal a valid checksum where the original was valid.
+///
+/// A checksum sums page bytes, so it changes by their difference, whatever its initial value.
+struct JournalRewriting {
+  let images: PageImages
+
+  func run(_ set: ScrubbedSet) throws(FileError) {
+    guard let journal = images.journal else { return }
+    let scrubbed = try set.open(.journal)
+    var end: Int64 = 0
+    for record in images.records {
+      try copyBetween(journal, end..<(record.offset - 4), set)
+      end = record.offset + Int64(images.pageSize) + 4
+      let number = try journal.bytes(at: record.offset - 4, length: 4)
+      try set.write(.journal, number, at: record.offset - 4)
+      let stored = try journal.bytes(at: end - 4, length: 4)
+      guard let old = stored.span.uint32(at: 0) else { continue }
+      let sum =
+        old &- Self.sum(try journal.bytes(at: record.offset, length: images.pageSize))
+        &+ Self.sum(try scrubbed.bytes(at: record.offset, length: images.pageSize))
+      try set.write(
+        .journal, [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> UInt32($0)) }, at: end - 4)
+    }
+    try copyBetween(journal, end..<journal.count, set)
+  }
+
+  private func copyBetween(_ journal: any ByteSource, _ range: Range<Int64>, _ set: ScrubbedSet) throws(FileError) {
+    var offset = range.lowerBound
+    let sector = Int64(images.sectorSize)
+    while offset < range.upperBound {
+      let next = min(range.upperBound, (offset / sector + 1) * sector)
+      var bytes = try journal.bytes(at: offset, length: Int(next - offset))
+      let kept = kept(bytes.span)
+      for index in bytes.indices where index >= kept && bytes[index] != 0 { bytes[index] = 0xff }
+      try set.write(.journal, bytes, at: offset)
+      offset = next
+    }
+  }
+
+  /// Returns the header length of a sector; an unsynced one has zero magic and count.
+  private func kept(_ bytes: Span<UInt8>) -> Int {
+    guard bytes.count >= RollbackJournal.Header.length else { return 0 }
+    let hasMagic = RollbackJournal.magic.indices.allSatisfy { bytes[$0] == RollbackJournal.magic[$0] }
+    let isBlank = (0..<12).allSatisfy { bytes[$0] == 0 }
+    let isOwn =
+      bytes.uint32(at: 20) == UInt32(images.sectorSize) && bytes.uint32(at: 24) == UInt32(images.pageSize)
+    if isOwn, hasMagic || isBlank { return RollbackJournal.Header.length }
+    return hasMagic ? RollbackJournal.magic.count : 0
+  }
+
+  private static func sum(_ page: [UInt8]) -> UInt32 {
+    var sum: UInt32 = 0
+    var index = page.count - 200
+    while index > 0 {
+      sum &+= UInt32(page[index])
+      index -= 200
+    }
+    return sum
   }
 }

@@ -257,3 +257,234 @@ enum RowStanding: Sendable, Hashable {
   /// Unreferenced, with a guessed table.
   case left
 }
+
+extension ColumnRules {
+  private struct Place: Hashable {
+    var tree: Int
+    /// The field; -1 for rowids.
+    var field: Int
+  }
+
+  /// Groups columns that refer to each other, to replace equal integers alike.
+  mutating func groupColumns(_ survey: StoreSurvey, _ wanted: ScrubRules) {
+    var conditions: [String: TableConditions] = [:]
+    var indexWords: [String: Set<String>] = [:]
+    for entry in survey.entries {
+      guard let sql = entry.sql else { continue }
+      let table = entry.tableName.lowercased()
+      switch entry.kind {
+      case .table: conditions[table] = TableConditions(sql: sql)
+      case .index: indexWords[table, default: []].formUnion(TableConditions.words(ofIndex: sql))
+      case .view, .trigger: break
+      }
+    }
+    makeDomains(survey, wanted, conditions, indexWords)
+    joinReferences(survey, conditions)
+  }
+
+  /// Creates a group for each column and each tree's rowids.
+  private mutating func makeDomains(
+    _ survey: StoreSurvey, _ wanted: ScrubRules, _ conditions: [String: TableConditions],
+    _ indexWords: [String: Set<String>]
+  ) {
+    let virtual = Set(
+      survey.entries.filter { $0.tableDefinition?.isVirtual == true }.map { $0.name.uppercased() })
+    for (place, tree) in survey.trees.enumerated() {
+      guard !tree.isIndex, let definition = tree.definition else {
+        rowids.append(FieldRule(kind: .own))
+        continue
+      }
+      let name = tree.name.lowercased()
+      let words = (conditions[name]?.words ?? []).union(indexWords[name] ?? [])
+      for (field, column) in definition.storedColumns.map({ definition.columns[$0] }).enumerated() {
+        guard [.replace, .date, .drop].contains(rules[place][field].kind) else { continue }
+        var domain = NumberDomains.Domain()
+        domain.fixed =
+          words.contains(column.name.lowercased())
+          ? .condition : Self.isFlag(column, tree.name, survey.layout) ? .flag : nil
+        domain.isLink = column.isPrimaryKey || conditions[name]?.targets[column.name.lowercased()] != nil
+        // Dates in few bytes are replaced in order.
+        domain.isOrdered = rules[place][field].kind == .date
+        if rules[place][field].kind == .replace, Self.isKey(column) {
+          rules[place][field].kind = .key
+          domain.isKey = true
+        }
+        rules[place][field].domain = domains.count
+        domains.append(domain)
+      }
+      rowids.append(rowids(of: definition, survey, virtual, wanted))
+    }
+  }
+
+  /// Returns the rule for rowids; Core Data and SQLite assign their own.
+  private mutating func rowids(
+    of definition: TableDefinition, _ survey: StoreSurvey, _ virtual: Set<String>, _ wanted: ScrubRules
+  ) -> FieldRule {
+    let name = definition.name.uppercased()
+    let isOwn =
+      survey.layout?.table(named: definition.name) != nil || definition.column(named: "Z_ENT") != nil
+      || name.hasPrefix("Z_") || name.hasPrefix("SQLITE_") || name.hasPrefix("ANSCK")
+      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || Self.isShadow(name, virtual)
+    if isOwn {
+      guard Self.isShadow(name, virtual), !Self.isCoded(name, virtual) else { return FieldRule(kind: .own) }
+      domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
+      return FieldRule(kind: .own, domain: domains.count - 1)
+    }
+    let alias = definition.rowidAlias.map { definition.columns[$0].name } ?? "rowid"
+    if wanted.keeping.contains("\(definition.name).\(alias)") { return FieldRule(kind: .keep) }
+    domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
+    return FieldRule(kind: .key, isOrdered: true, domain: domains.count - 1)
+  }
+
+  /// Whether a table is a virtual table's shadow, numbered by the module.
+  private static func isShadow(_ name: String, _ virtual: Set<String>) -> Bool {
+    ["DATA", "SEGDIR", "SEGMENTS", "STAT", "NODE", "CONFIG"].contains {
+      name.hasSuffix("_\($0)") && virtual.contains(String(name.dropLast($0.count + 1)))
+    }
+  }
+
+  /// Whether rowids are a module's codes, not counts.
+  private static func isCoded(_ name: String, _ virtual: Set<String>) -> Bool {
+    name.hasSuffix("_DATA") && virtual.contains(String(name.dropLast("_DATA".count)))
+  }
+
+  /// Whether declaration or name marks an app-chosen key or reference.
+  private static func isKey(_ column: ColumnDefinition) -> Bool {
+    guard column.affinity == .integer else { return false }
+    let name = column.name
+    // `userID` is a key, `PAID` is not.
+    return column.isPrimaryKey || name.lowercased() == "id" || name.lowercased().hasSuffix("_id")
+      || (name.hasSuffix("Id") || name.hasSuffix("ID")) && name.dropLast(2).last?.isLowercase == true
+  }
+
+  private static func isFlag(_ column: ColumnDefinition, _ table: String, _ layout: StoreLayout?) -> Bool {
+    if let found = layout?.table(named: table)?.column(named: column.name) {
+      switch found.role {
+      case .attribute(_, let type), .compositeLeaf(_, _, let type): if type == .boolean { return true }
+      case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: break
+      }
+    }
+    return column.declaredType.uppercased().hasPrefix("BOOL")
+  }
+
+  /// Joins the groups of references and their targets.
+  private mutating func joinReferences(_ survey: StoreSurvey, _ conditions: [String: TableConditions]) {
+    var joined = Array(domains.indices)
+    for (place, tree) in survey.trees.enumerated() {
+      guard !tree.isIndex, let definition = tree.definition else { continue }
+      for (name, target) in conditions[tree.name.lowercased()]?.targets ?? [:] {
+        guard let parent = Self.place(target, survey) else { continue }
+        let rule = parent.field < 0 ? rowids[parent.tree] : rules[parent.tree][parent.field]
+        let child = definition.column(named: name).flatMap { definition.storedColumns.firstIndex(of: $0) }
+        let isAlias = definition.rowidAlias != nil && definition.column(named: name) == definition.rowidAlias
+        let own = isAlias ? rowids[place] : child.map { rules[place][$0] }
+        guard let own, [.replace, .key].contains(own.kind) else { continue }
+        if own.domain >= 0, rule.domain >= 0, rule.kind != .own {
+          let (first, second) = (Self.root(own.domain, joined), Self.root(rule.domain, joined))
+          joined[max(first, second)] = min(first, second)
+        } else if [.own, .keep].contains(rule.kind) {
+          if isAlias { rowids[place] = FieldRule(kind: rule.kind) }
+          if let child, !isAlias {
+            rules[place][child].kind = rule.kind == .keep ? .keep : .key
+            rules[place][child].domain = -1
+          }
+        }
+      }
+    }
+    takeOver(joined)
+  }
+
+  private static func root(_ domain: Int, _ joined: [Int]) -> Int {
+    var domain = domain
+    while joined[domain] != domain { domain = joined[domain] }
+    return domain
+  }
+
+  private mutating func takeOver(_ joined: [Int]) {
+    func root(_ domain: Int) -> Int { Self.root(domain, joined) }
+    for domain in domains.indices where root(domain) != domain {
+      let other = root(domain)
+      domains[other].fixed = domains[other].fixed ?? domains[domain].fixed
+      domains[other].isKey = domains[other].isKey || domains[domain].isKey
+      domains[other].isOrdered = true
+    }
+    for tree in rules.indices {
+      for field in rules[tree].indices where rules[tree][field].domain >= 0 {
+        let domain = root(rules[tree][field].domain)
+        // References follow their target's order.
+        if domain != rules[tree][field].domain || isShared(domain, joined) { rules[tree][field].isOrdered = true }
+        rules[tree][field].domain = domain
+        // If one refers to rows, all are keys: all stay, or none.
+        if domains[domain].isKey, rules[tree][field].kind == .replace { rules[tree][field].kind = .key }
+      }
+      if rowids[tree].domain >= 0 { rowids[tree].domain = root(rowids[tree].domain) }
+    }
+  }
+
+  private func isShared(_ domain: Int, _ joined: [Int]) -> Bool {
+    domains[domain].isOrdered && joined.indices.contains { $0 != domain && joined[$0] == domain }
+  }
+
+  private static func place(_ target: TableConditions.Target, _ survey: StoreSurvey) -> Place? {
+    guard
+      let tree = survey.trees.firstIndex(where: {
+        !$0.isIndex && $0.definition != nil && $0.name.lowercased() == target.table.lowercased()
+      }), let definition = survey.trees[tree].definition
+    else { return nil }
+    guard let name = target.column ?? (definition.primaryKey.count == 1 ? definition.primaryKey[0] : nil),
+      let column = definition.column(named: name)
+    else { return nil }
+    if column == definition.rowidAlias { return Place(tree: tree, field: -1) }
+    return definition.storedColumns.firstIndex(of: column).map { Place(tree: tree, field: $0) }
+  }
+}
+
+extension ColumnRules {
+  /// Returns the kept columns of the app's tables, and the column count.
+  func staying(_ survey: StoreSurvey, _ domains: NumberDomains) -> (staying: [ScrubReport.Staying], count: Int) {
+    var (staying, count) = ([ScrubReport.Staying](), 0)
+    for (place, tree) in survey.trees.enumerated() {
+      guard !tree.isIndex, let definition = tree.definition, !tree.name.lowercased().hasPrefix("sqlite_") else {
+        continue
+      }
+      let name = { (label: String) in label.contains(".") ? label : "\(tree.name).\(label)" }
+      if let alias = definition.rowidAlias, rowids[place].kind != .own {
+        count += 1
+        if rowids[place].kind == .keep {
+          staying.append(.init(name: name(definition.columns[alias].name), reason: .kept))
+        }
+      }
+      for (field, rule) in rules[place].enumerated() where field < definition.storedColumns.count {
+        if definition.storedColumns[field] == definition.rowidAlias { continue }
+        let label = name(names[place][field])
+        switch rule.kind {
+        case .own, .word, .model, .metadata: continue
+        case .keep:
+          count += 1
+          staying.append(.init(name: label, reason: .kept))
+        case .key where rule.domain < 0: continue
+        case .replace, .key, .date, .drop:
+          count += 1
+          guard rule.kind != .drop || rule.isOrdered, let reason = domains.staying(rule.domain) else { continue }
+          staying.append(.init(name: label, reason: reason))
+        }
+      }
+    }
+    return (staying, count)
+  }
+}
+
+/// The caller's choice of columns to keep or overwrite.
+public struct ScrubRules: Sendable, Hashable {
+  /// The attributes to keep: `Entity.attribute`, or `table.column` without a model.
+  public var keeping: Set<String>
+
+  /// The attributes to overwrite with one filler, named alike.
+  public var dropping: Set<String>
+
+  /// Creates rules; by default all values are replaced.
+  public init(keeping: Set<String> = [], dropping: Set<String> = []) {
+    self.keeping = keeping
+    self.dropping = dropping
+  }
+}

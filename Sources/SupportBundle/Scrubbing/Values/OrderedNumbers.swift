@@ -131,22 +131,12 @@ struct OrderedNumbers {
     }
   }
 
-  func pseudonym(_ number: Int64) -> Int64? {
-    guard !originals.isEmpty else { return nil }
-    let place = Self.place(of: number, in: originals)
-    return place < originals.count && originals[place] == number ? replaced[place] : nil
-  }
+  func pseudonym(_ number: Int64) -> Int64? { Self.rank(of: number, in: originals).map { replaced[$0] } }
 
   /// Returns a real's rank.
-  func place(of number: Double) -> Int? {
-    let place = Self.place(of: number, in: reals)
-    return place < reals.count && reals[place] == number ? place : nil
-  }
+  func place(of number: Double) -> Int? { Self.rank(of: number, in: reals) }
 
-  func pseudonym(large number: Double) -> Double? {
-    let place = Self.place(of: number, in: large)
-    return place < large.count && large[place] == number ? largeReplaced[place] : nil
-  }
+  func pseudonym(large number: Double) -> Double? { Self.rank(of: number, in: large).map { largeReplaced[$0] } }
 
   /// Returns a new pseudonym for the real at a rank on each call.
   ///
@@ -165,6 +155,11 @@ struct OrderedNumbers {
 
   private static func place<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int {
     numbers.partitioningIndex { !($0 < number) }
+  }
+
+  private static func rank<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int? {
+    let place = place(of: number, in: numbers)
+    return place < numbers.count && numbers[place] == number ? place : nil
   }
 }
 

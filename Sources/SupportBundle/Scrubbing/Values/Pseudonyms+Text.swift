@@ -230,12 +230,7 @@ enum CharacterBlock {
   /// Returns a non-ASCII character's block; nil if it stays.
   static func block(of scalar: UInt32) -> ClosedRange<UInt32>? {
     if isKept(scalar) { return nil }
-    var low = 0
-    var high = known.count
-    while low < high {
-      let middle = (low + high) / 2
-      if known[middle].upperBound < scalar { low = middle + 1 } else { high = middle }
-    }
+    let low = known.partitioningIndex { $0.upperBound >= scalar }
     if low < known.count, known[low].contains(scalar) { return known[low] }
     // Runs end at known blocks and keep the byte length.
     var start = scalar & ~63
