@@ -25,8 +25,6 @@ package struct SupportExports: Sendable {
     self.surroundings = surroundings
   }
 
-  private var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
-
   /// Makes the content of a bundle of a live or quarantined store.
   ///
   /// - Parameter name: a path, or the name of a quarantined store.
@@ -70,7 +68,7 @@ package struct SupportExports: Sendable {
     let isInQuarantine = isFile ? try QuarantineFolder.isOne(fileSystem.realPath(name).folder) : true
     guard isInQuarantine else { return .store(name) }
     do {
-      let (folder, stored) = try quarantines.find(name)
+      let (folder, stored) = try Quarantines(home: home, surroundings: surroundings).find(name)
       return .quarantined(stored, report: folder.result(of: stored)?.report)
     } catch let error as LazaretError {
       if error.kind == .notInQuarantine, try fileSystem.status(of: name)?.kind == .directory {
@@ -114,16 +112,7 @@ package enum ExportPhase: String, Sendable, Hashable, CaseIterable {
   case packing
 
   /// The phase for a progress line.
-  package var words: String {
-    switch self {
-    case .copying: "Copying"
-    case .examining: "Examining"
-    case .analysing: "Analysing"
-    case .scrubbing: "Scrubbing"
-    case .checking: "Checking"
-    case .packing: "Packing"
-    }
-  }
+  package var words: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
 }
 
 /// Receives the phase, the amount done and the total; returns false to cancel.

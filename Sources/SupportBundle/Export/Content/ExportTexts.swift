@@ -38,7 +38,7 @@ struct ExportTexts {
         "the statements of the schema: tables, indexes, views, triggers")
     }
     items += ModelFiles.items(given: work.options.model, found: analysis.examination, &log)
-    let system = SystemFacts(
+    let system = SystemFacts.facts(
       store: work.source.originalPath.folder, appVersion: work.options.appVersion, in: fileSystem)
     add("system.json", try JSON.bytes(of: system, to: "export the store"), "the system that it is on")
     let text = RowNumbers.removed(from: reduction.reduced(String(decoding: log.text, as: UTF8.self)))
@@ -47,7 +47,7 @@ struct ExportTexts {
 
     var receipts: [BundleLevel: [BundleItem]] = [:]
     if let receipt {
-      let (part, whole) = (SharedReceipt(receipt), receipt.withoutOwnersWords)
+      let (part, whole) = (SharedReceipt(receipt: receipt), receipt.withoutOwnersWords)
       let shared = try Self.receipt(
         part, part.timeline,
         "the receipt of the quarantine in numbers and codes, without the names and sums of files", reduction)
@@ -137,12 +137,9 @@ extension Receipt {
 struct SchemaListing {
   let text: [UInt8]
 
-  let isReadable: Bool
-
   /// Reads the schema with our own page reader; the text notes faults.
   init(of files: StoreFileSet, in fileSystem: FileSystem) throws {
     var lines = ["-- The statements of the store's schema, as far as they could be read. It holds no records."]
-    var count = 0
     do throws(FileError) {
       let database = try Database.withOwnParts(
         main: fileSystem.open(files.main), writeAheadLog: files.open(.wal, in: fileSystem),
@@ -159,7 +156,6 @@ struct SchemaListing {
           lines.append("-- an entry that is no statement was left out")
           continue
         }
-        count += 1
         lines.append("-- root page \(entry.rootPage)")
         lines.append(sql + ";")
       }
@@ -169,7 +165,6 @@ struct SchemaListing {
       guard error.kind == .notADatabase else { throw error }
       lines.append("-- The schema could not be read: \(error.detail).")
     }
-    isReadable = count > 0
     text = Array((lines.joined(separator: "\n") + "\n").utf8)
   }
 

@@ -12,37 +12,22 @@ internal import SystemPackage
 #endif
 
 /// The system, `data/system.json`, without names of users, machines or folders.
-struct SystemFacts: Encodable {
-  var formatVersion = 1
-  var operatingSystem: String
-  var kernel: String
-  var architecture: String
-  var processors: Int
-  var memoryBytes: UInt64
-
-  var freeBytes: Int64?
-
-  var sqlite: String
-  var library: String
-  var appVersion: String?
-
-  init(store folder: FilePath, appVersion: String?, in fileSystem: FileSystem) {
+enum SystemFacts {
+  static func facts(store folder: FilePath, appVersion: String?, in fileSystem: FileSystem) -> JSON.Object {
     let process = ProcessInfo.processInfo
-    operatingSystem = LibraryVersion.operatingSystem
-    kernel = Self.kernelRelease
     #if arch(x86_64)
-      architecture = "x86_64"
+      let architecture = "x86_64"
     #elseif arch(arm64)
-      architecture = "arm64"
+      let architecture = "arm64"
     #else
-      architecture = "other"
+      let architecture = "other"
     #endif
-    processors = process.processorCount
-    memoryBytes = process.physicalMemory
-    freeBytes = try? fileSystem.freeSpace(at: folder)
-    sqlite = SQLiteLibrary.version
-    library = LibraryVersion.current
-    self.appVersion = appVersion
+    return [
+      "formatVersion": 1, "operatingSystem": LibraryVersion.operatingSystem, "kernel": kernelRelease,
+      "architecture": architecture, "processors": process.processorCount, "memoryBytes": process.physicalMemory,
+      "freeBytes": try? fileSystem.freeSpace(at: folder), "sqlite": SQLiteLibrary.version,
+      "library": LibraryVersion.current, "appVersion": appVersion,
+    ]
   }
 
   private static var kernelRelease: String {

@@ -36,10 +36,6 @@ struct OrderedTexts {
 
   init(encoding: TextEncoding) { self.encoding = encoding }
 
-  var count: Int { entries.count }
-
-  var memory: Int { arena.capacity + entries.capacity * 16 + places.count * 4 }
-
   private func slot(_ seed: UInt64) -> Int {
     let mask = places.count &- 1
     var index = Int(truncatingIfNeeded: seed ^ seed >> 32) & mask

@@ -119,15 +119,8 @@ extension Pseudonyms {
   }
 
   static func block(of scalar: UInt32) -> ClosedRange<UInt32>? {
-    switch scalar {
-    case 0x30...0x39: 0x30...0x39
-    case 0x41...0x5a: 0x41...0x5a
-    case 0x61...0x7a: 0x61...0x7a
-    case 0x01...0x08: 0x01...0x08
-    case 0x0e...0x1f: 0x0e...0x1f
-    case 0..<0x80: nil
-    default: CharacterBlock.block(of: scalar)
-    }
+    guard scalar < 0x80 else { return CharacterBlock.block(of: scalar) }
+    return byteClass(UInt8(scalar)).map { UInt32($0.lowerBound)...UInt32($0.upperBound) }
   }
 
   /// Replaces text of unknown boundaries by words.

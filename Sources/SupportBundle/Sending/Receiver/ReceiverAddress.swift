@@ -68,7 +68,8 @@ public struct ReceiverAddress: Sendable, Hashable {
   private static func origin(of url: URL) -> String? {
     guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), parts.user == nil, parts.password == nil,
       parts.fragment == nil, let scheme = parts.scheme?.lowercased(), scheme == "https" || scheme == "http",
-      let host = parts.host?.lowercased(), !host.isEmpty, host.utf8.allSatisfy(isHostByte)
+      let host = parts.host?.lowercased(), !host.isEmpty,
+      host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-_:[]".contains($0)) })
     else { return nil }
     // A colon without a port is ambiguous, and a port too long to read counts as none.
     let authority = url.absoluteString.dropFirst(scheme.utf8.count + 3).prefix { !"/?#".contains($0) }
@@ -76,13 +77,6 @@ public struct ReceiverAddress: Sendable, Hashable {
     guard let port = parts.port, port != (scheme == "https" ? 443 : 80) else { return "\(scheme)://\(host)" }
     guard (1...65535).contains(port) else { return nil }
     return "\(scheme)://\(host):\(port)"
-  }
-
-  private static func isHostByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-    default: ".-_:[]".utf8.contains(byte)
-    }
   }
 
   private static func isLoopback(_ url: URL) -> Bool {

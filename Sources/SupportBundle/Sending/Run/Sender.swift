@@ -339,7 +339,9 @@ public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDe
   /// - Throws: `send-request` unless 1 to 4096 characters of RFC 6750, section 2.1.
   public init(_ text: some StringProtocol) throws(SupportBundleError) {
     let word = text.trimmingCharacters(in: .whitespacesAndNewlines)
-    guard (1...4096).contains(word.utf8.count), word.utf8.allSatisfy(Self.isAllowed) else {
+    guard (1...4096).contains(word.utf8.count),
+      word.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._~+/=".contains($0)) })
+    else {
       throw SupportBundleError(
         .sendingRequest, operation: "read the token",
         detail: "it is empty, too long, or has characters that no token has",
@@ -371,13 +373,4 @@ public struct AccessToken: Sendable, Hashable, CustomStringConvertible, CustomDe
 
   /// A text without the token.
   public var debugDescription: String { description }
-
-  private static func isAllowed(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "-._~+/=".utf8.contains(byte)
-    }
-  }
 }

@@ -118,8 +118,9 @@ extension SendingRun {
       body = .file(bundlePath, size: source.count)
     }
     guard sum == held.entry.sha256 else { throw TryFailure.final(Outbox.changed(bundlePath)) }
+    let digest = Data([UInt8](hexadecimal: sum) ?? []).base64EncodedString()
     let fields = [
-      "Content-Type": contentType, "Repr-Digest": "sha-256=:\(Self.base64(ofHexadecimal: sum)):",
+      "Content-Type": contentType, "Repr-Digest": "sha-256=:\(digest):",
       "Accept": "application/json",
     ]
     hasSent = true
@@ -133,10 +134,6 @@ extension SendingRun {
     guard let after, after.identity == before.identity, after.size == before.size, after.modified == before.modified
     else { throw TryFailure.final(Outbox.changed(bundlePath)) }
     return try receipt(in: response) ?? ownReceipt(id: receiver.lastComponent)
-  }
-
-  private static func base64(ofHexadecimal text: String) -> String {
-    Data([UInt8](hexadecimal: text) ?? []).base64EncodedString()
   }
 }
 
