@@ -78,7 +78,8 @@ extension Inbox {
   /// The caller holds the lock and does not receive yet. With shared storage ``goOn()`` completes uploads.
   package func finishInterrupted() throws {
     var open: Set<String> = []
-    try eachOwnUpload { upload in
+    try records.eachOpenUpload { upload in
+      guard upload.frontEnd == frontEnd else { return }
       // Shared storage may be slow or unavailable: `goOn()` completes the upload.
       guard !storage.isShared, upload.offset == upload.length else {
         open.insert(upload.id)
@@ -124,13 +125,6 @@ extension Inbox {
     // A refused bundle keeps only its received file.
     for id in try records.bundleIDs(in: .refused) where try placedBytes(of: id) > 0 { try removePlaced(of: id) }
     try queueWaiting()
-  }
-
-  /// Visits this process's open uploads.
-  private func eachOwnUpload(_ body: (InboxUpload) throws -> Void) throws {
-    try records.eachOpenUpload { upload in
-      if upload.frontEnd == frontEnd { try body(upload) }
-    }
   }
 
   /// Retries work that storage or records prevented: queueing bundles, completing uploads, removing obsolete copies.

@@ -120,8 +120,15 @@ package struct InboxFolders: Sendable, Hashable {
   package func bundle(_ id: String) -> FilePath { bundles.appending(id) }
 
   package func received(_ id: String, encrypted isEncrypted: Bool) -> FilePath {
-    bundle(id).appending(isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz")
+    bundle(id).appending(Self.receivedName(encrypted: isEncrypted))
   }
+
+  static func receivedName(encrypted isEncrypted: Bool) -> String {
+    isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz"
+  }
+
+  /// The names of received files.
+  static let receivedNames: Set<String> = [receivedName(encrypted: true), receivedName(encrypted: false)]
 
   func bag(_ id: String) -> FilePath { bundle(id).appending("bag") }
 

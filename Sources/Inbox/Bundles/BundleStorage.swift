@@ -115,10 +115,9 @@ package struct FolderBundleStorage: BundleStorage {
   package func keepingWords(at date: Timestamp) throws -> String? { nil }
 
   package func removeResults(of id: String) throws {
-    let received = [folders.received(id, encrypted: true), folders.received(id, encrypted: false)]
-    for name in try fileSystem.entries(of: folders.bundle(id)) {
-      let path = folders.bundle(id).appending(name)
-      if !received.contains(path) { try fileSystem.removeTree(path) }
+    let folder = folders.bundle(id)
+    for name in try fileSystem.entries(of: folder) where !InboxFolders.receivedNames.contains(name.string) {
+      try fileSystem.removeTree(folder.appending(name))
     }
   }
 

@@ -181,6 +181,9 @@ package struct JobRules: Sendable, Hashable {
   /// The longest pause in an outage, in seconds.
   private static let longestPauseOfOutage: Int64 = 60
 
+  /// The longest pause between attempts that fail by themselves, in seconds.
+  private static let longestPauseOfRetry: Int64 = 900
+
   /// The longest pause for its environment, in seconds.
   private static let longestPauseOfHindrance: Int64 = 300
 
@@ -194,9 +197,6 @@ package struct JobRules: Sendable, Hashable {
     self.maximumAttempts = maximumAttempts
     self.maximumInterruptions = maximumInterruptions
   }
-
-  /// The pause in seconds, growing by attempt.
-  private static func pause(after attempts: Int) -> Int64 { min(900, 5 << min(Int64(max(0, attempts - 1)), 10)) }
 
   /// Returns a job as leased.
   func leased(_ job: InboxJob, by owner: String, for seconds: Int64, at date: Timestamp) -> InboxJob {
@@ -256,7 +256,7 @@ package struct JobRules: Sendable, Hashable {
     case .tryAgain(let reason):
       state = counted < maximumAttempts ? .waiting : .failed
       failure = reason
-      notBefore = date.secondsSince1970 + Self.pause(after: counted)
+      notBefore = date.secondsSince1970 + Self.pause(after: counted - 1, from: 5, to: Self.longestPauseOfRetry)
     }
     job.state = state
     job.code = failure?.code

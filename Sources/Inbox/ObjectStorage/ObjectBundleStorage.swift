@@ -86,7 +86,8 @@ package final class ObjectBundleStorage: BundleStorage {
       try fileSystem.removeTree(new)
       _ = try unpack(archives, of: bundle.id, into: new) { true }
       copy.archives = []
-      for name in try fileSystem.entries(of: folder) where !Self.isReceived(name) && name.string != Self.unfinished {
+      for name in try fileSystem.entries(of: folder)
+      where !InboxFolders.receivedNames.contains(name.string) && name.string != Self.unfinished {
         try fileSystem.removeTree(folder.appending(name))
       }
       for name in try fileSystem.entries(of: new) {
@@ -139,15 +140,7 @@ package final class ObjectBundleStorage: BundleStorage {
   func key(of id: String) -> String { address.key("\(Self.bundles)/\(id)") }
 
   func receivedKey(_ bundle: InboxBundle) -> String {
-    "\(key(of: bundle.id))/\(Self.receivedName(isEncrypted: bundle.isEncrypted))"
-  }
-
-  private static func receivedName(isEncrypted: Bool) -> String {
-    isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz"
-  }
-
-  private static func isReceived(_ name: FilePath.Component) -> Bool {
-    [receivedName(isEncrypted: true), receivedName(isEncrypted: false)].contains(name.string)
+    "\(key(of: bundle.id))/\(InboxFolders.receivedName(encrypted: bundle.isEncrypted))"
   }
 
   func resultKey(_ bundle: String, making: String) -> String { "\(key(of: bundle))/\(Self.results)\(making).json" }
@@ -289,11 +282,8 @@ extension ObjectBundleStorage {
   package func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult {
     let folder = result.folders.bundle(making.bundle)
     let path = result.folders.root.appending("result.tar.gz")
-    let received = [true, false].compactMap {
-      result.folders.received(making.bundle, encrypted: $0).lastComponent?.string
-    }
     let packed = try BundleArchive.pack(
-      folder, leavingOut: Set(received), unchangedSince: result.before, to: path, in: fileSystem)
+      folder, leavingOut: InboxFolders.receivedNames, unchangedSince: result.before, to: path, in: fileSystem)
     let archive = InboxBundle.Archive(
       making: making.sum, mark: "\(surroundings.makeUUID())".lowercased(), sha256: packed.sha256, bytes: packed.bytes)
     let key = archiveKey(archive, of: making.bundle)
@@ -301,8 +291,8 @@ extension ObjectBundleStorage {
     let stored = StoredResult(
       making: making, archive: archive, opened: result.opened, salvaged: result.salvaged,
       placedBytes: result.placedBytes)
+    let bytes = try JSON.bytes(of: stored, .line, to: "keep what was made of the bundle")
     do throws(BackupError) {
-      let bytes = try wrapped(stored)
       try client.put(resultKey(making.bundle, making: making.sum), bytes[...], when: .absent)
       return stored
     } catch {
@@ -331,14 +321,6 @@ extension ObjectBundleStorage {
       let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
     else { return }
     try client.delete(key)
-  }
-
-  private func wrapped(_ stored: StoredResult) throws(BackupError) -> [UInt8] {
-    do {
-      return try JSON.bytes(of: stored, .line, to: "keep what was made of the bundle")
-    } catch {
-      throw BackupError(.s3Answer, because: error, operation: "keep what was made of the bundle")
-    }
   }
 }
 

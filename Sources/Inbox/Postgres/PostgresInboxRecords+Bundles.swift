@@ -106,10 +106,6 @@ extension PostgresInboxRecords {
     try database.counts("bundles").byState()
   }
 
-  package func save(_ bundle: InboxBundle) throws(InboxError) {
-    try database.write("note what became of the bundle", isRepeatable: true) { try Self.save(bundle, $0) }
-  }
-
   private static func save(_ bundle: InboxBundle, _ connection: PostgresConnection) throws {
     let texts = try texts(of: bundle)
     _ = try connection.query(

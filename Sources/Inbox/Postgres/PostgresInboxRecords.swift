@@ -208,37 +208,41 @@ extension PostgresInboxRecords {
     after key: InboxKey?, newer: Int, limit: Int
   ) throws(InboxError) -> [RetentionCandidate] {
     try database.readOnce("look what is kept") { connection in
-      try connection.query(
-        "\(Self.candidates) (date, id) > ($2, $3) ORDER BY date, id LIMIT $4",
-        [
-          .integer(Int64(max(0, newer))), .text(key?.date ?? ""), .text(key?.id ?? ""),
-          .integer(Int64(max(0, limit))),
-        ]
-      ).map { try Self.candidate($0, $1) }
+      try Self.candidates(
+        "(date, id) > ($2, $3) ORDER BY date, id LIMIT $4",
+        [.text(key?.date ?? ""), .text(key?.id ?? ""), .integer(Int64(max(0, limit)))], newer: newer, connection)
     }
   }
 
-  /// Bundles for the retention rules; `$1` is the most newer ones to count, and a condition follows.
-  private static let candidates = """
-    SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0), (
-        SELECT count(*) FROM (
-          SELECT 1 FROM lazaret.bundles AS newer
-            WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
-            AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT $1
-        ) AS counted
-      ),
-      state = 'received' OR EXISTS (
-        SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
-      ), coalesce(received, date)
-      FROM lazaret.bundles AS found WHERE
-    """
-
-  private static func candidate(_ result: borrowing PostgresResult, _ row: Int) throws -> RetentionCandidate {
-    RetentionCandidate(
-      id: try result.text(row, 0), sender: try result.text(row, 1), date: try result.text(row, 2),
-      sha256: try result.text(row, 3), group: try result.maybeText(row, 4), bytes: try result.integer(row, 5),
-      newer: Int(try result.integer(row, 6)), isAtWork: try result.text(row, 7) == "t",
-      received: try result.text(row, 8))
+  /// Bundles for the retention rules.
+  ///
+  /// - Parameters:
+  ///   - condition: selection and order in SQL, with values from `$2`.
+  ///   - newer: the most newer ones to count.
+  private static func candidates(
+    _ condition: String, _ values: [PostgresValue], newer: Int, _ connection: PostgresConnection
+  ) throws -> [RetentionCandidate] {
+    try connection.query(
+      """
+      SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0), (
+          SELECT count(*) FROM (
+            SELECT 1 FROM lazaret.bundles AS newer
+              WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
+              AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT $1
+          ) AS counted
+        ),
+        state = 'received' OR EXISTS (
+          SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
+        ), coalesce(received, date)
+        FROM lazaret.bundles AS found WHERE \(condition)
+      """, [.integer(Int64(max(0, newer)))] + values
+    ).map { result, row in
+      RetentionCandidate(
+        id: try result.text(row, 0), sender: try result.text(row, 1), date: try result.text(row, 2),
+        sha256: try result.text(row, 3), group: try result.maybeText(row, 4), bytes: try result.integer(row, 5),
+        newer: Int(try result.integer(row, 6)), isAtWork: try result.text(row, 7) == "t",
+        received: try result.text(row, 8))
+    }
   }
 
   package func remove(
@@ -258,9 +262,7 @@ extension PostgresInboxRecords {
       let found = try connection.query(
         "SELECT state FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(removal.bundle)]
       ).map { try $0.text($1, 0) }
-      let bundles = try connection.query(
-        "\(Self.candidates) id = $2", [.integer(Int64(max(0, newer))), .text(removal.bundle)]
-      ).map { try Self.candidate($0, $1) }
+      let bundles = try Self.candidates("id = $2", [.text(removal.bundle)], newer: newer, connection)
       guard let state = found.first, let bundle = bundles.first,
         !jobs.contains(where: { InboxJob.State(rawValue: $0).map { states.contains($0) } ?? true }),
         !states.contains(.waiting) || state != InboxBundle.State.received.rawValue, mayGo(bundle)

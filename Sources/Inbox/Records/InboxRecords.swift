@@ -100,9 +100,6 @@ package protocol InboxRecords: Sendable {
   /// - Throws: `inbox-records`.
   func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int]
 
-  /// Updates an existing bundle.
-  func save(_ bundle: InboxBundle) throws(InboxError)
-
   /// Changes an existing bundle exclusively.
   func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError)
 
@@ -205,6 +202,9 @@ extension InboxRecords {
   package func group(_ id: String) throws(InboxError) -> InboxGroup? { try groups([id]).first }
 
   package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: .max) }
+
+  /// Updates an existing bundle.
+  package func save(_ bundle: InboxBundle) throws(InboxError) { try change(bundle.id) { $0 = bundle } }
 
   /// Records an upload's durable bytes and expiry.
   package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {

@@ -306,10 +306,6 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.read("count the bundles") { try InboxDatabase.counts("bundles", $0) }.byState()
   }
 
-  package func save(_ bundle: InboxBundle) throws(InboxError) {
-    try database.write("note what became of the bundle") { try Self.save(bundle, $0) }
-  }
-
   private static func save(_ bundle: InboxBundle, _ database: Database) throws {
     try database.execute(
       sql: "UPDATE bundles SET state = ?, damage = ?, words = ?, content = ? WHERE id = ?",

@@ -219,20 +219,12 @@ final class TusUploads: Sendable {
       try file.commit()
       try inbox.fileSystem.synchronizeDirectory(inbox.folders.uploads)
       guard hasBody else { return .stream(limit: 0, AnswerConsumer(TusServer.stamped(Self.created(upload)))) }
-      try take(upload.id)
-      do {
-        return .stream(
-          limit: upload.length,
-          try PartConsumer(upload, in: inbox, checksum: checksum) { upload in
-            var response = Self.created(upload)
-            response.headers.set(TusField.offset, String(upload.offset))
-            return response
-          } release: { [self] in
-            release(upload.id)
-          })
-      } catch {
-        release(upload.id)
-        throw error
+      return try taking(upload.id) {
+        try part(of: upload, checksum) { upload in
+          var response = Self.created(upload)
+          response.headers.set(TusField.offset, String(upload.offset))
+          return response
+        }
       }
     } catch {
       // The error is the answer; the upload no longer counts.
@@ -303,8 +295,7 @@ final class TusUploads: Sendable {
     guard let offset = try Self.number(request, TusField.offset) else {
       throw TusRefusal(.badRequest, "offset-needed", "Upload-Offset must say where the part begins.")
     }
-    try take(id)
-    do {
+    return try taking(id) {
       // Read again, since no other thread writes it now.
       let upload = try upload(id, of: sender)
       guard upload.state == .open, offset == upload.offset else {
@@ -315,21 +306,35 @@ final class TusUploads: Sendable {
       if let length, length > upload.length - offset {
         throw TusRefusal(.contentTooLarge, "upload-too-long", "The part has more bytes than are missing.")
       }
-      return .stream(
-        limit: upload.length - offset,
-        try PartConsumer(upload, in: inbox, checksum: checksum) { [inbox] upload in
-          var response = Response(.noContent, headers: [TusField.offset: String(upload.offset)])
-          var current = upload
-          current.expires = inbox.expiry().secondsSince1970
-          Self.addExpiry(of: current, to: &response)
-          return response
-        } release: { [self] in
-          release(id)
-        })
+      return try part(of: upload, checksum) { [inbox] upload in
+        var response = Response(.noContent, headers: [TusField.offset: String(upload.offset)])
+        var current = upload
+        current.expires = inbox.expiry().secondsSince1970
+        Self.addExpiry(of: current, to: &response)
+        return response
+      }
+    }
+  }
+
+  /// Reserves an upload; an error releases it.
+  private func taking(_ id: String, _ body: () throws -> BodyIntake) throws -> BodyIntake {
+    try take(id)
+    do {
+      return try body()
     } catch {
       release(id)
       throw error
     }
+  }
+
+  /// Receives the rest of a reserved upload, whose end releases it.
+  private func part(
+    of upload: InboxUpload, _ checksum: PartChecksum?, answer: @escaping (InboxUpload) -> Response
+  ) throws -> BodyIntake {
+    let consumer = try PartConsumer(upload, in: inbox, checksum: checksum, answer: answer) { [self] in
+      release(upload.id)
+    }
+    return .stream(limit: upload.length - upload.offset, consumer)
   }
 
   // MARK: Looking and ending
