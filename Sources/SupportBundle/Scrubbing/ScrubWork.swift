@@ -43,20 +43,11 @@ struct ScrubWork {
 
   /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
   func run(attempt: Int, ranksDates: Bool = false) throws -> StoreScrubber.Result {
-    let columns = try survey.map { try ColumnRules($0, wanted) }
-    let pseudonyms = Pseudonyms(
-      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
-      columns: columns, model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
-    var external = ExternalValues(
-      store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
+    let (columns, pseudonyms, external, images) = try noted(attempt: attempt, ranksDates: ranksDates)
+    if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
+    let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
     var report = ScrubReport()
-    try external.note(pseudonyms)
-    if let survey, let columns {
-      let images = try PageImages(main: main, log: log, journal: journal, survey: survey)
-      try note(survey, images, columns, pseudonyms)
-      pseudonyms.assignPseudonyms()
-      if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
-      let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
+    if let survey, let columns, let images {
       let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
       try write(run)
       try writeRest(images, outputs, pseudonyms, &run.tally)
@@ -64,8 +55,6 @@ struct ScrubWork {
       try outputs.synchronize()
       fill(&report, run, columns, pseudonyms)
     } else {
-      pseudonyms.assignPseudonyms()
-      let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
       var tally = ScrubTally()
       let parts: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
       for (part, source) in parts {
@@ -91,19 +80,24 @@ struct ScrubWork {
 
   /// Notes every value without writing.
   func scanner() throws -> ValueScanner {
+    ValueScanner(watched: try noted(attempt: 0, ranksDates: false).pseudonyms.watched)
+  }
+
+  /// Notes every value, then makes the pseudonyms.
+  private func noted(attempt: Int, ranksDates: Bool) throws -> (
+    columns: ColumnRules?, pseudonyms: Pseudonyms, external: ExternalValues, images: PageImages?
+  ) {
     let columns = try survey.map { try ColumnRules($0, wanted) }
     let pseudonyms = Pseudonyms(
-      key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count, columns: columns,
-      model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
+      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
+      columns: columns, model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     try external.note(pseudonyms)
     let images = try survey.map { try PageImages(main: main, log: log, journal: journal, survey: $0) }
-    if let survey, let images, let columns {
-      try note(survey, images, columns, pseudonyms)
-    }
+    if let survey, let images, let columns { try note(survey, images, columns, pseudonyms) }
     pseudonyms.assignPseudonyms()
-    return ValueScanner(watched: pseudonyms.watched)
+    return (columns, pseudonyms, external, images)
   }
 
   /// Notes all values, and words that are not user data.

@@ -2,7 +2,6 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 internal import SQLiteFormat
-internal import SystemPackage
 
 /// The log of examining and opening the store, `data/log.txt`, without record values.
 struct OpeningLog {

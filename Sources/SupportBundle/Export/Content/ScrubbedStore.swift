@@ -26,7 +26,8 @@ struct ScrubbedStore: Sendable {
     try ExportFolder.requireRoom(evidence.allBytes, at: folder, work.fileSystem)
     let target = folder.appending("scrubbed")
     try work.fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
-    let key = try Self.key(work)
+    let key: ScrubbingKey =
+      work.options.usesSameKey ? try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key() : .random()
     let result: StoreScrubber.Result
     do {
       result = try Self.scrubber(work, key: key).scrub(evidence.files, into: target) {
@@ -57,10 +58,6 @@ struct ScrubbedStore: Sendable {
         "scrub.json", .bytes(try JSON.bytes(of: told, to: "export the store")),
         words: "what was replaced, and what was overwritten because it could not be read"))
     self.items = items
-  }
-
-  private static func key(_ work: ExportWork) throws -> ScrubbingKey {
-    work.options.usesSameKey ? try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key() : .random()
   }
 
   private static func scrubber(_ work: ExportWork, key: ScrubbingKey) -> StoreScrubber {
