@@ -1,6 +1,5 @@
 internal import Foundation
 internal import Platform
-internal import SystemPackage
 
 /// The local copies of bundles; the least recently used go first.
 ///

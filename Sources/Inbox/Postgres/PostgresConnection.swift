@@ -172,8 +172,6 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
 
 /// A bound value, never part of the statement's text.
 enum PostgresValue {
-  case null
-
   /// Compared; a NUL is an error, as PostgreSQL cannot store it.
   case text(String)
 
@@ -183,6 +181,7 @@ enum PostgresValue {
   case shown(String?)
 
   case integer(Int64)
+  case maybeInteger(Int64?)
   case bytes([UInt8])
 
   /// A list for `= ANY` and `unnest`.
@@ -193,10 +192,10 @@ enum PostgresValue {
   /// - Throws: for a text with NUL.
   func encoded() throws(PostgresFailure) -> (bytes: [UInt8], isBinary: Bool)? {
     switch self {
-    case .null, .maybe(nil), .shown(nil): return nil
+    case .maybe(nil), .shown(nil), .maybeInteger(nil): return nil
     case .text(let text), .maybe(let text?): return (try Self.checked(text), true)
     case .shown(let text?): return (text.utf8.contains(0) ? Self.withoutNUL(text) : Array(text.utf8), true)
-    case .integer(let number): return (Array("\(number)".utf8) + [0], false)
+    case .integer(let number), .maybeInteger(let number?): return (Array("\(number)".utf8) + [0], false)
     case .bytes(let bytes): return (bytes, true)
     case .texts(let texts):
       var array: [UInt8] = [UInt8(ascii: "{")]

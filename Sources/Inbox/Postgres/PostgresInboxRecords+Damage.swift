@@ -150,21 +150,19 @@ extension PostgresInboxRecords {
     try database.write("note the salvage", isRepeatable: true) { connection in
       _ = try connection.query(
         "UPDATE lazaret.bundles SET salvaged_by = $1 WHERE id = $2", [.shown(after.library ?? ""), .text(bundle)])
-      var values: [PostgresValue] = [
-        .text(SalvageChange(from: before, to: after).rawValue),
-        .maybe(try before.map { try InboxRecordText.text($0) }), .text(try InboxRecordText.text(after)),
-      ]
-      for number in [before?.recovered, before?.doubtful, before?.lost] {
-        values.append(number.map { .integer($0) } ?? .null)
-      }
-      values += [.integer(after.recovered), .integer(after.doubtful), .integer(after.lost), .text(bundle)]
-      values.append(.shown(after.library ?? ""))
       _ = try connection.query(
         """
         UPDATE lazaret.batch_items SET change = $1, before = $2, after = $3, recovered_before = $4, doubtful_before = $5,
           lost_before = $6, recovered_after = $7, doubtful_after = $8, lost_after = $9 WHERE bundle = $10 AND change IS NULL
           AND batch IN (SELECT number FROM lazaret.batches WHERE version = $11)
-        """, values)
+        """,
+        [
+          .text(SalvageChange(from: before, to: after).rawValue),
+          .maybe(try before.map { try InboxRecordText.text($0) }), .text(try InboxRecordText.text(after)),
+          .maybeInteger(before?.recovered), .maybeInteger(before?.doubtful), .maybeInteger(before?.lost),
+          .integer(after.recovered), .integer(after.doubtful), .integer(after.lost), .text(bundle),
+          .shown(after.library ?? ""),
+        ])
     }
   }
 

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Migration
 package import Platform
 internal import SupportBundle
