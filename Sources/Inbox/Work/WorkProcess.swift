@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Foundation
-package import Platform
+internal import Platform
 package import SystemPackage
 
 #if canImport(Glibc)
@@ -15,13 +15,12 @@ package import SystemPackage
 package struct WorkProcess: WorkRunner {
   private let executable: FilePath
   private let arguments: [String]
-  private let surroundings: Surroundings
+  private let fileSystem = FileSystem()
 
   /// - Parameter arguments: the command; the order's path follows.
-  package init(_ executable: FilePath, _ arguments: [String], surroundings: Surroundings = .machine) {
+  package init(_ executable: FilePath, _ arguments: [String]) {
     self.executable = executable
     self.arguments = arguments
-    self.surroundings = surroundings
   }
 
   private static let operation = "do the work of the inbox"
@@ -46,7 +45,6 @@ package struct WorkProcess: WorkRunner {
   private func begin(
     _ order: WorkOrder, _ beat: () -> Void, _ isCancelled: @Sendable () -> Bool
   ) throws -> WorkResult? {
-    let fileSystem = surroundings.fileSystem
     guard let resultPath = order.result.path else {
       throw InboxError(.worker, operation: Self.operation, detail: "there is no place for the result")
     }
@@ -106,7 +104,7 @@ package struct WorkProcess: WorkRunner {
   }
 
   private func result(at path: FilePath) throws -> WorkResult {
-    let bytes = try surroundings.fileSystem.contents(of: path, limit: WorkResult.lengthLimit)
+    let bytes = try fileSystem.contents(of: path, limit: WorkResult.lengthLimit)
     do {
       return try JSONDecoder().decode(WorkResult.self, from: Data(bytes))
     } catch {
@@ -124,7 +122,7 @@ package struct WorkProcess: WorkRunner {
     let status =
       process.terminationReason == .uncaughtSignal ? process.terminationStatus & 0x7F : process.terminationStatus
     let said = String(
-      decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
+      decoding: try fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
     // Out of memory ends the runtime like any crash; only its output distinguishes it.
     let isOutOfMemory =
       ["allocate memory", "failed to allocate", "out of memory", "out-of-memory", "bad_alloc"].contains {

@@ -1,6 +1,5 @@
 package import Dispatch
 internal import Foundation
-internal import Lazaret
 internal import Platform
 import SupportBundle
 package import SystemPackage
