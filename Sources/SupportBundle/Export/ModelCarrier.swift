@@ -32,26 +32,24 @@ package struct ModelCarrier: Sendable {
   /// The files of a store without names.
   private let opened: OpenedFiles?
 
-  private let surroundings: Surroundings
+  private let surroundings = Surroundings.machine
 
   /// A bound; a bundle has one.
   private static let maximumModels = 100
 
   /// Takes the opened files of a store.
-  package init(_ opened: OpenedFiles, at path: FilePath, surroundings: Surroundings = .machine) {
+  package init(_ opened: OpenedFiles, at path: FilePath) {
     self.path = path
     kind = .store
     self.opened = opened
-    self.surroundings = surroundings
   }
 
   /// Looks at a file; nil if missing or without a model.
   ///
   /// - Throws: `FileError` if unreadable.
-  package init?(_ path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
+  package init?(_ path: FilePath) throws(FileError) {
     self.path = path
     opened = nil
-    self.surroundings = surroundings
     let fileSystem = surroundings.fileSystem
     guard let status = try fileSystem.status(of: path) else { return nil }
     switch status.kind {
@@ -86,20 +84,19 @@ package struct ModelCarrier: Sendable {
 
   /// Returns the model as the only version, named after the file; a bundle is unpacked to temporary files.
   ///
-  /// - Parameter identities: the secret keys for an encrypted bundle or backup.
   /// - Throws: `model-no-versions` without a readable model, errors of the backup or bundle, and `unavailable`.
-  package func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
+  package func load() throws -> ModelBundle {
     switch kind {
     case .store: return try bundle(of: model(ofStore: path, opened))
     case .backup:
-      let backup = try unpacked(identities)
+      let backup = try unpacked()
       return try bundle(of: model(ofStore: backup.path, backup.files))
     case .unpackedBundle: return try bundle(of: model(inBundle: path.appending("data")))
     case .bundle:
       let folder = try PrivateFolder(in: nil, needing: 0, to: "unpack the bundle", surroundings)
       defer { withExtendedLifetime(folder) {} }
       let place = folder.path.appending("Bundle")
-      let received = try BundleReader(identities: identities, surroundings: surroundings).unpack(path, into: place)
+      let received = try BundleReader(surroundings: surroundings).unpack(path, into: place)
       return try bundle(of: model(inBundle: received.folder.appending("data")))
     }
   }
@@ -107,20 +104,20 @@ package struct ModelCarrier: Sendable {
   /// Returns the schema of a plain store or its backup; nil for other files.
   ///
   /// - Throws: errors of the backup, and `schema-script-refused` if damaged.
-  package func schema(identities: [AgeIdentity] = []) throws -> AppModel? {
+  package func schema() throws -> AppModel? {
     switch kind {
     case .store: return try AppModel.schema(ofStore: path, opened, in: surroundings.fileSystem)
     case .backup:
-      let backup = try unpacked(identities)
+      let backup = try unpacked()
       return try AppModel.schema(ofStore: backup.path, backup.files, in: surroundings.fileSystem)
     case .bundle, .unpackedBundle: return nil
     }
   }
 
-  private func unpacked(_ identities: [AgeIdentity]) throws -> SalvageDonor {
+  private func unpacked() throws -> SalvageDonor {
     try UnpackedBackup(
       .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
-      identities: identities, surroundings: surroundings
+      surroundings: surroundings
     ).donor
   }
 
