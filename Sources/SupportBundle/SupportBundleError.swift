@@ -215,15 +215,6 @@ package enum SupportBundleErrors {
   static let operation = "export the store"
   static let scrubbing = "scrub the store"
 
-  static func request(_ operation: String, _ path: FilePath?, _ detail: String, _ hint: String) -> SupportBundleError {
-    SupportBundleError(.request, operation: operation, path: path, detail: detail, hint: hint)
-  }
-
-  /// The store has no data for the level.
-  static func store(_ path: FilePath, _ detail: String) -> SupportBundleError {
-    SupportBundleError(.store, operation: operation, path: path, detail: detail)
-  }
-
   /// The output has values, names or checksums.
   ///
   /// - Parameter kept: the columns with kept values.

@@ -20,8 +20,9 @@ struct ScrubbedStore: Sendable {
 
   init(_ work: ExportWork, _ evidence: ExportEvidence, in folder: FilePath) throws {
     guard evidence.hasMain else {
-      throw SupportBundleErrors.store(
-        work.source.originalPath, "its main file is missing, so that nothing can be scrubbed")
+      throw SupportBundleError(
+        .store, operation: SupportBundleErrors.operation, path: work.source.originalPath,
+        detail: "its main file is missing, so that nothing can be scrubbed")
     }
     try ExportFolder.requireRoom(evidence.allBytes, at: folder, work.fileSystem)
     let target = folder.appending("scrubbed")
@@ -158,9 +159,9 @@ struct ScrubbingKeyFile {
     guard try fileSystem.status(of: path, followingLinks: false) != nil else { return nil }
     let digits = try fileSystem.contents(of: path, limit: 256).filter { $0 > 0x20 }
     guard let bytes = [UInt8](hexadecimal: digits), bytes.count == ScrubbingKey.length else {
-      throw SupportBundleErrors.request(
-        "read the scrubbing key", path, "it is not 64 hexadecimal digits",
-        "Move it away; the next export makes a new one, with other pseudonyms.")
+      throw SupportBundleError(
+        .request, operation: "read the scrubbing key", path: path, detail: "it is not 64 hexadecimal digits",
+        hint: "Move it away; the next export makes a new one, with other pseudonyms.")
     }
     return try ScrubbingKey(bytes)
   }

@@ -54,21 +54,14 @@ public struct ValueScanner: Sendable {
   ///
   /// - Throws: `FileError` if unreadable.
   public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> Findings {
-    try scan(path, in: fileSystem, allowing: [:])
-  }
-
-  /// Scans a file, allowing some values at some places.
-  func scan(
-    _ path: FilePath, in fileSystem: FileSystem, allowing places: [Int64: UInt64]
-  ) throws -> Findings {
     let parts = [Part(), Part()]
     let file = try fileSystem.open(path)
     if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &parts[0].findings) }
     let middle = file.count < 16 << 20 ? file.count : file.count / 2
     try Pair.run {
-      try scan(file, 0..<middle, path, places, &parts[0].findings)
+      try scan(file, 0..<middle, path, &parts[0].findings)
     } _: {
-      try scan(file, middle..<file.count, path, places, &parts[1].findings)
+      try scan(file, middle..<file.count, path, &parts[1].findings)
     }
     parts[0].findings.add(parts[1].findings)
     return parts[0].findings
@@ -89,8 +82,7 @@ public struct ValueScanner: Sendable {
 
   /// Scans part of a file; matches may end after it.
   private func scan(
-    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ places: [Int64: UInt64],
-    _ findings: inout Findings
+    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ findings: inout Findings
   ) throws(FileError) {
     var window = ScanWindow()
     var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
@@ -101,7 +93,7 @@ public struct ValueScanner: Sendable {
       if got == 0 { return }
       offset += Int64(got)
       window.append(buffer[..<got])
-      search(window, from: range.lowerBound, in: path, allowing: places, &findings)
+      search(window, from: range.lowerBound, in: path, &findings)
     }
   }
 
@@ -134,8 +126,7 @@ public struct ValueScanner: Sendable {
   }
 
   private func search(
-    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, allowing places: [Int64: UInt64] = [:],
-    _ findings: inout Findings
+    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, _ findings: inout Findings
   ) {
     findings.bytes += Int64(window.bytes.count - window.seen)
     let span = window.bytes.span
@@ -145,12 +136,10 @@ public struct ValueScanner: Sendable {
       offset = hit.range.lowerBound + 1
       // Found in the previous part.
       guard hit.range.upperBound > window.seen else { continue }
-      let place = base + window.offset + Int64(hit.range.lowerBound)
-      if places[place] == hit.key { continue }
       findings.count += 1
       guard findings.places.count < 100 else { continue }
-      findings.places.append(
-        Place(file: PathText(path), offset: place, length: hit.range.count))
+      let place = base + window.offset + Int64(hit.range.lowerBound)
+      findings.places.append(Place(file: PathText(path), offset: place, length: hit.range.count))
     }
   }
 }

@@ -70,11 +70,6 @@ struct WatchedValues: Sendable {
 
   var exemptCount: Int { exempt.count }
 
-  var memory: Int {
-    values.memory + shortValues.memory + exempt.memory + numbers.memory + shortStarts.memory + members.memory
-      + starts.memory + wideStarts.memory + lengths.count * 4
-  }
-
   // MARK: Values
 
   /// - Parameter isText: whether it is UTF-8 text, also sought as UTF-16.
@@ -240,16 +235,13 @@ struct WatchedValues: Sendable {
 
   // MARK: Exemptions
 
-  /// Exempts every value in the bytes; returns the number of new ones.
-  @discardableResult
-  mutating func exemptAll(in bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
+  /// Exempts every value in the bytes.
+  mutating func exemptAll(in bytes: Span<UInt8>, _ range: Range<Int>) {
     var offset = range.lowerBound
-    let before = exempt.count
     while let hit = firstHit(bytes, from: offset, before: range.upperBound) {
       exempt.insert(hit.key)
       offset = hit.range.lowerBound
     }
-    return exempt.count - before
   }
 
   mutating func exempt(_ hit: Hit) { exempt.insert(hit.key) }

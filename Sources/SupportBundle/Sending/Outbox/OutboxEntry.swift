@@ -41,7 +41,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   public var id: String
 
   /// The state.
-  public var state: State
+  public var state = State.waiting
 
   /// The receiver's address without query.
   public var endpoint: String
@@ -59,7 +59,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   public var expires: String?
 
   /// The bytes at the receiver, if known.
-  public var offset: Int64
+  public var offset: Int64 = 0
 
   /// The original file name.
   public var name: String
@@ -83,7 +83,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   public var updated: String
 
   /// The number of failed tries.
-  public var tries: Int
+  public var tries = 0
 
   /// The earliest automatic retry in RFC 3339, if any.
   public var nextTry: String?
@@ -129,11 +129,9 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     level: BundleLevel?, isEncrypted: Bool, tokenFile: FilePath?, at date: Timestamp
   ) {
     self.id = id
-    state = .waiting
     endpoint = receiver.withoutQuery
     isAddressWithheld = receiver.hasQuery
     self.method = method
-    offset = 0
     self.name = name
     self.bytes = bytes
     self.sha256 = sha256
@@ -141,7 +139,6 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     self.isEncrypted = isEncrypted
     created = date.rfc3339
     updated = date.rfc3339
-    tries = 0
     self.tokenFile = tokenFile.map { PathText($0) }
   }
 

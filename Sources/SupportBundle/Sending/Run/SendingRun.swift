@@ -62,10 +62,9 @@ struct SendingRun: ~Copyable {
     }
   }
 
-  func tell(_ phase: SendingProgress.Phase, extra: Int64 = 0) {
+  func tell(_ phase: SendingProgress.Phase) {
     progress(
-      SendingProgress(
-        phase: phase, done: min(held.entry.offset + extra, held.entry.bytes), total: held.entry.bytes))
+      SendingProgress(phase: phase, done: min(held.entry.offset, held.entry.bytes), total: held.entry.bytes))
   }
 
   /// Returns the receiver's verified receipt, if any.
@@ -172,7 +171,7 @@ extension SendingRun {
     if [401, 408, 425, 429, 502, 503, 504].contains(response.status) {
       throw requester.failure(response, to: "the question what it can do")
     }
-    let said = ReceiverAbilities(response) ?? ReceiverAbilities()
+    let said = ReceiverAbilities(response)
     if let limit = said.maxSize, held.entry.bytes > limit {
       throw requester.failure(
         UploadResponse(413, fields: [TusField.maxSize: "\(limit)"]), to: "the bundle")
@@ -349,13 +348,11 @@ struct ReceiverAbilities: Sendable, Hashable {
 
   var checksSums = false
 
-  init() {}
-
-  /// Reads an `OPTIONS` answer; nil if not of tus.
-  init?(_ response: UploadResponse) {
-    guard (200...299).contains(response.status) else { return nil }
+  /// Reads an `OPTIONS` answer, if of tus.
+  init(_ response: UploadResponse) {
+    guard (200...299).contains(response.status) else { return }
     let versions = Self.list(response[TusField.version])
-    guard versions.isEmpty || versions.contains(TusVersion.current) else { return nil }
+    guard versions.isEmpty || versions.contains(TusVersion.current) else { return }
     maxSize = response.number(TusField.maxSize)
     checksSums =
       Self.list(response[TusField.extension]).contains("checksum")
