@@ -267,7 +267,7 @@ extension PostgresInboxRecords {
         !jobs.contains(where: { InboxJob.State(rawValue: $0).map { states.contains($0) } ?? true }),
         !states.contains(.waiting) || state != InboxBundle.State.received.rawValue, mayGo(bundle)
       else { return nil }
-      let recorded = removal.telling(of: bundle)
+      let recorded = InboxRemoval(of: bundle, by: removal.rule, date: removal.date)
       _ = try connection.query(
         """
         INSERT INTO lazaret.removals (bundle, date, rule, sender, arrived, sha256, damage, bytes)

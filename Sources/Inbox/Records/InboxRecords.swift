@@ -343,16 +343,13 @@ package struct InboxSender: Sendable, Hashable, Encodable {
 
   /// - Throws: `sender-name` for an invalid name.
   func checkName() throws(InboxError) {
-    guard !Self.isName(name) else { return }
-    throw InboxError(
-      .senderName, operation: "add a sender", detail: "that is no name for a sender",
-      hint: "Give 1 to \(Self.maximumNameLength) bytes without control characters, and no space at either end.")
-  }
-
-  /// Whether a name is not empty, within the length, and free of control characters and outer white space.
-  static func isName(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.count <= maximumNameLength && printable(text) == text
-      && text.first?.isWhitespace == false && text.last?.isWhitespace == false
+    guard name.utf8.count <= Self.maximumNameLength, printable(name) == name, name.first?.isWhitespace == false,
+      name.last?.isWhitespace == false
+    else {
+      throw InboxError(
+        .senderName, operation: "add a sender", detail: "that is no name for a sender",
+        hint: "Give 1 to \(Self.maximumNameLength) bytes without control characters, and no space at either end.")
+    }
   }
 }
 

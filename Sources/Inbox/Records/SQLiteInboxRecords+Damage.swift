@@ -164,7 +164,7 @@ extension SQLiteInboxRecords {
       guard let state, let bundle, !jobs.contains(where: { states.contains($0.state) }),
         !states.contains(.waiting) || state != InboxBundle.State.received.rawValue, mayGo(bundle)
       else { return nil }
-      let recorded = removal.telling(of: bundle)
+      let recorded = InboxRemoval(of: bundle, by: removal.rule, date: removal.date)
       try database.execute(
         sql: """
           INSERT INTO removals (bundle, date, rule, sender, arrived, sha256, damage, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -178,20 +178,10 @@ extension InboxRemoval {
       sha256: bundle.sha256, group: bundle.fingerprint?.group, bytes: bundle.bytes + placed, isCleared: false)
   }
 
-  init(of bundle: RetentionCandidate, by rule: Rule, at date: Timestamp) {
+  init(of bundle: RetentionCandidate, by rule: Rule, date: String) {
     self.init(
-      number: 0, bundle: bundle.id, date: date.rfc3339, rule: rule, sender: bundle.sender, arrived: bundle.date,
+      number: 0, bundle: bundle.id, date: date, rule: rule, sender: bundle.sender, arrived: bundle.date,
       sha256: bundle.sha256, group: bundle.group, bytes: bundle.bytes, isCleared: false)
-  }
-
-  func telling(of bundle: RetentionCandidate) -> InboxRemoval {
-    var removal = self
-    removal.sender = bundle.sender
-    removal.arrived = bundle.date
-    removal.sha256 = bundle.sha256
-    removal.group = bundle.group
-    removal.bytes = bundle.bytes
-    return removal
   }
 }
 
@@ -293,7 +283,7 @@ extension Inbox {
     plan.kept = plan.kept.filter { $0.value > 0 }
     plan.seen = Dictionary(removed.map { ($0.id, $0) }) { first, _ in first }
     plan.removed = removed.sorted { ($0.date, $0.id) < ($1.date, $1.id) }.map { bundle in
-      InboxRemoval(of: bundle, by: goes[bundle.id] ?? .days, at: now)
+      InboxRemoval(of: bundle, by: goes[bundle.id] ?? .days, date: now.rfc3339)
     }
     return plan
   }

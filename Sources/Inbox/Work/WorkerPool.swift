@@ -410,7 +410,7 @@ package final class WorkerPool: Sendable {
     // A worker of a killed server still has it.
     if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
     guard failure.isEnvironmental else { return .failed(told) }
-    return ContentFault.has(failure.code) ? .tryAgain(told) : .hindered(told)
+    return ContentFault.codes.contains(failure.code) ? .tryAgain(told) : .hindered(told)
   }
 
   private static let senseless = InboxJobOutcome.failed(
