@@ -138,8 +138,9 @@ package struct ModelCarrier: Sendable {
   }
 
   private func missing(_ detail: String) -> ModelError {
-    ModelError(
-      .noVersions, operation: "read the model of the \(kind.words)", path: path, detail: detail,
+    let words = (kind == .unpackedBundle ? .bundle : kind).rawValue
+    return ModelError(
+      .noVersions, operation: "read the model of the \(words)", path: path, detail: detail,
       hint: "Name the model that it was written with.")
   }
 
@@ -175,15 +176,5 @@ package struct ModelCarrier: Sendable {
     }
     if let store = try files(data.appending("store"), "sqlite").first { return try model(ofStore: store) }
     throw missing("the model of its store is not in it")
-  }
-}
-
-extension ModelCarrier.Kind {
-  fileprivate var words: String {
-    switch self {
-    case .store: "store"
-    case .backup: "backup"
-    case .bundle, .unpackedBundle: "bundle"
-    }
   }
 }
