@@ -13,7 +13,7 @@ import argparse, os, random, re, shutil, sqlite3, statistics, subprocess, sys, t
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOL = os.path.abspath(os.environ.get("LAZARET", os.path.join(ROOT, ".build/release/lazaret")))
-WORDS = "time year people way day thing world life hand part child eye woman place work week case point company number".split()
+WORDS = [a + b + c for a in ("ba", "de", "fi", "go", "ku", "la", "me", "no", "ri", "su") for b in ("", "l", "n", "r", "st") for c in ("a", "en", "in", "o", "um")]
 
 ARTICLE = [("body", "String"), ("created", "Date"), ("flags", "Integer 32"), ("image", "Binary"), ("score", "Double"), ("title", "String")]
 # The second version adds a column and renames one, which is done in place; the third removes one, which is a rebuild.
@@ -69,7 +69,10 @@ def store(folder, bundle, rows):
     path = os.path.join(folder, "store.sqlite")
     lazaret("open", path, "--model", bundle, "--to", "Bench", "--home", os.path.join(folder, "Home"))
     r = random.Random(1)
-    text = lambda low, high: " ".join(r.choices(WORDS, k=r.randint(low, high)))
+
+    def text(low, high):
+        return " ".join(r.choices(WORDS, k=r.randint(low, high)))
+
     database = sqlite3.connect(path)
     tables = {row[0]: [c[1] for c in database.execute(f'PRAGMA table_info("{row[0]}")')]
               for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -142,8 +145,11 @@ def has(*programs):
 
 def works(folder, bundle, path):
     """The table: each command, its yardsticks with their goals, and what is made ready before each run."""
-    p = lambda name: os.path.join(folder, name)
-    t = lambda *arguments: [TOOL, *arguments]
+    def p(name):
+        return os.path.join(folder, name)
+
+    def t(*arguments):
+        return [TOOL, *arguments]
 
     def clear(*names):
         for name in names:
@@ -270,7 +276,7 @@ def main():
                     if ratio >= 2 * goal:
                         slow.append(f"{work.name}: {ratio:.2f} of {name}, the goal is {goal}")
         if chosen.growth:
-            for name in [f"salvage of {count} tables" for count in (10, 200, 2000)]:
+            for name in [f"salvage of {count} tables" for count in (10, 200, 2000) if (chosen.only or "tables") in "salvage of tables"]:
                 path = many(folder, int(name.split()[2]))
                 out = os.path.join(folder, "out")
                 own = [Run([TOOL, "salvage", path, "-o", f"{out}-{name.split()[2]}-{rep}"]) for rep in range(chosen.reps)]

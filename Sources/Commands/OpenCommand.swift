@@ -93,7 +93,8 @@ struct OpenCommand: Verb {
     if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
     var policy = OpeningPolicy(
       whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
-      whenMigrationLoses: way.lossRemedy, depth: check == .quick ? .quick : .full)
+      whenMigrationLoses: way.lossRemedy == .refuse ? .refuse : .migrate,
+        depth: check == .quick ? .quick : .full)
     policy.whenRepairable = repairRule
     policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
     let home = home.of(store: store.path)

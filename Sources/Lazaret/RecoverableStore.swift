@@ -199,7 +199,7 @@ extension RecoverableStore {
     options.output = nil
     options.home = home ?? migration.home
     options.isRecorded = true
-    options.whenMigrationLoses = policy.whenMigrationLoses
+    options.whenMigrationLoses = policy.whenMigrationLoses.remedy
     guard let watcher else { return options }
     let own = migration.progress
     options.progress = { step, number, count in

@@ -97,7 +97,16 @@ extension BackupManifest {
 
       var isEvidence: Bool { part != nil && !isOriginal }
 
-      var isOriginal: Bool { rawValue.hasPrefix("original-") }
+      var isOriginal: Bool {
+        switch self {
+        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
+          .originalSetAside:
+          true
+        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .evidenceMain, .evidenceLog,
+          .evidenceSharedMemory, .evidenceJournal:
+          false
+        }
+      }
 
       var part: StoreFileSet.Part? {
         switch self {

@@ -297,7 +297,10 @@ extension BackupProver {
     case .recoveryKit:
       guard let made = Self.kit(of: content, manifest, file) else { return false }
       bytes = made
-    default: return false
+    case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
+      .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
+      .originalOnlyHere, .originalSetAside:
+      return false
     }
     guard Int64(bytes.count) == file.bytes, FileDigest(of: bytes).hexadecimal == file.sha256 else { return false }
     let lock = try place.lock()

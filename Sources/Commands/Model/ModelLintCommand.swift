@@ -200,7 +200,13 @@ extension LintFinding {
     case .editedAfterRelease:
       hint = "Undo the edit; freeze the version with: lazaret model freeze <lock> --version-name <name>."
     case .inconsistentModel: hint = "Correct the declaration."
-    default: break
+    case .dataLoss, .dependsOnData, .droppedIdentifier, .notMigratable, .cloudEncryptionChanged, .missingRelease,
+      .mismatchedHashes,
+      .unreadableVersion, .unresolvedSource, .uncertainSource, .liveClass, .aliasName, .duplicateChecksum,
+      .unplannedRelease, .unknownRelease, .foreignVersionClass, .unfrozenType, .unlistedClass, .platformDependent,
+      .cloudKitUniqueness, .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule,
+      .cloudKitType, .cloudKitNotAdditive:
+      break
     }
   }
 

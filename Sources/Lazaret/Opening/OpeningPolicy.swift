@@ -1,4 +1,4 @@
-public import Migration
+internal import Migration
 internal import PersistentStore
 internal import Platform
 internal import SystemPackage
@@ -36,6 +36,17 @@ public struct OpeningPolicy: Sendable, Hashable {
 
     /// Leave it, and throw.
     case refuse
+  }
+
+  /// The rule for a migration that would delete data that the app still has.
+  public enum LossRule: String, Sendable, Hashable, CaseIterable {
+    /// Leave it, and throw.
+    case refuse
+
+    /// Migrate it like Core Data; the original is kept.
+    case migrate
+
+    var remedy: LossRemedy { self == .refuse ? .refuse : .migrate }
   }
 
   /// The rule for a file that is not the app's.
@@ -77,7 +88,7 @@ public struct OpeningPolicy: Sendable, Hashable {
   ///
   /// A refused store stays at its path and opening throws, whatever the other rules say. Entities absent from the app's
   /// version are migrated away in any case; the original is kept and not pruned until released.
-  public var whenMigrationLoses: LossRemedy
+  public var whenMigrationLoses: LossRule
 
   /// The rule for a sound store that lacks parts of its own model.
   ///
@@ -121,7 +132,7 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// Creates a policy that by default only refuses to replace foreign files and stores that could not be migrated.
   public init(
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
-    whenMigrationLoses: LossRemedy = .refuse,
+    whenMigrationLoses: LossRule = .refuse,
     whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: RecoverableStore.Depth = .quick,
     checkInterval: Duration? = .seconds(7 * 86400), recoveryKitInterval: Duration? = .seconds(86400)
   ) {

@@ -94,7 +94,7 @@ struct StoreMigration {
     options.output = nil
     options.home = coordinator.home ?? coordinator.migration.home
     options.isRecorded = true
-    options.whenMigrationLoses = coordinator.policy.whenMigrationLoses
+    options.whenMigrationLoses = coordinator.policy.whenMigrationLoses.remedy
     options.repair = coordinator.policy.whenRepairable == .keep ? .nothing : .structure
     let (own, observer) = (coordinator.migration.progress, observer)
     let phase: OpeningProgress.Phase = examination.verdict == .repairable ? .repairing : .migrating

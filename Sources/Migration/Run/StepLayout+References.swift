@@ -174,7 +174,8 @@ extension StepLayout {
 
   /// Whether these numbers are those of all records in the owners' table.
   func coversTable(_ pairs: PairSource, _ numbers: [Int]) -> Bool {
-    source.entities.allSatisfy { entity in
+    let numbers = Set(numbers)
+    return source.entities.allSatisfy { entity in
       entity.tableName != pairs.ownTable || numbers.contains(entity.number)
         || sourceSide.entity(entity.name)?.isAbstract == true
     }

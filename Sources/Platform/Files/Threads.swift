@@ -66,23 +66,6 @@ final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
   }
 }
 
-/// One piece of work at a time on another thread.
-package struct BackgroundWork<Value: Sendable> {
-  private var outcome: WorkOutcome<Value, any Error>?
-
-  package init() {}
-
-  /// Starts work; the earlier one must have been taken.
-  package mutating func start(_ body: @escaping @Sendable () throws -> Value) {
-    let outcome = WorkOutcome<Value, any Error>()
-    self.outcome = outcome
-    WorkThread.start { outcome.end(with: body) }
-  }
-
-  /// Waits for the work and returns its result; nil if none was started.
-  package mutating func take() throws -> Value? { try outcome.take()?.wait().get() }
-}
-
 /// A low-priority thread.
 ///
 /// An ordinary user cannot raise a lowered priority again, so the thread ends with its work.

@@ -91,7 +91,7 @@ final class OutputTable {
     hasRowid = shape.hasRowid
     aliasField = role == .live ? shape.alias : nil
     defaults = shape.fields.map { definition.defaultValue(ofColumn: $0, encoding: .utf8) }
-    if let words = try shape.types.lazy.compactMap(database.refusal(ofType:)).first {
+    if let words = try shape.types.compactMap(database.refusal(ofType:)).first {
       if refusal == nil { refusal = words }
       throw SalvageError(.output, operation: "write what was salvaged", detail: "SQLite refused a table")
     }

@@ -2,7 +2,7 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// Appends pages to a new database made by SQLite, in long writes on another thread.
+/// Appends pages to a new database made by SQLite, in long writes.
 ///
 /// Pointer maps fill as trees grow, a few in memory; their page numbers and the lock-byte page's are skipped.
 final class NewPages {
@@ -11,7 +11,7 @@ final class NewPages {
   private let path: FilePath
   private let fileSystem: FileSystem
   private let layout: PageLayout
-  private let file: PageFile
+  private let file: WritableFile
   private var reader: ReadableFile?
 
   private var next: UInt32
@@ -19,9 +19,6 @@ final class NewPages {
   /// Unwritten pages from `runStart` on.
   private var run: [UInt8] = []
   private var runStart: UInt32
-
-  /// The run before, which is being written.
-  private var writing = BackgroundWork<[UInt8]>()
 
   private var maps: NewPointerMaps?
 
@@ -35,7 +32,7 @@ final class NewPages {
     layout = PageLayout(pageSize: pageSize, usableSize: pageSize)
     let made = try fileSystem.open(path)
     let count = UInt32(clamping: made.count / Int64(pageSize))
-    file = PageFile(try fileSystem.update(path))
+    file = try fileSystem.update(path)
     next = count + 1
     runStart = next
     run.reserveCapacity(Self.runLength + pageSize)
@@ -67,12 +64,11 @@ final class NewPages {
   func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws {
     guard maps != nil, page < next else { return }
     if maps?.needs(page) == true, let map = maps?.page(for: page) {
-      try finishWriting()
       var bytes = [UInt8](repeating: 0, count: pageSize)
       if maps?.isOnDisk(map) == true {
         _ = try readable(map)?.read(at: offset(of: map), length: pageSize, into: &bytes)
       }
-      while let old = maps?.makeRoom(before: runStart) { try file.file.write(old.bytes, at: offset(of: old.page)) }
+      while let old = maps?.makeRoom(before: runStart) { try file.write(old.bytes, at: offset(of: old.page)) }
       maps?.take(map, bytes)
     }
     maps?.set(page, kind, parent: parent)
@@ -87,8 +83,7 @@ final class NewPages {
 
   /// Overwrites a page made by SQLite.
   func replace(_ page: UInt32, with bytes: [UInt8]) throws {
-    try finishWriting()
-    try file.file.write(bytes, at: offset(of: page))
+    try file.write(bytes, at: offset(of: page))
   }
 
   func read(_ page: UInt32, into buffer: inout [UInt8]) throws {
@@ -98,45 +93,29 @@ final class NewPages {
       for index in 0..<pageSize { buffer[index] = run[start + index] }
       return
     }
-    try finishWriting()
     _ = try readable(page)?.read(at: offset(of: page), length: pageSize, into: &buffer)
   }
 
   private func flush() throws {
     guard !run.isEmpty else { return }
-    var empty = try writing.take() ?? []
-    swap(&run, &empty)
-    writing.start { [file, bytes = empty, offset = offset(of: runStart)] in
-      try file.file.write(bytes, at: offset)
-      // Early writeback leaves less for the final sync.
-      file.file.beginWriting(at: offset, length: Int64(bytes.count))
-      return bytes
-    }
+    try file.write(run, at: offset(of: runStart))
+    // Early writeback leaves less for the final sync.
+    file.beginWriting(at: offset(of: runStart), length: Int64(run.count))
     run.removeAll(keepingCapacity: true)
     runStart = next
   }
 
-  private func finishWriting() throws { _ = try writing.take() }
-
   /// Writes the rest, the pointer maps and the page count, so that SQLite can open the database.
   func writePageCount() throws {
     try flush()
-    try finishWriting()
     let count = next - 1
     while let map = maps?.removeFirst() { try replace(map.page, with: map.bytes) }
     var bytes = [UInt8](repeating: 0, count: 4)
     bytes.set(count, at: 0)
     // "In-header database size" (SQLite file format, 1.3.9).
-    try file.file.write(bytes, at: 28)
+    try file.write(bytes, at: 28)
     reader = nil
   }
-}
-
-/// A file that two threads write to.
-private final class PageFile: Sendable {
-  let file: WritableFile
-
-  init(_ file: consuming WritableFile) { self.file = file }
 }
 
 extension Array where Element == UInt8 {

@@ -4,9 +4,9 @@ package import SystemPackage
 
 /// The memory and the file of sorted runs, shared by a store's sorters.
 ///
-/// At two megabytes, all entries are sorted and spilled to disk on another thread.
+/// At six megabytes, all entries are sorted and spilled to disk.
 package final class SortingSpace {
-  package struct Entry: Hashable, Sendable {
+  package struct Entry: Hashable {
     var one: UInt64
 
     /// The second column's key, or else the rowid.
@@ -33,13 +33,13 @@ package final class SortingSpace {
   }
 
   /// One sorter's sorted entries on disk.
-  struct Run: Sendable {
+  struct Run {
     let offset: Int64
     let count: Int
   }
 
   /// The most entries in memory, at 32 bytes each plus eight for sorting.
-  static let entryLimit = 1 << 16
+  static let entryLimit = 1 << 17
   private let limit: Int
 
   private static let pieceLength = 1 << 18
@@ -47,6 +47,7 @@ package final class SortingSpace {
   private let path: FilePath
   private let fileSystem: FileSystem
   private var entries: [Entry] = []
+  private var end: Int64 = 0
 
   /// Per sorter: numbers per entry on disk, runs, and range in `order`.
   private var widths: [Int] = []
@@ -55,9 +56,6 @@ package final class SortingSpace {
 
   private var order: [UInt32] = []
   private var isSorted = false
-
-  private var spill: Spill?
-  private var spilling = BackgroundWork<Spill>()
 
   package init(_ path: FilePath, in fileSystem: FileSystem, limit: Int = SortingSpace.entryLimit) {
     self.limit = limit
@@ -75,7 +73,7 @@ package final class SortingSpace {
   /// Adds an entry; spills to disk first if memory is full.
   @inline(__always)
   package func add(_ entry: Entry) throws {
-    if entries.count >= limit { try spillEntries() }
+    if entries.count >= limit { try spill() }
     Self.append(entry, to: &entries, limit)
   }
 
@@ -86,34 +84,37 @@ package final class SortingSpace {
   }
 
   /// Sorts the entries in memory; no additions may follow.
-  private func settle() throws {
+  private func settle() {
     guard !isSorted else { return }
-    try finishSpill()
     places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
     isSorted = true
   }
 
-  private func spillEntries() throws {
-    try finishSpill()
-    var spill = try self.spill.take() ?? Spill(file: SpillFile(fileSystem.create(path)))
-    swap(&entries, &spill.entries)
-    let widths = widths
-    spilling.start { [spill] in
-      var spill = spill
-      try spill.run(widths)
-      return spill
+  private func spill() throws {
+    let file = end == 0 ? try fileSystem.create(path) : try fileSystem.update(path)
+    let places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
+    var bytes = [UInt8](repeating: 0, count: Self.pieceLength)
+    var used = 0
+    for (sorter, range) in places.enumerated() where !range.isEmpty {
+      runs[sorter].append(Run(offset: end + Int64(used), count: range.count))
+      let length = 8 * widths[sorter]
+      for place in range {
+        if used + length > bytes.count {
+          try file.write(bytes[..<used], at: end)
+          end += Int64(used)
+          used = 0
+        }
+        Self.encode(entries[Int(order[place])], length, into: &bytes, at: used)
+        used += length
+      }
     }
-  }
-
-  private func finishSpill() throws {
-    guard var done = try spilling.take() else { return }
-    for (sorter, run) in done.runs { runs[sorter].append(run) }
-    done.runs = []
-    spill = done
+    try file.write(bytes[..<used], at: end)
+    end += Int64(used)
+    entries.removeAll(keepingCapacity: true)
   }
 
   package func entries(of sorter: Int) throws -> SortedEntries {
-    try settle()
+    settle()
     let file: ReadableFile?
     file = runs[sorter].isEmpty ? nil : try fileSystem.open(path)
     return try SortedEntries(
@@ -124,7 +125,6 @@ package final class SortingSpace {
   func entry(at place: Int) -> Entry { entries[Int(order[place])] }
 
   func clear() {
-    spill = nil
     entries = []
     order = []
     places = []
@@ -132,59 +132,20 @@ package final class SortingSpace {
     widths = []
   }
 
-  // MARK: Spilling
+  // MARK: Bytes
 
-  private final class SpillFile: Sendable {
-    let file: WritableFile
-
-    init(_ file: consuming WritableFile) { self.file = file }
+  @inline(__always)
+  private static func encode(_ entry: Entry, _ length: Int, into bytes: inout [UInt8], at start: Int) {
+    var span = bytes.mutableSpan
+    put(entry.one, into: &span, at: start)
+    put(entry.two, into: &span, at: start &+ 8)
+    if length == 24 { put(entry.three, into: &span, at: start &+ 16) }
   }
 
-  /// A full memory on its way to the disk.
-  private struct Spill: Sendable {
-    let file: SpillFile
-    var entries: [Entry] = []
-    var order: [UInt32] = []
-    var end: Int64 = 0
-
-    /// The runs written last, by sorter.
-    var runs: [(sorter: Int, run: Run)] = []
-
-    mutating func run(_ widths: [Int]) throws {
-      let places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
-      var bytes = [UInt8](repeating: 0, count: SortingSpace.pieceLength)
-      var used = 0
-      for (sorter, range) in places.enumerated() where !range.isEmpty {
-        runs.append((sorter, Run(offset: end + Int64(used), count: range.count)))
-        let length = 8 * widths[sorter]
-        for place in range {
-          if used + length > bytes.count {
-            try file.file.write(bytes[..<used], at: end)
-            end += Int64(used)
-            used = 0
-          }
-          Self.encode(entries[Int(order[place])], length, into: &bytes, at: used)
-          used += length
-        }
-      }
-      try file.file.write(bytes[..<used], at: end)
-      end += Int64(used)
-      entries.removeAll(keepingCapacity: true)
-    }
-
-    @inline(__always)
-    private static func encode(_ entry: Entry, _ length: Int, into bytes: inout [UInt8], at start: Int) {
-      var span = bytes.mutableSpan
-      put(entry.one, into: &span, at: start)
-      put(entry.two, into: &span, at: start &+ 8)
-      if length == 24 { put(entry.three, into: &span, at: start &+ 16) }
-    }
-
-    @inline(__always)
-    private static func put(_ number: UInt64, into bytes: inout MutableSpan<UInt8>, at start: Int) {
-      guard start >= 0, start &+ 8 <= bytes.count else { return }
-      for index in 0..<8 { bytes[start &+ index] = UInt8(truncatingIfNeeded: number &>> UInt64(56 &- 8 &* index)) }
-    }
+  @inline(__always)
+  private static func put(_ number: UInt64, into bytes: inout MutableSpan<UInt8>, at start: Int) {
+    guard start >= 0, start &+ 8 <= bytes.count else { return }
+    for index in 0..<8 { bytes[start &+ index] = UInt8(truncatingIfNeeded: number &>> UInt64(56 &- 8 &* index)) }
   }
 }
 

@@ -85,8 +85,9 @@ struct PlainTables {
       try keepUnknownColumns(of: source, in: name, columns, &aside)
       let rows = try count(source)
       guard rows > 0 else {
+        let repairs = try keepRefused(of: source, in: name, &aside)
         try makeIndexes(others)
-        return []
+        return repairs
       }
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
