@@ -94,7 +94,7 @@ struct OpenCommand: Verb {
     var policy = OpeningPolicy(
       whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
       whenMigrationLoses: way.lossRemedy == .refuse ? .refuse : .migrate,
-        depth: check == .quick ? .quick : .full)
+      depth: check == .quick ? .quick : .full)
     policy.whenRepairable = repairRule
     policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
     let home = home.of(store: store.path)
