@@ -5,7 +5,7 @@
 
 Each command and its yardstick run in turn, as whole processes; medians and the ratio between them count, and the command's peak of
 memory. A yardstick that is not installed is left out. --growth repeats the commands at a hundredth, a tenth and all of the rows, and
-says what a row costs. --check exits with 1 where a ratio exceeds its limit, which is twice what 100,000 rows took when it was set: the
+says what a row costs. --check exits with 1 where a ratio exceeds its limit, which is some three times what 100,000 rows took when it was set: the
 goals are those of a million rows, and a smaller store shows the start of a command more. Then the fastest runs count, not the medians.
 --write puts the table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
 but below TMPDIR.
@@ -184,26 +184,26 @@ def works(folder, bundle, path):
     result = [
         Work("start", t("--version")),
         Work("salvage", t("salvage", path, "--model", os.path.join(bundle, "Bench.xcdatamodel"), "-o", p("own.out")),
-             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.45, 4)]
+             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.45, 6)]
              + ([("`.recover`", f"sqlite3 {path} .recover | sqlite3 {p('by-hand')}", 0.15, 1)] if recovers else []), lambda: clear("own", "by-hand")),
         Work("salvage --raw", t("salvage", path, "--raw", "-o", p("own.out")),
-             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.4, 4)], lambda: clear("own", "by-hand")),
+             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.4, 6)], lambda: clear("own", "by-hand")),
         Work("inspect --check full", t("inspect", path, *first, "--check", "full"),
-             [("`integrity_check`", f"sqlite3 {path} 'PRAGMA integrity_check'", 0.15, 1),
-              ("`quick_check`", f"sqlite3 {path} 'PRAGMA quick_check'", 1.2, 6)], accepts=(0, 2)),
+             [("`integrity_check`", f"sqlite3 {path} 'PRAGMA integrity_check'", 0.15, 1.5),
+              ("`quick_check`", f"sqlite3 {path} 'PRAGMA quick_check'", 1.2, 9)], accepts=(0, 2)),
         Work("export --level scrubbed", t("export", path, "--level", "scrubbed", "--yes", "-o", p("own.bundle")),
-             [("`gzip -1`", f"gzip -1 -c {path}", 2.5, 25)], lambda: clear("own"), accepts=(0, 2)),
-        Work("backup create", t(*created), [("`.backup`, `pigz -6`", backup + f"pigz -6 -k {p('by-hand')}", 0.5, 2)] if has("pigz") else [], fresh),
-        Work("backup create, zstd", t(*created, "--compression", "zstd"), [("`.backup`, `zstd -3`", backup + f"zstd -q -3 {p('by-hand')}", 0.6, 3)], fresh),
+             [("`gzip -1`", f"gzip -1 -c {path}", 2.5, 30)], lambda: clear("own"), accepts=(0, 2)),
+        Work("backup create", t(*created), [("`.backup`, `pigz -6`", backup + f"pigz -6 -k {p('by-hand')}", 0.5, 3)] if has("pigz") else [], fresh),
+        Work("backup create, zstd", t(*created, "--compression", "zstd"), [("`.backup`, `zstd -3`", backup + f"zstd -q -3 {p('by-hand')}", 0.6, 4.5)], fresh),
         Work("backup restore", t("backup", "restore", "--of", path, "--home", p("Kept"), "--to", p("own.sqlite")),
-             [("`gzip -dc`", f"gzip -dc {p('kept.gz')} > {p('by-hand')}", 0.66, 5)], lambda: clear("own", "by-hand")),
+             [("`gzip -dc`", f"gzip -dc {p('kept.gz')} > {p('by-hand')}", 0.66, 6.5)], lambda: clear("own", "by-hand")),
         Work("migrate, in place", t("migrate", p("own.sqlite"), *first, "--to", "Bench 2", "--direct", "--on-migration-loss", "migrate", "--home", p("Own")),
-             [("copy, `ALTER TABLE`, `quick_check`", alter, 0.7, 5)], fresh, (0, 2)),
+             [("copy, `ALTER TABLE`, `quick_check`", alter, 0.7, 7.5)], fresh, (0, 2)),
         Work("migrate, rebuild", t("migrate", p("own.sqlite"), *first, "--to", "Bench 3", "--direct", "--on-migration-loss", "migrate", "--home", p("Own")),
              [("new file by hand, `quick_check`",
-               f"sqlite3 {p('by-hand')} < {p('shorter.sql')} && sqlite3 {p('by-hand')} 'PRAGMA quick_check'", 1.0, 5)], fresh, (0, 2)),
+               f"sqlite3 {p('by-hand')} < {p('shorter.sql')} && sqlite3 {p('by-hand')} 'PRAGMA quick_check'", 1.0, 7)], fresh, (0, 2)),
         Work("migrate, mapping file", t("migrate", p("own.sqlite"), *first, "--to", "Bench 2", "--mapping", p("mapping.json"), "--home", p("Own")),
-             [("new file by hand", f"sqlite3 {p('by-hand')} < {p('mapped.sql')}", 1.5, 4)], fresh, (0, 2)),
+             [("new file by hand", f"sqlite3 {p('by-hand')} < {p('mapped.sql')}", 1.5, 5)], fresh, (0, 2)),
     ]
     subprocess.run(f"gzip -6 -c {path} > {p('kept.gz')}", shell=True, check=True)
     lazaret("backup", "create", path, "--home", p("Kept"))
@@ -263,7 +263,7 @@ def main():
                 say("| command | time, memory | yardstick | ratio | goal |")
                 say("|---|---|---|---|---|")
             for work in works(place, bundle, path):
-                if chosen.only and chosen.only not in work.name:
+                if chosen.only and chosen.only not in work.name or chosen.growth and work.name == "start":
                     continue
                 own, memory, theirs = measure(work, chosen.reps, chosen.check)
                 costs.setdefault(work.name, []).append((own, memory))
@@ -284,24 +284,24 @@ def main():
                 out = os.path.join(folder, "out")
                 own = [Run([TOOL, "salvage", path, "-o", f"{out}-{name.split()[2]}-{rep}"]) for rep in range(chosen.reps)]
                 costs[name] = [(statistics.median(r.time for r in own), max(r.memory for r in own))]
-            say("| command | " + " | ".join(f"{rows:,} rows" for rows in sizes) + " |")
+            say("| seconds / µs a row, ms a table / MB | " + " | ".join(f"{rows:,} rows" for rows in sizes) + " |")
             say("|---" * (len(sizes) + 1) + "|")
             for name, runs in costs.items():
                 if len(runs) == len(sizes):
                     say(f"| `{name}` | " + " | ".join(
-                        f"{own:.3g} s, {1e6 * own / rows:.2f} µs a row, {memory:.0f} MB" for (own, memory), rows in zip(runs, sizes)) + " |")
+                        f"{own:.3g} / {1e6 * own / rows:.3g} / {memory:.0f}" for (own, memory), rows in zip(runs, sizes)) + " |")
                 else:
                     own, memory = runs[0]
                     count = int(name.split()[2])
-                    say(f"| {name} | {own:.3g} s, {1000 * own / count:.2f} ms a table, {memory:.0f} MB |" + " |" * (len(sizes) - 1))
+                    say(f"| {name} | {own:.3g} / {1000 * own / count:.3g} / {memory:.0f} |" + " |" * (len(sizes) - 1))
     if chosen.write:
         path = os.path.join(ROOT, "Documentation/PERFORMANCE.md")
         with open(path) as file:
             text = file.read()
         mark = "growth" if chosen.growth else "commands"
-        pattern = re.compile(f"(<!-- {mark} -->\n).*?(\n<!-- end -->)", re.S)
+        pattern = re.compile(f"(<!-- {mark} -->\n).*?(<!-- end -->)", re.S)
         with open(path, "w") as file:
-            file.write(pattern.sub(lambda m: m[1] + "\n".join(lines) + m[2], text))
+            file.write(pattern.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text))
     if chosen.check and slow:
         sys.exit("Over their limits:\n  " + "\n  ".join(slow))
 
