@@ -5,9 +5,9 @@
 
 Each command and its yardstick run in turn, as whole processes; medians and the ratio between them count, and the command's peak of
 memory. A yardstick that is not installed is left out. --growth repeats the commands at a hundredth, a tenth and all of the rows, and
-says what a row costs. --check exits with 1 where a ratio exceeds its limit, which is some three times what 100,000 rows took when it was set: the
-goals are those of a million rows, and a smaller store shows the start of a command more. Then the fastest runs count, not the medians.
---write puts the table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
+says what a row costs. --check exits with 1 where a ratio exceeds its limit, which is some three times what 100,000 rows took when it
+was set: the goals are those of a million rows, and a smaller store shows the start of a command more. Then the fastest runs count, not
+the medians. --write puts the whole table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
 but below TMPDIR.
 """
 import argparse, os, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
@@ -140,6 +140,14 @@ class Run:
             sys.exit(f"{command} ended with {os.waitstatus_to_exitcode(status)}:\n{errors.decode(errors='replace')[-2000:]}")
 
 
+def clear(folder):
+    """Removes what the last runs of a command and of its yardstick made."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.startswith(("own", "by-hand", "Own")):
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+
 def has(*programs):
     return all(shutil.which(program) for program in programs)
 
@@ -152,19 +160,16 @@ def works(folder, bundle, path):
     def t(*arguments):
         return [TOOL, *arguments]
 
-    def clear(*names):
-        for name in names:
-            for found in [f for f in os.listdir(folder) if f.startswith(name)]:
-                shutil.rmtree(p(found)) if os.path.isdir(p(found)) else os.remove(p(found))
-
     def fresh():
-        clear("own", "by-hand", "Own")
+        clear(folder)
         os.mkdir(p("Own"))
         shutil.copyfile(path, p("own.sqlite"))
 
     first = ["--model", bundle, "--versions", "Bench,Bench 2,Bench 3"]
-    lines = sqlite3.connect(path).execute("SELECT sql FROM sqlite_master WHERE name = 'ZARTICLE'").fetchone()[0]
-    columns = [c[1] for c in sqlite3.connect(path).execute("PRAGMA table_info(ZARTICLE)")]
+    database = sqlite3.connect(path)
+    lines = database.execute("SELECT sql FROM sqlite_master WHERE name = 'ZARTICLE'").fetchone()[0]
+    columns = [c[1] for c in database.execute("PRAGMA table_info(ZARTICLE)")]
+    database.close()
     less = re.sub(r",? ?ZIMAGE BLOB", "", lines)
     shorter = rebuild(path, less, ", ".join(c for c in columns if c != "ZIMAGE"))
     changed = {"ZTITLE": "upper(ZTITLE)", "ZSCORE": "ZSCORE * 2.0"}
@@ -185,18 +190,18 @@ def works(folder, bundle, path):
         Work("start", t("--version")),
         Work("salvage", t("salvage", path, "--model", os.path.join(bundle, "Bench.xcdatamodel"), "-o", p("own.out")),
              [("`VACUUM INTO`, `integrity_check`", vacuum, 0.45, 6)]
-             + ([("`.recover`", f"sqlite3 {path} .recover | sqlite3 {p('by-hand')}", 0.15, 1)] if recovers else []), lambda: clear("own", "by-hand")),
+             + ([("`.recover`", f"sqlite3 {path} .recover | sqlite3 {p('by-hand')}", 0.15, 1)] if recovers else []), lambda: clear(folder)),
         Work("salvage --raw", t("salvage", path, "--raw", "-o", p("own.out")),
-             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.4, 6)], lambda: clear("own", "by-hand")),
+             [("`VACUUM INTO`, `integrity_check`", vacuum, 0.4, 6)], lambda: clear(folder)),
         Work("inspect --check full", t("inspect", path, *first, "--check", "full"),
              [("`integrity_check`", f"sqlite3 {path} 'PRAGMA integrity_check'", 0.15, 3),
               ("`quick_check`", f"sqlite3 {path} 'PRAGMA quick_check'", 1.2, 10)], accepts=(0, 2)),
         Work("export --level scrubbed", t("export", path, "--level", "scrubbed", "--yes", "-o", p("own.bundle")),
-             [("`gzip -1`", f"gzip -1 -c {path}", 2.5, 30)], lambda: clear("own"), accepts=(0, 2)),
+             [("`gzip -1`", f"gzip -1 -c {path}", 2.5, 30)], lambda: clear(folder), accepts=(0, 2)),
         Work("backup create", t(*created), [("`.backup`, `pigz -6`", backup + f"pigz -6 -k {p('by-hand')}", 0.5, 3)] if has("pigz") else [], fresh),
         Work("backup create, zstd", t(*created, "--compression", "zstd"), [("`.backup`, `zstd -3`", backup + f"zstd -q -3 {p('by-hand')}", 0.6, 4.5)], fresh),
         Work("backup restore", t("backup", "restore", "--of", path, "--home", p("Kept"), "--to", p("own.sqlite")),
-             [("`gzip -dc`", f"gzip -dc {p('kept.gz')} > {p('by-hand')}", 0.66, 6.5)], lambda: clear("own", "by-hand")),
+             [("`gzip -dc`", f"gzip -dc {p('kept.gz')} > {p('by-hand')}", 0.66, 6.5)], lambda: clear(folder)),
         Work("migrate, in place", t("migrate", p("own.sqlite"), *first, "--to", "Bench 2", "--direct", "--on-migration-loss", "migrate", "--home", p("Own")),
              [("copy, `ALTER TABLE`, `quick_check`", alter, 0.7, 7.5)], fresh, (0, 2)),
         Work("migrate, rebuild", t("migrate", p("own.sqlite"), *first, "--to", "Bench 3", "--direct", "--on-migration-loss", "migrate", "--home", p("Own")),
@@ -242,6 +247,8 @@ def main():
     for flag in ("growth", "check", "write"):
         parser.add_argument("--" + flag, action="store_true")
     chosen = parser.parse_args()
+    if chosen.write and (chosen.only or chosen.check):
+        parser.error("--write writes medians of all commands: give neither --only nor --check with it.")
     if not has("sqlite3"):
         sys.exit("The yardsticks need the sqlite3 command.")
     lines, slow = [], []
@@ -259,7 +266,7 @@ def main():
             bundle = model(place)
             path = store(place, bundle, rows)
             if not chosen.growth:
-                say(f"A store of {rows:,} rows, {os.path.getsize(path) / 1e6:.0f} MB, medians of {chosen.reps} runs in turn.\n")
+                say(f"A store of {rows:,} rows, {os.path.getsize(path) / 1e6:.0f} MB, {'fastest' if chosen.check else 'medians'} of {chosen.reps} runs in turn.\n")
                 say("| command | time, memory | yardstick | ratio | goal |")
                 say("|---|---|---|---|---|")
             for work in works(place, bundle, path):
@@ -279,21 +286,16 @@ def main():
                     if ratio > limit:
                         slow.append(f"{work.name}: {ratio:.2f} of {name}, the limit is {limit}")
         if chosen.growth:
-            for name in [f"salvage of {count} tables" for count in (10, 200, 2000) if (chosen.only or "tables") in "salvage of tables"]:
-                path = many(folder, int(name.split()[2]))
-                out = os.path.join(folder, "out")
-                own = [Run([TOOL, "salvage", path, "-o", f"{out}-{name.split()[2]}-{rep}"]) for rep in range(chosen.reps)]
-                costs[name] = [(statistics.median(r.time for r in own), max(r.memory for r in own))]
             say("| seconds / µs a row, ms a table / MB | " + " | ".join(f"{rows:,} rows" for rows in sizes) + " |")
             say("|---" * (len(sizes) + 1) + "|")
             for name, runs in costs.items():
-                if len(runs) == len(sizes):
-                    say(f"| `{name}` | " + " | ".join(
-                        f"{own:.3g} / {1e6 * own / rows:.3g} / {memory:.0f}" for (own, memory), rows in zip(runs, sizes)) + " |")
-                else:
-                    own, memory = runs[0]
-                    count = int(name.split()[2])
-                    say(f"| {name} | {own:.3g} / {1000 * own / count:.3g} / {memory:.0f} |" + " |" * (len(sizes) - 1))
+                say(f"| `{name}` | " + " | ".join(
+                    f"{own:.3g} / {1e6 * own / rows:.3g} / {memory:.0f}" for (own, memory), rows in zip(runs, sizes)) + " |")
+            for count in (10, 200, 2000) if (chosen.only or "tables") in "salvage of tables" else ():
+                tables = many(folder, count)
+                work = Work("", [TOOL, "salvage", tables, "-o", os.path.join(folder, "own.out")], before=lambda: clear(folder))
+                own, memory, _ = measure(work, chosen.reps, chosen.check)
+                say(f"| salvage of {count} tables | {own:.3g} / {1000 * own / count:.3g} / {memory:.0f} |" + " |" * (len(sizes) - 1))
     if chosen.write:
         path = os.path.join(ROOT, "Documentation/PERFORMANCE.md")
         with open(path) as file:
