@@ -10,7 +10,7 @@ was set: the goals are those of a million rows, and a smaller store shows the st
 the medians. --write puts the whole table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
 but below TMPDIR.
 """
-import argparse, os, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
+import argparse, multiprocessing, os, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOL = os.path.abspath(os.environ.get("LAZARET", os.path.join(ROOT, ".build/release/lazaret")))
@@ -65,10 +65,9 @@ def lazaret(*arguments, accepts=(0,)):
         sys.exit(f"lazaret {arguments[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
 
 
-def store(folder, bundle, rows):
+def store(path, bundle, rows):
     """Makes a store of the first version with as many rows, a tenth of them authors and tags, half of them pairs."""
-    path = os.path.join(folder, "store.sqlite")
-    lazaret("open", path, "--model", bundle, "--to", "Bench", "--home", os.path.join(folder, "Home"))
+    lazaret("open", path, "--model", bundle, "--to", "Bench", "--home", os.path.join(os.path.dirname(path), "Home"))
     r = random.Random(1)
 
     def text(low, high):
@@ -105,7 +104,6 @@ def store(folder, bundle, rows):
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.execute("PRAGMA journal_mode = DELETE")
     database.close()
-    return path
 
 
 def rebuild(path, article, columns):
@@ -264,7 +262,13 @@ def main():
             place = os.path.join(folder, str(rows))
             os.mkdir(place)
             bundle = model(place)
-            path = store(place, bundle, rows)
+            path = os.path.join(place, "store.sqlite")
+            # A process of its own: the memory of this one would count as that of every command started by it.
+            maker = multiprocessing.Process(target=store, args=(path, bundle, rows))
+            maker.start()
+            maker.join()
+            if maker.exitcode != 0:
+                sys.exit("The store could not be made.")
             if not chosen.growth:
                 say(f"A store of {rows:,} rows, {os.path.getsize(path) / 1e6:.0f} MB, {'fastest' if chosen.check else 'medians'} of {chosen.reps} runs in turn.\n")
                 say("| command | time, memory | yardstick | ratio | goal |")
