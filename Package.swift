@@ -9,7 +9,7 @@ let isFuzzing = Context.environment["LAZARET_FUZZ"] != nil
 
 /// The folder of the toolchain's own swift-syntax, where that is to be used in the place of the package.
 ///
-/// Only on continuous integration: the package takes six minutes of a processor to compile. What is released is built with it.
+/// `Scripts/setup` says where it is: the package takes six minutes of a processor to compile. What is released is built with it.
 let toolchainSyntax = Context.environment["LAZARET_TOOLCHAIN_SYNTAX"]
 
 let settings: [SwiftSetting] =

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 from source import read_versions
 from store import Store
-from tool import contents, lazaret, leave_skipped, natural, real_material
+from tool import contents, lazaret, leave_skipped, natural, real_material, todays
 
 # Fixtures of other data than the store before; Core Data did not migrate one to the other.
 OTHER_DATA = {("2.53.0", "2.54.0"), ("2.54.0", "2.57.0")}
@@ -244,11 +244,11 @@ def main():
         else:
             passed += 1
 
-    for older, newer in fleet.pairs():
+    for older, newer in todays(fleet.pairs()):
         if not wanted or {short(older[1]), short(newer[1])} & wanted:
             count(f"{short(older[1])} → {short(newer[1])} as Core Data", try_pair(fleet, older, newer))
     current = fleet.versions[fleet.current]
-    for path, name in fleet.stores:
+    for path, name in todays(fleet.stores):
         if wanted and short(name) not in wanted:
             continue
         lacking = current.lacks(fleet.versions[name]) if name else []

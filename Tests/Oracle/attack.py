@@ -36,7 +36,7 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import LAZARET, Outcome, leave_skipped, natural, real_material
+from tool import LAZARET, Outcome, leave_skipped, natural, real_material, todays
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--all", action="store_true")
@@ -1094,7 +1094,7 @@ def numbers(part, count):
     if options.play:
         name, number = options.play.split(":")
         return [int(number)] if name == part else []
-    return range(options.first, options.first + count)
+    return todays(range(options.first, options.first + count))
 
 
 def tell(part, number, play):

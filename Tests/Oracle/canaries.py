@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import lazaret
+from tool import lazaret, todays
 
 ENCODINGS = {"UTF-8": "utf-8", "UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}
 STORES = {}
@@ -742,7 +742,7 @@ def wanted_cells(arguments):
 
 
 def main(arguments):
-    cells = wanted_cells(arguments)
+    cells = todays(wanted_cells(arguments))
     bad = 0
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
         for (label, *_), faults in zip(cells, pool.map(lambda one: cell(*one[1:]), cells)):

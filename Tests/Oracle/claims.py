@@ -32,6 +32,7 @@ import claims_environment  # Adds its cells to those elsewhere.
 from claims_elsewhere import ELSEWHERE
 from claims_sequence import Sequence
 from claims_stores import Factory, Models, bench_store, write
+from tool import todays
 
 # What a sound store of a relation is, and what opening it does.
 SOUND = {
@@ -220,9 +221,7 @@ def main():
 def play(options, folder, is_kept):
     started, matrix, done = time.monotonic(), Matrix(folder, options), []
     chosen = [cell for cell in matrix.cells() if all(words in cell[0] for words in options.filter)]
-    for index, (name, function) in enumerate(chosen):
-        if index % options.every:
-            continue
+    for name, function in todays(chosen[:: options.every]):
         if options.list:
             print(name)
             continue

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 from filling import Holding, Shape, demanding, fill, is_attribute
 from models import empty_store
-from tool import lazaret, leave_skipped, natural, real_material
+from tool import lazaret, leave_skipped, natural, real_material, todays
 
 
 class Bundle:
@@ -230,7 +230,7 @@ def main():
         leave_skipped("the real models are missing")
     found = bundles(material, options.words)
     passed, failed, exceptions = 0, 0, 0
-    for bundle, start in chosen(found, None if options.all else options.limit, options.seed):
+    for bundle, start in todays(chosen(found, None if options.all else options.limit, options.seed)):
         with tempfile.TemporaryDirectory(prefix="lazaret-oracle-") as folder:
             pair = Pair(bundle, start)
             try:

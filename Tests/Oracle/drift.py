@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import lazaret, leave_skipped, real_material
+from tool import lazaret, leave_skipped, real_material, todays
 
 
 def connect(path):
@@ -84,7 +84,8 @@ def lacks(fresh, real):
 
 def main(real):
     wrong = compared = 0
-    for path in sorted(p for p in real.rglob("*") if p.is_file() and not p.name.endswith(("-wal", "-shm"))):
+    files = sorted(p for p in real.rglob("*") if p.is_file() and not p.name.endswith(("-wal", "-shm")))
+    for path in todays(files):
         with path.open("rb") as file:
             if file.read(15) != b"SQLite format 3" or "damaged" in path.parts:
                 continue

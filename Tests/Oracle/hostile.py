@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 import models
-from tool import LAZARET, contents
+from tool import LAZARET, contents, todays
 
 SECONDS, MEGABYTES = 20, 512
 PAGE_SECONDS, SERVER_MEGABYTES = 20, 200
@@ -572,7 +572,7 @@ def main():
     words = [one for one in sys.argv[1:] if not one.startswith("--")]
     names = [one for one in [*STORES, *MODELLED] if not words or any(word in one for word in words)]
     if not words and "--all" not in options:
-        names = names[::3]
+        names = todays(names[::3])
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="lazaret-hostile-") as folder:
         version = models.Version("V1", models.entity("Car", "name"))

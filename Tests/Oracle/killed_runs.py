@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import LAZARET
+from tool import LAZARET, todays
 
 CANARY = b"Quirinus Vandermeer, Rosenweg 7"
 
@@ -147,7 +147,7 @@ def main():
     seed = next((word for word in words if word.isdigit()), "1")
     wanted = [word for word in words if not word.startswith("--") and not word.isdigit()]
     failed = 0
-    for name in VERBS:
+    for name in todays(VERBS):
         if wanted and not any(word in name for word in wanted):
             continue
         left = play(name, moments, seed)

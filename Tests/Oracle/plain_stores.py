@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import lazaret
+from tool import lazaret, todays
 
 WORDS = "river stone lamp winter paper garden engine silver morning table copper window island cloud".split()
 TYPES = ["INTEGER", "TEXT", "REAL", "BLOB", "NUMERIC", "", "VARCHAR(20)", "INT", "DATETIME"]
@@ -260,7 +260,7 @@ def main():
                     store.owned[table] = {page for name in names for part in pages.tree(pages.roots[name]) for page in part}
                 # Pages of long values are no tree's.
                 store.all_owned = {page for root in pages.roots.values() for part in pages.tree(root) for page in part}
-                for kind, data, is_listless, hit in damages(pages, source):
+                for kind, data, is_listless, hit in todays(damages(pages, source)):
                     if options.only not in kind:
                         continue
                     cases += 1

@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import lazaret, leave_skipped, real_material
+from tool import lazaret, leave_skipped, real_material, todays
 
 KINDS = "cell-pointers:20,page-headers:5,declaration:word,field:cell-count,zero:5"
 REAL = real_material()
@@ -106,7 +106,7 @@ def main():
     if not RECOVER:
         print("skipped: no sqlite3 with .recover is given by LAZARET_RECOVER, so nothing is compared with it")
     cases = failed = 0
-    for store in stores(options.store):
+    for store in todays(stores(options.store)):
         for kind in options.kinds.split(","):
             for seed in options.seeds.split(","):
                 with tempfile.TemporaryDirectory() as place:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from tool import contents, lazaret, leave_skipped, real_material
+from tool import contents, lazaret, leave_skipped, real_material, todays
 from values import opened, quoted_rows
 
 PARTS = ("", "-wal", "-journal")
@@ -150,7 +150,7 @@ def main(words):
     if not material:
         leave_skipped("the folder of real stores is missing")
     known, claims, false, opened, tried = models(material), 0, 0, 0, 0
-    for path in stores(material):
+    for path in todays(stores(material)):
         name = str(path.relative_to(material))
         if not all(word in name for word in words) or not is_sound(path):
             continue
