@@ -5,12 +5,12 @@
 
 Each command and its yardstick run in turn, as whole processes; medians and the ratio between them count, and the command's peak of
 memory. A yardstick that is not installed is left out. --growth repeats the commands at a hundredth, a tenth and all of the rows, and
-says what a row costs. --check exits with 1 where a ratio exceeds its limit, which is some three times what 100,000 rows took when it
+says what a row costs; then with damage, with many tables and with many versions. --check exits with 1 where a ratio exceeds its limit, which is some three times what 100,000 rows took when it
 was set: the goals are those of a million rows, and a smaller store shows the start of a command more. Then the fastest runs count, not
 the medians. --write puts the whole table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
 but below TMPDIR.
 """
-import argparse, multiprocessing, os, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
+import argparse, multiprocessing, os, plistlib, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOL = os.path.abspath(os.environ.get("LAZARET", os.path.join(ROOT, ".build/release/lazaret")))
@@ -225,6 +225,64 @@ def many(folder, count):
     return path
 
 
+def harmed(folder, path, share, random_bytes):
+    """A copy of a store with a share of its pages overwritten, the first left as it is."""
+    copy = os.path.join(folder, f"damaged-{share}-{random_bytes}.sqlite")
+    shutil.copyfile(path, copy)
+    r = random.Random(share)
+    with open(copy, "r+b") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+        for page in range(1, os.path.getsize(copy) // size):
+            if r.random() < share / 100:
+                file.seek(page * size)
+                file.write(r.randbytes(size) if random_bytes else bytes(size))
+    return copy
+
+
+def versioned(folder, count):
+    """A model of many versions; each adds an attribute to one of five entities and renames none."""
+    bundle = os.path.join(folder, f"Versions-{count}.xcdatamodeld")
+    for number in range(count):
+        lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">']
+        for entity in range(5):
+            lines.append(f'<entity name="E{entity}" representedClassName="E{entity}" syncable="YES"><attribute name="name" optional="YES" attributeType="String"/>')
+            lines += [f'<attribute name="a{n}" optional="YES" attributeType="String"/>' for n in range(entity, min(number, 5 * 8), 5)]
+            # Later versions change the type of one attribute in turn, so that a version's size does not grow with their number.
+            lines.append(f'<attribute name="b" optional="YES" attributeType="{("Integer 32", "Double")[(number + entity) // 5 % 2]}"/></entity>')
+        version = os.path.join(bundle, f"V{number:03}.xcdatamodel")
+        os.makedirs(version)
+        with open(os.path.join(version, "contents"), "w") as file:
+            file.write("\n".join(lines) + "</model>")
+    with open(os.path.join(bundle, ".xccurrentversion"), "wb") as file:
+        plistlib.dump({"_XCCurrentVersionName": f"V{count - 1:03}.xcdatamodel"}, file)
+    return bundle
+
+
+def cliffs(folder, path, bundle, rows):
+    """Works whose cost a unit should not depend on how much is damaged, on the number of tables, or on that of versions."""
+    model = os.path.join(bundle, "Bench.xcdatamodel")
+    out, every = os.path.join(folder, "own.out"), tuple(range(4))
+    for share in (1, 10, 25, 50):
+        for random_bytes in (False, True):
+            store = harmed(folder, path, share, random_bytes)
+            name = f"{share} % of the pages {'noise' if random_bytes else 'zeroed'}"
+            yield f"salvage, {name}", rows, 1e6, [TOOL, "salvage", store, "--model", model, "-o", out], every
+            if share in (10, 50):
+                yield f"salvage --raw, {name}", rows, 1e6, [TOOL, "salvage", store, "--raw", "-o", out], every
+                yield f"inspect --check full, {name}", rows, 1e6, [TOOL, "inspect", store, "--model", model, "--check", "full"], every
+                yield f"export --level scrubbed, {name}", rows, 1e6, [TOOL, "export", store, "--level", "scrubbed", "--yes", "-o", out], every
+                yield f"backup create, {name}", rows, 1e6, [TOOL, "backup", "create", store, "--home", os.path.join(folder, "Own")], every
+            os.remove(store)
+    for count in (10, 100, 1000, 5000):
+        store = many(folder, count)
+        yield f"salvage of {count} tables", count, 1e3, [TOOL, "salvage", store, "-o", out], (0,)
+        yield f"inspect of {count} tables", count, 1e3, [TOOL, "inspect", store, "--check", "full"], (0,)
+        yield f"backup of {count} tables", count, 1e3, [TOOL, "backup", "create", store, "--home", os.path.join(folder, "Own")], (0,)
+        yield f"export of {count} tables", count, 1e3, [TOOL, "export", store, "--level", "scrubbed", "--yes", "-o", out], (0, 2)
+    for count in (2, 20, 200):
+        yield f"model verify, {count} versions", count, 1e3, [TOOL, "model", "verify", versioned(folder, count), "--rows", "20"], every
+
+
 def measure(work, reps, least):
     own, theirs = [], [[] for _ in work.yardsticks]
     for _ in range(reps):
@@ -295,11 +353,13 @@ def main():
             for name, runs in costs.items():
                 say(f"| `{name}` | " + " | ".join(
                     f"{own:.3g} / {1e6 * own / rows:.3g} / {memory:.0f}" for (own, memory), rows in zip(runs, sizes)) + " |")
-            for count in (10, 200, 2000) if (chosen.only or "tables") in "salvage of tables" else ():
-                tables = many(folder, count)
-                work = Work("", [TOOL, "salvage", tables, "-o", os.path.join(folder, "own.out")], before=lambda: clear(folder))
+            say("\n| work | seconds | µs a row, ms a table or version | MB |\n|---|---|---|---|")
+            for name, units, scale, command, accepts in cliffs(folder, path, bundle, rows):
+                if chosen.only and chosen.only not in name:
+                    continue
+                work = Work("", command, before=lambda: (clear(folder), os.mkdir(os.path.join(folder, "Own"))), accepts=accepts)
                 own, memory, _ = measure(work, chosen.reps, chosen.check)
-                say(f"| salvage of {count} tables | {own:.3g} / {1000 * own / count:.3g} / {memory:.0f} |" + " |" * (len(sizes) - 1))
+                say(f"| {name} | {own:.3g} | {scale * own / units:.3g} | {memory:.0f} |")
     if chosen.write:
         path = os.path.join(ROOT, "Documentation/PERFORMANCE.md")
         with open(path) as file:

@@ -3,10 +3,27 @@ public import Platform
 /// The readable rows of `sqlite_schema`.
 public struct Schema: Sendable {
   /// The entries in rowid order.
-  public var entries: [SchemaEntry]
+  public let entries: [SchemaEntry]
 
   /// The damage of the schema's own table.
-  public var findings: Findings
+  public let findings: Findings
+
+  /// The places of the tables in the entries, by folded name.
+  private let tablePlaces: [[UInt8]: Int]
+
+  /// The places of the indexes, by their table's folded name.
+  private let indexPlaces: [[UInt8]: [Int]]
+
+  init(entries: [SchemaEntry], findings: Findings) {
+    self.entries = entries
+    self.findings = findings
+    tablePlaces = Dictionary(
+      entries.indices.filter { entries[$0].kind == .table }.map { (folded(entries[$0].name), $0) },
+      uniquingKeysWith: { first, _ in first })
+    indexPlaces = Dictionary(grouping: entries.indices.filter { entries[$0].kind == .index }) {
+      folded(entries[$0].tableName)
+    }
+  }
 
   /// The tables, including virtual ones.
   public var tables: [SchemaEntry] { entries.filter { $0.kind == .table } }
@@ -16,12 +33,12 @@ public struct Schema: Sendable {
 
   /// Returns a table by name, ignoring ASCII case.
   public func table(named name: String) -> SchemaEntry? {
-    entries.first { $0.kind == .table && isSameName($0.name, name) }
+    tablePlaces[folded(name)].map { entries[$0] }
   }
 
   /// Returns a table's indexes.
   public func indexes(ofTable name: String) -> [SchemaEntry] {
-    entries.filter { $0.kind == .index && isSameName($0.tableName, name) }
+    indexPlaces[folded(name), default: []].map { entries[$0] }
   }
 }
 
@@ -67,6 +84,8 @@ extension Database {
 func isSameName(_ first: String, _ second: String) -> Bool {
   first.utf8.elementsEqual(second.utf8) { lowercased($0) == lowercased($1) }
 }
+
+private func folded(_ name: String) -> [UInt8] { name.utf8.map(lowercased) }
 
 func lowercased(_ byte: UInt8) -> UInt8 {
   byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte

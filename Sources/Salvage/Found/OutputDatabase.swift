@@ -12,6 +12,7 @@ internal import SystemPackage
 @safe final class OutputDatabase {
   private let connection: OpaquePointer
   private let path: FilePath
+  let keyBudget = KeySet.Budget()
   fileprivate let textEncoding: UInt8
 
   /// Creates the file; the name must be free.

@@ -29,8 +29,12 @@ final class OutputTable {
   private(set) var count: Int64 = 0
 
   private let insertion: OutputStatement
-  private let comparison: OutputStatement?
-  private let lookup: OutputStatement?
+
+  /// The SQL of the two that few tables need, nil where the table has no such statement.
+  private let comparisonText: String?
+  private let lookupText: String?
+  private lazy var comparison = Result { [database, comparisonText] in try comparisonText.map(database.prepare) }
+  private lazy var lookup = Result { [database, lookupText] in try lookupText.map(database.prepare) }
   private let database: OutputDatabase
   private let fieldCount: Int
   private let hasRowid: Bool
@@ -42,6 +46,9 @@ final class OutputTable {
   private let direct: (any NewTable)?
 
   private var insertedCount: Int64 = 0
+
+  /// The rowids of inserted rows, which SQLite finds too, and more slowly.
+  private var insertedKeys: KeySet
 
   /// Creates the table with as much of the declaration as SQLite accepts.
   ///
@@ -83,6 +90,7 @@ final class OutputTable {
   ) throws {
     self.database = database
     self.direct = direct
+    insertedKeys = KeySet(database.keyBudget)
     hasEntityNumbers = definition.column(named: "Z_ENT") != nil
     let shape = Shape(definition, declaration, role: role, number: number, maximumColumns: database.maximumColumns)
     name = shape.name
@@ -90,6 +98,8 @@ final class OutputTable {
     fieldCount = shape.fields.count
     hasRowid = shape.hasRowid
     aliasField = role == .live ? shape.alias : nil
+    comparisonText = role == .live ? shape.comparison : nil
+    lookupText = shape.lookup
     defaults = shape.fields.map { definition.defaultValue(ofColumn: $0, encoding: .utf8) }
     if let words = try shape.types.compactMap(database.refusal(ofType:)).first {
       if refusal == nil { refusal = words }
@@ -103,8 +113,6 @@ final class OutputTable {
     }
     do {
       insertion = try database.prepare(shape.insertion)
-      comparison = try role == .live ? database.prepare(shape.comparison) : nil
-      lookup = try shape.lookup.map { sql in try database.prepare(sql) }
     } catch {
       if refusal == nil { refusal = database.message }
       try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
@@ -130,6 +138,7 @@ final class OutputTable {
     guard database.hasChanged else { return false }
     count &+= 1
     insertedCount &+= 1
+    if hasRowid { insertedKeys.insert(rowid) }
     return true
   }
 
@@ -159,7 +168,9 @@ final class OutputTable {
 
   func hasRow(_ rowid: Int64) throws -> Bool {
     if let direct, try direct.hasRow(rowid) { return true }
-    guard let lookup else { return false }
+    guard insertedCount > 0, lookupText != nil else { return false }
+    if insertedKeys.isExact { return insertedKeys.contains(rowid) }
+    guard let lookup = try lookup.get() else { return false }
     lookup.bind(rowid, at: 1)
     let isThere = try lookup.step()
     lookup.reset()
@@ -168,7 +179,9 @@ final class OutputTable {
 
   func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     if let direct, try direct.holds(bytes, from: start, length: length, rowid: rowid) { return true }
-    guard let comparison else { return false }
+    guard insertedCount > 0, !hasRowid || !insertedKeys.isExact || insertedKeys.contains(rowid),
+      let comparison = try comparison.get()
+    else { return false }
     return try comparison.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
       comparison.bind(rowid, at: 1)
       fill(comparison, from: bound)

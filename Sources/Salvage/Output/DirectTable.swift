@@ -314,10 +314,12 @@ struct DirectRows {
     return codes[field]
   }
 
-  mutating func hasRow(_ rowid: Int64) throws -> Bool { try tree.record(rowid) != nil }
+  mutating func hasRow(_ rowid: Int64) throws -> Bool {
+    keys.isExact ? keys.contains(rowid) : try tree.record(rowid) != nil
+  }
 
   mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
-    guard let there = try tree.record(rowid), start + length <= bytes.count else { return false }
+    guard try hasRow(rowid), let there = try tree.record(rowid), start + length <= bytes.count else { return false }
     guard rewrite(bytes, from: start, to: start + length) else { return false }
     if there == scratch { return true }
     let one = Record(payload: there[...], encoding: .utf8)

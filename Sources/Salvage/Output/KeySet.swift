@@ -37,6 +37,19 @@ struct KeySet {
     words[recentPlace &+ bit >> 6] |= 1 << UInt64(bit & 63)
   }
 
+  /// Whether a key was inserted, as far as memory sufficed.
+  @inline(__always)
+  mutating func contains(_ key: Int64) -> Bool {
+    let piece = key >> 15
+    if piece != recentPiece {
+      guard let place = places[piece] else { return false }
+      recentPiece = piece
+      recentPlace = place
+    }
+    let bit = Int(key & 0x7fff)
+    return words[recentPlace &+ bit >> 6] & 1 << UInt64(bit & 63) != 0
+  }
+
   private mutating func select(_ piece: Int64) -> Bool {
     if let place = places[piece] {
       recentPlace = place

@@ -50,7 +50,7 @@ struct ExportTexts {
     let system = SystemFacts.facts(
       store: work.source.originalPath.folder, appVersion: work.options.appVersion, in: fileSystem)
     add("system.json", try JSON.bytes(of: system, to: "export the store"), "the system that it is on")
-    let text = RowNumbers.removed(from: reduction.reduced(String(decoding: log.text, as: UTF8.self)))
+    let text = reduction.numbers.removed(from: reduction.reduced(String(decoding: log.text, as: UTF8.self)))
     add("log.txt", Array(text.utf8), "the log of looking at the store and of opening a copy of it")
     shared = items
 

@@ -6,6 +6,7 @@ internal import SQLiteFormat
 /// The log of examining and opening the store, `data/log.txt`, without record values.
 struct OpeningLog {
   private let now: @Sendable () -> Timestamp
+  private let numbers = RowNumbers()
   private(set) var lines: [String] = []
 
   /// The largest store to open, in bytes.
@@ -74,7 +75,7 @@ struct OpeningLog {
   /// Logs `integrity_check`, withholding unknown lines, which may contain user data.
   private mutating func addCheck(_ text: String) {
     for line in text.split(separator: "\n") {
-      let words = Self.isKnown(line) ? RowNumbers.removed(fromCheck: line) : "another complaint"
+      let words = Self.isKnown(line) ? numbers.removed(fromCheck: line) : "another complaint"
       add(line == "ok" ? "info" : "error", "check", words)
     }
   }

@@ -9,6 +9,8 @@ struct PathReduction {
   /// Folders to remove within sentences, longest first.
   private let folders: [String]
 
+  let numbers = RowNumbers()
+
   init(knowing paths: [FilePath], tellingOnlyMonths tellsOnlyMonths: Bool) {
     self.tellsOnlyMonths = tellsOnlyMonths
     var known = Set<String>()
@@ -33,7 +35,7 @@ struct PathReduction {
 
   private func reduced(_ value: Any, _ keys: Set<String>) -> Any {
     switch value {
-    case let text as String: return RowNumbers.removed(from: reduced(text))
+    case let text as String: return numbers.removed(from: reduced(text))
     case let list as [Any]: return list.map { reduced($0, keys) }
     case let object as [String: Any]:
       // The path is not UTF-8.
@@ -86,16 +88,21 @@ struct PathReduction {
 }
 
 /// Removes row numbers, since an app's own keys can be user data.
-enum RowNumbers {
+///
+/// An instance compiles its expressions once, which takes longer than searching a line.
+struct RowNumbers {
+  private let rows = /(?i)\b(rows?|rowids?|keys?) -?[0-9]+(?:[-–][0-9]+)?/
+  private let longNumbers = /-?[0-9]{7,}/
+
   /// Replaces every row number by N.
-  static func removed(from text: String) -> String {
+  func removed(from text: String) -> String {
     guard text.utf8.contains(where: { (0x30...0x39).contains($0) }) else { return text }
-    return text.replacing(/(?i)\b(rows?|rowids?|keys?) -?[0-9]+(?:[-–][0-9]+)?/) { "\($0.1) N" }
+    return text.replacing(rows) { "\($0.1) N" }
   }
 
   /// Also replaces numbers longer than page numbers in `integrity_check` lines.
-  static func removed(fromCheck line: some StringProtocol) -> String {
-    removed(from: String(line)).replacing(/-?[0-9]{7,}/, with: "N")
+  func removed(fromCheck line: some StringProtocol) -> String {
+    removed(from: String(line)).replacing(longNumbers, with: "N")
   }
 }
 
