@@ -83,7 +83,8 @@ struct RecoveryCountTests {
     #expect(lost > 20 && scene.falseRows(raw) == 0)
     let place = try TemporaryFolder()
     let path = try place.write(damaged.main, to: "Store.sqlite")
-    let rebuilt = try Salvager().salvage(path, to: place.appending("Out.sqlite"), model: .sqlite(try SchemaScript(scene.schema)))
+    let rebuilt = try Salvager().salvage(
+      path, to: place.appending("Out.sqlite"), model: .sqlite(try SchemaScript(scene.schema)))
     for report in [raw.report, rebuilt] {
       let notes = try #require(report.entities.first { $0.name == "notes" })
       #expect(notes.lost == Int64(lost) && notes.lostBasis == .index)
