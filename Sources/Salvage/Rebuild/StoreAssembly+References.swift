@@ -44,16 +44,9 @@ extension StoreAssembly {
     orderColumn: String?
   ) throws {
     let name = "main.\(SQLText.identifier(table.name))"
-    // The column's index gives each key once, in order.
-    try database.execute(
-      sql: "CREATE TEMP TABLE IF NOT EXISTS gone (k PRIMARY KEY) WITHOUT ROWID; DELETE FROM temp.gone")
-    try database.execute(
-      sql: "INSERT INTO temp.gone SELECT k FROM (SELECT DISTINCT \(column.sqlName) AS k FROM \(name) "
-        + "WHERE \(column.sqlName) IS NOT NULL) AS o WHERE NOT \(exists(target, key: "o.k"))")
-    let isAny = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM temp.gone)") == true
-    if isAny {
-      try noteReferredTo(target, "SELECT k FROM temp.gone")
-      try noteGone(target, "SELECT max(k) FROM temp.gone WHERE typeof(k) = 'integer'")
+    try findGone(column.sqlName, of: name, target, into: "gone")
+    if try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM temp.gone)") == true {
+      try noteGone(target, "gone")
       let condition = "\(column.sqlName) IN (SELECT k FROM temp.gone)"
       let keys = try keys(of: SQLText.identifier(table.name), where: condition)
       try aside.noteReferences(
@@ -94,22 +87,18 @@ extension StoreAssembly {
     if own.isRoot, other.isRoot, try leadsSomewhere(table.name, 0, own), try leadsSomewhere(table.name, 1, other) {
       return
     }
-    let isWhole =
-      "\(exists(own, key: "r.\(SQLText.identifier(table.sourceColumn))")) AND "
-      + exists(other, key: "r.\(SQLText.identifier(table.destinationColumn))")
-    let halves =
-      try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target) AS r WHERE NOT (\(isWhole))") ?? 0
-    guard halves > 0 else { return }
-    for (column, entity) in [(table.sourceColumn, own), (table.destinationColumn, other)] {
+    var conditions: [String] = []
+    for (column, entity, gone) in [(table.sourceColumn, own, "gone"), (table.destinationColumn, other, "gone_other")] {
       let name = SQLText.identifier(column)
-      try noteReferredTo(
-        entity, "SELECT r.\(name) FROM \(target) AS r WHERE NOT \(exists(entity, key: "r.\(name)"))")
-      try noteGone(
-        entity,
-        "SELECT max(r.\(name)) FROM \(target) AS r WHERE NOT \(exists(entity, key: "r.\(name)"))")
+      try findGone(name, of: target, entity, into: gone)
+      conditions += ["+r.\(name) IS NULL", "+r.\(name) IN (SELECT k FROM temp.\(gone))"]
     }
-    try aside.keep(table.made, .halfPair, where: "NOT (\(isWhole))")
-    try database.execute(sql: "DELETE FROM \(target) AS r WHERE NOT (\(isWhole))")
+    let isHalf = SQLText.any(conditions)
+    let halves = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target) AS r WHERE \(isHalf)") ?? 0
+    guard halves > 0 else { return }
+    for (entity, gone) in [(own, "gone"), (other, "gone_other")] { try noteGone(entity, gone) }
+    try aside.keep(table.made, .halfPair, where: isHalf)
+    try database.execute(sql: "DELETE FROM \(target) AS r WHERE \(isHalf)")
     halfPairs[table.name] = halves
     Self.note(
       &account.referencesCut, table.relationship.entityName, table.relationship.name, reason: .halfPair, count: halves,
@@ -156,12 +145,21 @@ extension StoreAssembly {
     }
   }
 
-  /// Records the highest referenced key without a record, which must not be reused.
-  private mutating func noteGone(_ target: EntityLayout, _ query: String) throws {
-    guard let value = try DatabaseValue.fetchOne(database, sql: query), case .int64(let key) = value.storage else {
-      return
-    }
-    highestGone[target.tableName] = max(highestGone[target.tableName] ?? 0, key)
+  /// Lists the values of a column that are no record's key in a temporary table.
+  private func findGone(_ column: String, of table: String, _ target: EntityLayout, into gone: String) throws {
+    try database.execute(
+      sql: "CREATE TEMP TABLE IF NOT EXISTS \(gone) (k PRIMARY KEY) WITHOUT ROWID; DELETE FROM temp.\(gone)")
+    // Each key is looked up once, and in order, so that no page is read twice.
+    try database.execute(
+      sql: "INSERT INTO temp.\(gone) SELECT k FROM (SELECT DISTINCT \(column) AS k FROM \(table) "
+        + "WHERE \(column) IS NOT NULL ORDER BY 1) AS o WHERE NOT \(exists(target, key: "o.k"))")
+  }
+
+  /// Records referenced keys without a record; the highest must not be reused.
+  private mutating func noteGone(_ target: EntityLayout, _ gone: String) throws {
+    try noteReferredTo(target, "SELECT k FROM temp.\(gone)")
+    let highest = try Int64.fetchOne(database, sql: "SELECT max(k) FROM temp.\(gone) WHERE typeof(k) = 'integer'")
+    if let highest { highestGone[target.tableName] = max(highestGone[target.tableName] ?? 0, highest) }
   }
 
   /// Makes the index of a join table's key, without duplicates.
