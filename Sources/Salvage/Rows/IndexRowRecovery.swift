@@ -126,8 +126,9 @@ struct IndexRowRecovery {
     let isLikened = trees[table].leaves.contains { context.crawl.likened.contains($0) }
     var payload: [UInt8] = []
     try context.crawl.forEachEntry(of: index) { record, cell, page in
+      guard let rowid = record.value(at: columns.count)?.integer, try !live.hasRow(rowid) else { return true }
       let values = record.values
-      guard let rowid = values.last?.integer, values.count == columns.count + 1 else { return true }
+      guard values.count == columns.count + 1 else { return true }
       RecordBytes.encode(order.map { values[$0] }, alias: definition.rowidAlias, definition, into: &payload)
       guard try live.insert(payload.span, from: 0, length: payload.count, rowid: rowid) else { return true }
       tables.tallies[table].recovered += 1
