@@ -5,10 +5,10 @@
 
 Each command and its yardstick run in turn, as whole processes; medians and the ratio between them count, and the command's peak of
 memory. A yardstick that is not installed is left out. --growth repeats the commands at a hundredth, a tenth and all of the rows, and
-says what a row costs; then with damage, with many tables and with many versions. --check exits with 1 where a ratio exceeds its limit, which is some three times what 100,000 rows took when it
-was set: the goals are those of a million rows, and a smaller store shows the start of a command more. Then the fastest runs count, not
-the medians. --write puts the whole table into Documentation/PERFORMANCE.md. LAZARET names the program, else .build/release/lazaret. Nothing is written
-but below TMPDIR.
+says what a row costs; then with damage, with many tables and with many versions. --check exits with 1 where a ratio exceeds its limit,
+which is some three times what 100,000 rows took when it was set: the goals are those of a million rows, and a smaller store shows the
+start of a command more. Then the fastest runs count, not the medians. --write puts the whole table into Documentation/PERFORMANCE.md.
+LAZARET names the program, else .build/release/lazaret. Nothing is written but below TMPDIR.
 """
 import argparse, multiprocessing, os, plistlib, random, re, shutil, sqlite3, statistics, subprocess, sys, tempfile, time
 
@@ -240,7 +240,7 @@ def harmed(folder, path, share, random_bytes):
 
 
 def versioned(folder, count):
-    """A model of many versions; each adds an attribute to one of five entities and renames none."""
+    """A model of many versions of five entities; the first forty add an attribute, and all change a type."""
     bundle = os.path.join(folder, f"Versions-{count}.xcdatamodeld")
     for number in range(count):
         lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">']

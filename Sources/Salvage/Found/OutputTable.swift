@@ -179,7 +179,7 @@ final class OutputTable {
 
   func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     if let direct, try direct.holds(bytes, from: start, length: length, rowid: rowid) { return true }
-    guard insertedCount > 0, !hasRowid || !insertedKeys.isExact || insertedKeys.contains(rowid),
+    guard insertedCount > 0, lookupText == nil || !insertedKeys.isExact || insertedKeys.contains(rowid),
       let comparison = try comparison.get()
     else { return false }
     return try comparison.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
