@@ -259,28 +259,26 @@ def versioned(folder, count):
 
 
 def cliffs(folder, path, bundle, rows):
-    """Works whose cost a unit should not depend on how much is damaged, on the number of tables, or on that of versions."""
+    """Tables of works whose cost a unit should not depend on the damage, nor on the number of tables, nor on that of versions.
+
+    Each is its heading, the units of a cell and their scale, and its columns: a name, the number of units, and what makes its store.
+    """
     model = os.path.join(bundle, "Bench.xcdatamodel")
-    out, every = os.path.join(folder, "own.out"), tuple(range(4))
-    for share in (1, 10, 25, 50):
-        for random_bytes in (False, True):
-            store = harmed(folder, path, share, random_bytes)
-            name = f"{share} % of the pages {'noise' if random_bytes else 'zeroed'}"
-            yield f"salvage, {name}", rows, 1e6, [TOOL, "salvage", store, "--model", model, "-o", out], every
-            if share in (10, 50):
-                yield f"salvage --raw, {name}", rows, 1e6, [TOOL, "salvage", store, "--raw", "-o", out], every
-                yield f"inspect --check full, {name}", rows, 1e6, [TOOL, "inspect", store, "--model", model, "--check", "full"], every
-                yield f"export --level scrubbed, {name}", rows, 1e6, [TOOL, "export", store, "--level", "scrubbed", "--yes", "-o", out], every
-                yield f"backup create, {name}", rows, 1e6, [TOOL, "backup", "create", store, "--home", os.path.join(folder, "Own")], every
-            os.remove(store)
-    for count in (10, 100, 1000, 5000):
-        store = many(folder, count)
-        yield f"salvage of {count} tables", count, 1e3, [TOOL, "salvage", store, "-o", out], (0,)
-        yield f"inspect of {count} tables", count, 1e3, [TOOL, "inspect", store, "--check", "full"], (0,)
-        yield f"backup of {count} tables", count, 1e3, [TOOL, "backup", "create", store, "--home", os.path.join(folder, "Own")], (0,)
-        yield f"export of {count} tables", count, 1e3, [TOOL, "export", store, "--level", "scrubbed", "--yes", "-o", out], (0, 2)
-    for count in (2, 20, 200):
-        yield f"model verify, {count} versions", count, 1e3, [TOOL, "model", "verify", versioned(folder, count), "--rows", "20"], every
+
+    def commands(*options):
+        out, home = os.path.join(folder, "own.out"), os.path.join(folder, "Own")
+        return {
+            "salvage": ["salvage", None, *options, "-o", out], "salvage --raw": ["salvage", None, "--raw", "-o", out],
+            "inspect --check full": ["inspect", None, *options, "--check", "full"], "backup create": ["backup", "create", None, "--home", home],
+            "export --level scrubbed": ["export", None, "--level", "scrubbed", "--yes", "-o", out]}
+
+    damage = [("sound", rows, lambda: path)] + [
+        (f"{share} % {'noise' if noise else 'zeroed'}", rows, lambda share=share, noise=noise: harmed(folder, path, share, noise))
+        for noise in (False, True) for share in (1, 10, 50)]
+    yield f"µs a row, MB, with damaged pages, {rows:,} rows", 1e6, damage, commands("--model", model)
+    yield "ms a table, MB", 1e3, [(f"{n:,} tables", n, lambda n=n: many(folder, n)) for n in (10, 100, 1000, 5000)], commands()
+    yield "ms a version, MB", 1e3, [(f"{n} versions", n, lambda n=n: versioned(folder, n)) for n in (2, 20, 200)], {
+        "model verify": ["model", "verify", None, "--rows", "20"]}
 
 
 def measure(work, reps, least):
@@ -348,18 +346,26 @@ def main():
                     if ratio > limit:
                         slow.append(f"{work.name}: {ratio:.2f} of {name}, the limit is {limit}")
         if chosen.growth:
-            say("| seconds / µs a row, ms a table / MB | " + " | ".join(f"{rows:,} rows" for rows in sizes) + " |")
+            say("| seconds / µs a row / MB | " + " | ".join(f"{rows:,} rows" for rows in sizes) + " |")
             say("|---" * (len(sizes) + 1) + "|")
             for name, runs in costs.items():
                 say(f"| `{name}` | " + " | ".join(
                     f"{own:.3g} / {1e6 * own / rows:.3g} / {memory:.0f}" for (own, memory), rows in zip(runs, sizes)) + " |")
-            say("\n| work | seconds | µs a row, ms a table or version | MB |\n|---|---|---|---|")
-            for name, units, scale, command, accepts in cliffs(folder, path, bundle, rows):
-                if chosen.only and chosen.only not in name:
-                    continue
-                work = Work("", command, before=lambda: (clear(folder), os.mkdir(os.path.join(folder, "Own"))), accepts=accepts)
-                own, memory, _ = measure(work, chosen.reps, chosen.check)
-                say(f"| {name} | {own:.3g} | {scale * own / units:.3g} | {memory:.0f} |")
+            for heading, scale, columns, commands in cliffs(folder, path, bundle, rows):
+                chosen_ones = {name: words for name, words in commands.items() if (chosen.only or name) in name}
+                cells = {name: [] for name in chosen_ones}
+                for _, units, make in columns if chosen_ones else ():
+                    made = make()
+                    for name, words in chosen_ones.items():
+                        command = [TOOL, *(made if word is None else word for word in words)]
+                        work = Work(name, command, before=lambda: (clear(folder), os.mkdir(os.path.join(folder, "Own"))), accepts=range(4))
+                        own, memory, _ = measure(work, chosen.reps, chosen.check)
+                        cells[name].append(f"{scale * own / units:.3g}, {memory:.0f}")
+                if cells:
+                    say(f"\n| {heading} | " + " | ".join(name for name, *_ in columns) + " |")
+                    say("|---" * (len(columns) + 1) + "|")
+                for name, cell in cells.items():
+                    say(f"| `{name}` | " + " | ".join(cell) + " |")
     if chosen.write:
         path = os.path.join(ROOT, "Documentation/PERFORMANCE.md")
         with open(path) as file:
