@@ -30,7 +30,7 @@ final class OutputTable {
 
   private let insertion: OutputStatement
 
-  /// The SQL of the two that few tables need, nil where the table has no such statement.
+  /// The SQL of statements that few tables need; nil where a table has none.
   private let comparisonText: String?
   private let lookupText: String?
   private lazy var comparison = Result { [database, comparisonText] in try comparisonText.map(database.prepare) }
