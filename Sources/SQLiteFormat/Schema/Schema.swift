@@ -85,7 +85,8 @@ func isSameName(_ first: String, _ second: String) -> Bool {
   first.utf8.elementsEqual(second.utf8) { lowercased($0) == lowercased($1) }
 }
 
-private func folded(_ name: String) -> [UInt8] { name.utf8.map(lowercased) }
+/// A name as SQLite compares it.
+func folded(_ name: String) -> [UInt8] { name.utf8.map(lowercased) }
 
 func lowercased(_ byte: UInt8) -> UInt8 {
   byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte

@@ -141,7 +141,7 @@ public enum Affinity: String, Sendable, Hashable {
 
   /// Returns the affinity of a declared type.
   public init(declaredType: String) {
-    let type = declaredType.utf8.map(lowercased)
+    let type = folded(declaredType)
     func has(_ part: String) -> Bool {
       let part = Array(part.utf8)
       return type.count >= part.count

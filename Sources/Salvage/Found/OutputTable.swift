@@ -168,9 +168,8 @@ final class OutputTable {
 
   func hasRow(_ rowid: Int64) throws -> Bool {
     if let direct, try direct.hasRow(rowid) { return true }
-    guard insertedCount > 0, lookupText != nil else { return false }
-    if insertedKeys.isExact { return insertedKeys.contains(rowid) }
-    guard let lookup = try lookup.get() else { return false }
+    guard lookupText != nil, insertedKeys.mayContain(rowid) else { return false }
+    guard !insertedKeys.isExact, let lookup = try lookup.get() else { return true }
     lookup.bind(rowid, at: 1)
     let isThere = try lookup.step()
     lookup.reset()
@@ -179,12 +178,10 @@ final class OutputTable {
 
   func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
     if let direct, try direct.holds(bytes, from: start, length: length, rowid: rowid) { return true }
-    guard insertedCount > 0, lookupText == nil || !insertedKeys.isExact || insertedKeys.contains(rowid),
-      let comparison = try comparison.get()
-    else { return false }
-    return try comparison.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
-      comparison.bind(rowid, at: 1)
-      fill(comparison, from: bound)
+    guard lookupText == nil || insertedKeys.mayContain(rowid), let search = try comparison.get() else { return false }
+    return try search.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
+      search.bind(rowid, at: 1)
+      fill(search, from: bound)
     }
   }
 

@@ -315,12 +315,14 @@ struct DirectRows {
   }
 
   mutating func hasRow(_ rowid: Int64) throws -> Bool {
-    keys.isExact ? keys.contains(rowid) : try tree.record(rowid) != nil
+    guard keys.mayContain(rowid) else { return false }
+    return try keys.isExact || tree.record(rowid) != nil
   }
 
   mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
-    guard try hasRow(rowid), let there = try tree.record(rowid), start + length <= bytes.count else { return false }
-    guard rewrite(bytes, from: start, to: start + length) else { return false }
+    guard keys.mayContain(rowid), let there = try tree.record(rowid), start + length <= bytes.count,
+      rewrite(bytes, from: start, to: start + length)
+    else { return false }
     if there == scratch { return true }
     let one = Record(payload: there[...], encoding: .utf8)
     let other = Record(payload: scratch[...], encoding: .utf8)

@@ -37,9 +37,10 @@ struct KeySet {
     words[recentPlace &+ bit >> 6] |= 1 << UInt64(bit & 63)
   }
 
-  /// Whether a key was inserted, as far as memory sufficed.
+  /// Whether a key was inserted; false is certain, and true too while the set is exact.
   @inline(__always)
-  mutating func contains(_ key: Int64) -> Bool {
+  mutating func mayContain(_ key: Int64) -> Bool {
+    guard isExact else { return true }
     let piece = key >> 15
     if piece != recentPiece {
       guard let place = places[piece] else { return false }

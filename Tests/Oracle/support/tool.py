@@ -132,9 +132,10 @@ class Tally:
             print(f"  - and {len(faults) - 6} more")
 
     def run_all(self, scenarios, wanted):
-        named = [(one.__name__.replace("_", " "), one) for one in scenarios]
-        for name, scenario in [one for one in named if any(word in one[0] for word in wanted)] if wanted else todays(named):
-            self.run(name, scenario)
+        for scenario in todays(scenarios):
+            name = scenario.__name__.replace("_", " ")
+            if not wanted or any(word in name for word in wanted):
+                self.run(name, scenario)
         self.finish()
 
     def finish(self):
