@@ -49,6 +49,7 @@ extension WorkLimits {
       unsafe sigaddset(&wanted, number)
     }
     unsafe pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
+    for number in [SIGABRT, SIGILL, SIGTRAP] { _ = signal(number, endWithReason) }
     try Self.limit(Self.addressSpace, memory)
     // The signal names the cause; the kill follows.
     try Self.limit(Self.processorTime, processorSeconds, most: processorSeconds + 5)
@@ -86,6 +87,19 @@ extension WorkLimits {
         hint: "Serve on a system that can, such as Linux.", isEnvironmental: true)
     }
   }
+}
+
+/// Ends the process by a signal, having reported on standard error whether its memory ran out.
+///
+/// The runtime's own report needs memory. This one does not.
+private func endWithReason(_ number: CInt) {
+  let room = unsafe mmap(nil, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+  if unsafe room == MAP_FAILED {
+    let report: StaticString = "out of memory\n"
+    _ = unsafe write(STDERR_FILENO, report.utf8Start, report.utf8CodeUnitCount)
+  }
+  _ = signal(number, SIG_DFL)
+  _ = raise(number)
 }
 
 /// Watches a worker's use of disk space.

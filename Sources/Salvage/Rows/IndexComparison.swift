@@ -128,11 +128,13 @@ struct IndexComparison {
     return (leaves.indices.filter { sums[$0] != 0 }, isRead)
   }
 
-  private static func mixed(_ rowid: Int64, _ key: Int?) -> Int {
-    var hasher = Hasher()
-    hasher.combine(rowid)
-    hasher.combine(key)
-    return hasher.finalize()
+  /// Hashes a rowid and the hash of its values, which is random in each process.
+  static func mixed(_ rowid: Int64, _ key: Int?) -> Int {
+    // The finalizer of splitmix64.
+    var bits = UInt64(bitPattern: rowid) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(truncatingIfNeeded: key ?? 1)
+    bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+    bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
+    return Int(truncatingIfNeeded: bits ^ bits >> 31)
   }
 
   private func place(of rowid: Int64) -> Int? {

@@ -120,33 +120,18 @@ extension IndexComparison {
       words = [UInt64](repeating: 0, count: size)
     }
 
-    private func place(_ value: some Hashable) -> (word: Int, bit: UInt64) {
-      let number = UInt(bitPattern: value.hashValue) % UInt(words.count * 64)
+    private func place(_ rowid: Int64, _ key: Int?) -> (word: Int, bit: UInt64) {
+      let number = UInt(bitPattern: mixed(rowid, key)) & UInt(words.count * 64 - 1)
       return (Int(number / 64), 1 << UInt64(number % 64))
     }
 
-    private mutating func note(_ value: some Hashable) {
-      let place = place(value)
-      words[place.word] |= place.bit
-    }
-
-    private func has(_ value: some Hashable) -> Bool {
-      let place = place(value)
-      return words[place.word] & place.bit != 0
-    }
-
     mutating func insert(_ rowid: Int64, _ key: Int?) {
-      note(rowid)
-      note(Entry(rowid: rowid, key: key))
+      for place in [place(rowid, 0), place(rowid, key)] { words[place.word] |= place.bit }
     }
 
-    func contains(_ rowid: Int64) -> Bool { has(rowid) }
-
-    func contains(_ rowid: Int64, _ key: Int?) -> Bool { has(Entry(rowid: rowid, key: key)) }
-
-    private struct Entry: Hashable {
-      let rowid: Int64
-      let key: Int?
+    func contains(_ rowid: Int64, _ key: Int? = 0) -> Bool {
+      let place = place(rowid, key)
+      return words[place.word] & place.bit != 0
     }
   }
 

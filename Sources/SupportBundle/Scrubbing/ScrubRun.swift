@@ -39,6 +39,9 @@ final class ScrubRun {
   /// Pages of uncertain structure, which may be overwritten.
   private(set) var unsurePages = PageSet()
 
+  /// Pages of no b-tree without rows of any table; the second pass takes them from the first.
+  var rowlessPages = PageSet()
+
   /// Unowned content by digest, so that copies stay equal.
   var written: [UInt64: PageImage] = [:]
 

@@ -43,12 +43,13 @@ struct ScrubWork {
 
   /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
   func run(attempt: Int, ranksDates: Bool = false) throws -> StoreScrubber.Result {
-    let (columns, pseudonyms, external, images) = try noted(attempt: attempt, ranksDates: ranksDates)
+    let (columns, pseudonyms, external, images, rowlessPages) = try noted(attempt: attempt, ranksDates: ranksDates)
     if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
     let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
     var report = ScrubReport()
     if let survey, let columns, let images {
       let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
+      run.rowlessPages = rowlessPages
       try write(run)
       try writeRest(images, outputs, pseudonyms, &run.tally)
       try separatePages(run, images, outputs, pseudonyms)
@@ -85,7 +86,7 @@ struct ScrubWork {
 
   /// Notes every value, then makes the pseudonyms.
   private func noted(attempt: Int, ranksDates: Bool) throws -> (
-    columns: ColumnRules?, pseudonyms: Pseudonyms, external: ExternalValues, images: PageImages?
+    columns: ColumnRules?, pseudonyms: Pseudonyms, external: ExternalValues, images: PageImages?, rowlessPages: PageSet
   ) {
     let columns = try survey.map { try ColumnRules($0, wanted) }
     let pseudonyms = Pseudonyms(
@@ -95,20 +96,22 @@ struct ScrubWork {
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     try external.note(pseudonyms)
     let images = try survey.map { try PageImages(main: main, log: log, journal: journal, survey: $0) }
-    if let survey, let images, let columns { try note(survey, images, columns, pseudonyms) }
+    var rowlessPages = PageSet()
+    if let survey, let images, let columns { rowlessPages = try note(survey, images, columns, pseudonyms) }
     pseudonyms.assignPseudonyms()
-    return (columns, pseudonyms, external, images)
+    return (columns, pseudonyms, external, images, rowlessPages)
   }
 
-  /// Notes all values, and words that are not user data.
+  /// Notes all values, and words that are not user data; returns the pages of no b-tree that hold no rows.
   private func note(
     _ survey: StoreSurvey, _ images: PageImages, _ columns: ColumnRules, _ pseudonyms: Pseudonyms
-  ) throws {
+  ) throws -> PageSet {
     let run = ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }
     try Self.run(run) {
       ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
     }
     for word in columns.words + ["SQLite format 3"] { pseudonyms.keep(word: word) }
+    return run.rowlessPages
   }
 
   private func write(_ run: ScrubRun) throws {

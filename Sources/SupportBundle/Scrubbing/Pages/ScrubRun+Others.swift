@@ -26,7 +26,7 @@ extension ScrubRun {
       let count = FreelistTrunk(bytes, usableSize: usableSize)?.leaves.count ?? 0
       mask.mark(0..<8, PageMask.kept)
       keepNumbers(span, from: 8, count: count, isPointerMap: false)
-      remainsAnywhere(bytes, &page, of: number, from: 8 + 4 * count)
+      remainsAnywhere(image, bytes, &page, from: 8 + 4 * count)
       if isReplacing { tally.pages.structural += 1 }
     } else {
       var from = 4
@@ -37,7 +37,7 @@ extension ScrubRun {
       } else {
         mask.mark(0..<4, PageMask.kept)
       }
-      if !remainsAnywhere(bytes, &page, of: number, from: max(from, 8)) { unknownContent(image, &page, from: from) }
+      if !remainsAnywhere(image, bytes, &page, from: max(from, 8)) { unknownContent(image, &page, from: from) }
     }
     try writeImage(image, &page, present: present, isSure: false)
     output = page
@@ -68,9 +68,14 @@ extension ScrubRun {
 
   /// Processes rows found by content; false if there are none.
   @discardableResult
-  private func remainsAnywhere(_ bytes: [UInt8], _ page: inout [UInt8], of number: UInt32, from: Int) -> Bool {
-    guard from < usableSize, let found = survey.remains(bytes.span, in: from..<usableSize, page: number)
-    else { return false }
+  private func remainsAnywhere(_ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], from: Int) -> Bool {
+    if case .main(let number) = image, rowlessPages.contains(number) { return false }
+    guard from < usableSize,
+      let found = survey.remains(bytes.span, in: from..<usableSize, page: images.page(of: image))
+    else {
+      if case .main(let number) = image { _ = rowlessPages.insert(number) }
+      return false
+    }
     // Possible remains of a page header.
     mask.mark(0..<8, PageMask.kept)
     for remain in found.remains { treat(remain, bytes, &page, tree: found.tree) }
