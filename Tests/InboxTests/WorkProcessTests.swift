@@ -89,6 +89,19 @@ struct WorkProcessTests {
     #expect(try FileSystem().entries(of: desk.folders.work).isEmpty)
   }
 
+  /// A signal of the runtime, whose own report needs memory: said where none is left, and only there.
+  @Test func aWorkerWithoutMemorySaysSo() async throws {
+    for memory: UInt64 in [1 << 20, 1 << 40] {
+      let end = await #expect(processExitsWith: .signal(SIGILL), observing: [\.standardErrorContent]) {
+        [memory = memory as UInt64] in
+        try WorkLimits(memory: memory).apply()
+        _ = raise(SIGILL)
+      }
+      let report = String(decoding: try #require(end).standardErrorContent, as: UTF8.self)
+      #expect(report.contains("out of memory") == (memory == 1 << 20))
+    }
+  }
+
   @Test func onesThatAreNotWantedAreKilled() throws {
     let folder = try TemporaryFolder()
     let start = ContinuousClock.now

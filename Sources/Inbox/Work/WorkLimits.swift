@@ -93,8 +93,7 @@ extension WorkLimits {
 ///
 /// The runtime's own report needs memory. This one does not.
 private func endWithReason(_ number: CInt) {
-  let room = unsafe mmap(nil, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-  if unsafe room == MAP_FAILED {
+  if unsafe mmap(nil, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED {
     let report: StaticString = "out of memory\n"
     _ = unsafe write(STDERR_FILENO, report.utf8Start, report.utf8CodeUnitCount)
   }

@@ -258,13 +258,9 @@ struct IndexComparison {
       switch field {
       case .rowid: hasher.combine(IndexedValues.key(.integer(row.rowid)))
       case .field(let place):
-        if let value = row.record.value(at: place) {
-          hasher.combine(IndexedValues.key(value))
-        } else if place >= row.record.columnCount, let value = addedValue(place) {
-          hasher.combine(IndexedValues.key(value))
-        } else {
-          return nil
-        }
+        let added = place >= row.record.columnCount ? addedValue(place) : nil
+        guard let value = row.record.value(at: place) ?? added else { return nil }
+        hasher.combine(IndexedValues.key(value))
       }
     }
     return hasher.finalize()

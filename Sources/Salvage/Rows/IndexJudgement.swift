@@ -125,6 +125,7 @@ extension IndexComparison {
       return (Int(number / 64), 1 << UInt64(number % 64))
     }
 
+    /// Inserts a rowid with a key, and alone, for which the key 0 stands.
     mutating func insert(_ rowid: Int64, _ key: Int?) {
       for place in [place(rowid, 0), place(rowid, key)] { words[place.word] |= place.bit }
     }

@@ -222,14 +222,17 @@ package struct StoreSurvey {
   }
 
   /// Finds the table with the most rows in a range, and these rows.
+  ///
+  /// - Parameter tables: those to try; all if nil.
   package func remains(
-    _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32
+    _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32, of tables: Range<Int>? = nil
   ) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
     var end = range.upperBound
     while end > range.lowerBound, bytes[end - 1] == 0 { end -= 1 }
     // The schema comes last, as rows of any table with as many columns resemble its rows.
-    for tree in [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0] {
+    let all = [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0]
+    for tree in tables.map(Array.init) ?? all {
       let found = carved(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }

@@ -8,7 +8,7 @@ internal import SystemPackage
 /// Not thread-safe.
 final class ScrubRun {
   let survey: StoreSurvey
-  let images: PageImages
+  var images: PageImages
   let rules: ColumnRules
   let pseudonyms: Pseudonyms
 
@@ -38,9 +38,6 @@ final class ScrubRun {
 
   /// Pages of uncertain structure, which may be overwritten.
   private(set) var unsurePages = PageSet()
-
-  /// Pages of no b-tree without rows of any table; the second pass takes them from the first.
-  var rowlessPages = PageSet()
 
   /// Unowned content by digest, so that copies stay equal.
   var written: [UInt64: PageImage] = [:]

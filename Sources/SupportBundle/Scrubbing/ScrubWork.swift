@@ -43,13 +43,12 @@ struct ScrubWork {
 
   /// - Parameter ranksDates: whether dates are replaced like other numbers; otherwise only as a last resort.
   func run(attempt: Int, ranksDates: Bool = false) throws -> StoreScrubber.Result {
-    let (columns, pseudonyms, external, images, rowlessPages) = try noted(attempt: attempt, ranksDates: ranksDates)
+    let (columns, pseudonyms, external, images) = try noted(attempt: attempt, ranksDates: ranksDates)
     if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
     let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
     var report = ScrubReport()
     if let survey, let columns, let images {
       let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
-      run.rowlessPages = rowlessPages
       try write(run)
       try writeRest(images, outputs, pseudonyms, &run.tally)
       try separatePages(run, images, outputs, pseudonyms)
@@ -86,7 +85,7 @@ struct ScrubWork {
 
   /// Notes every value, then makes the pseudonyms.
   private func noted(attempt: Int, ranksDates: Bool) throws -> (
-    columns: ColumnRules?, pseudonyms: Pseudonyms, external: ExternalValues, images: PageImages?, rowlessPages: PageSet
+    columns: ColumnRules?, pseudonyms: Pseudonyms, external: ExternalValues, images: PageImages?
   ) {
     let columns = try survey.map { try ColumnRules($0, wanted) }
     let pseudonyms = Pseudonyms(
@@ -95,23 +94,22 @@ struct ScrubWork {
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     try external.note(pseudonyms)
-    let images = try survey.map { try PageImages(main: main, log: log, journal: journal, survey: $0) }
-    var rowlessPages = PageSet()
-    if let survey, let images, let columns { rowlessPages = try note(survey, images, columns, pseudonyms) }
+    var images = try survey.map { try PageImages(main: main, log: log, journal: journal, survey: $0) }
+    if let survey, let columns { images = try images.map { try note(survey, $0, columns, pseudonyms) } }
     pseudonyms.assignPseudonyms()
-    return (columns, pseudonyms, external, images, rowlessPages)
+    return (columns, pseudonyms, external, images)
   }
 
-  /// Notes all values, and words that are not user data; returns the pages of no b-tree that hold no rows.
+  /// Notes all values, and words that are not user data; returns the images with the tables found on them.
   private func note(
     _ survey: StoreSurvey, _ images: PageImages, _ columns: ColumnRules, _ pseudonyms: Pseudonyms
-  ) throws -> PageSet {
+  ) throws -> PageImages {
     let run = ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }
     try Self.run(run) {
       ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
     }
     for word in columns.words + ["SQLite format 3"] { pseudonyms.keep(word: word) }
-    return run.rowlessPages
+    return run.images
   }
 
   private func write(_ run: ScrubRun) throws {

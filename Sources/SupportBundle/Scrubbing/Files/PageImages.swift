@@ -27,6 +27,9 @@ struct PageImages {
 
   private(set) var sectorSize = 512
 
+  /// The table found by content, or none, by searched image; the second pass has those of the first.
+  var carvedTables: [PageImage: Range<Int>] = [:]
+
   private var framesByPage: [UInt32: [Int]] = [:]
   private var recordsByPage: [UInt32: Int] = [:]
 

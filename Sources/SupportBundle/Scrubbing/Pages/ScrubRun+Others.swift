@@ -69,13 +69,11 @@ extension ScrubRun {
   /// Processes rows found by content; false if there are none.
   @discardableResult
   private func remainsAnywhere(_ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], from: Int) -> Bool {
-    if case .main(let number) = image, rowlessPages.contains(number) { return false }
-    guard from < usableSize,
-      let found = survey.remains(bytes.span, in: from..<usableSize, page: images.page(of: image))
-    else {
-      if case .main(let number) = image { _ = rowlessPages.insert(number) }
-      return false
-    }
+    guard from < usableSize else { return false }
+    let found = survey.remains(
+      bytes.span, in: from..<usableSize, page: images.page(of: image), of: images.carvedTables[image])
+    images.carvedTables[image] = found.map { $0.tree..<($0.tree + 1) } ?? 0..<0
+    guard let found else { return false }
     // Possible remains of a page header.
     mask.mark(0..<8, PageMask.kept)
     for remain in found.remains { treat(remain, bytes, &page, tree: found.tree) }
