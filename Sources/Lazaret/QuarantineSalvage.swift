@@ -72,7 +72,7 @@ struct SalvageInstallation {
   /// Writes the copy, synced, beside the place.
   func stage(_ files: SalvageFiles, _ result: Receipt.Salvage.Result) throws -> StagedStore {
     let staged = try StagedStore(copying: files.store.main, for: place, in: fileSystem) { digest in
-      guard digest.hexadecimal == result.sha256 else {
+      guard digest.text == result.sha256 else {
         throw FileError(.changed, operation: "install the salvaged store", path: files.store.main)
       }
     }

@@ -176,8 +176,8 @@ enum LogEnd {
           + "alone"
       ]
     }
-    if let header = reader.layout.header, header.hasMagic, header.isPageCountValid, reader.overlay == nil,
-      reader.layout.pageCount < header.pageCount
+    if !evidence.endsInHole, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
+      reader.overlay == nil, reader.layout.pageCount < header.pageCount
     {
       let lacking = header.pageCount - reader.layout.pageCount
       return ["the file is cut off: \(counted(lacking, "page")) \(lacking == 1 ? "is" : "are") missing from its end"]

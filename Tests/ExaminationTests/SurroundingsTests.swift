@@ -83,6 +83,32 @@ struct SurroundingsTests {
     }
   }
 
+  @Test("A frame that a live writer has written half is no part of the log; after the writer it is damage", needsPython)
+  func halfWrittenFrame() throws {
+    let specimen = try Specimen.sound()
+    var bytes: [UInt8] = []
+    try whileHeld(specimen, "PRAGMA journal_mode = WAL", "UPDATE ZCAR SET ZNAME = 'new'", "BEGIN IMMEDIATE") { path in
+      bytes = try FileSystem().contents(of: FilePath(path.string + "-wal"), limit: 1 << 20)
+      // A commit of page 2 with the log's salts and a wrong checksum.
+      let frame = [0, 0, 0, 2, 0, 0, 0, 9] + bytes[16..<24] + [UInt8](repeating: 7, count: 8 + Specimen.pageSize)
+      let log = try #require(FileHandle(forWritingAtPath: path.string + "-wal"))
+      try log.seekToEnd()
+      try log.write(contentsOf: frame)
+      try log.close()
+      bytes += frame
+      for depth in Examination.Depth.allCases {
+        let examination = try examiner().look(path, Models.bundle(), depth)
+        #expect(examination.verdict == .compatible, "\(examination.reason)")
+        #expect(examination.health.notes.contains { $0.code == "writer-active" })
+        #expect(!examination.health.notes.contains { $0.code.hasPrefix("wal-") }, "\(examination.health.notes)")
+      }
+    }
+    let folder = try TemporaryFolder()
+    let path = try specimen.place(in: folder)
+    try folder.write(bytes, to: "Store.sqlite-wal")
+    #expect(try examiner().look(path, Models.bundle()).reason.code == "wal-frame-checksum-wrong")
+  }
+
   /// Writes transaction after transaction until its input ends.
   static let writer = """
     import sqlite3, sys, threading

@@ -12,6 +12,9 @@ struct PlainScene {
 
   let folder: TemporaryFolder
   var main: [UInt8]
+
+  /// The length of the hole behind `main`.
+  var hole: Int64 = 0
   var log: [UInt8]?
   var logIndex: [UInt8]?
   var journal: [UInt8]?
@@ -82,6 +85,10 @@ struct PlainScene {
   func salvage(withModel: Bool = true, deleted: Bool = false) throws -> Result {
     let place = try TemporaryFolder()
     let path = try place.write(main, to: "Store.sqlite")
+    if hole > 0 {
+      let file = try FileDescriptor.open(path, .writeOnly)
+      try file.closeAfter { try file.resize(to: Int64(main.count) + hole) }
+    }
     if let log { try place.write(log, to: "Store.sqlite-wal") }
     if let logIndex { try place.write(logIndex, to: "Store.sqlite-shm") }
     if let journal { try place.write(journal, to: "Store.sqlite-journal") }

@@ -92,6 +92,29 @@ struct LongNameTests {
     #expect(opened.dataEnd < 65 << 20)
   }
 
+  @Test func aDigestOfAFileWithLongHolesLeavesOutWhatIsZero() throws {
+    let (path, copied) = (folder.appending("Sparse"), folder.appending("Copy"))
+    let length: Int64 = 3 << 30
+    let file = try system.create(path)
+    try file.write([1, 2, 3], at: 65_535)
+    try file.write([UInt8](repeating: 0, count: 65_536), at: 1 << 30)
+    try file.write([4], at: 2 << 30)
+    try file.truncate(to: length)
+    try file.commit()
+    let number = { (value: UInt64) in (0..<8).map { UInt8(value >> (56 - 8 * $0) & 0xff) } }
+    let zeros = [UInt8](repeating: 0, count: 65_534)
+    var expected = number(0) + [0] + zeros + [1] + number(1) + [2, 3] + zeros
+    expected += number(1 << 15) + [4, 0] + zeros + number(3 << 30)
+    let sum = "sparse-" + FileDigest(of: expected).hexadecimal
+    #expect(try KeptFileDigest(of: system.open(path)).text == sum)
+    #expect(try system.copy(path, to: copied).text == sum)
+    // A file with shorter holes has its SHA-256, or the other digest if asked.
+    let short = try folder.write([7], to: "Short")
+    let piece = FileDigest(of: number(0) + [7] + number(1)).hexadecimal
+    #expect(try KeptFileDigest(of: system.open(short)).text == FileDigest(of: [7]).hexadecimal)
+    #expect(try KeptFileDigest(of: system.open(short), like: sum).text == "sparse-" + piece)
+  }
+
   @Test func aFileWithoutHolesOccupiesItsLength() throws {
     let path = try folder.write(String(repeating: "x", count: 5000), to: "Plain")
     let status = try #require(try system.status(of: path))

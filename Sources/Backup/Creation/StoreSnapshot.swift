@@ -126,11 +126,10 @@ final class StoreSnapshot: Sendable {
       if let index = try hold(lock) {
         guard index.lastFrame > 0 else { return nil }
         let file = try fileSystem.open(files.path(of: .wal))
-        let length = 32 + Int64(index.lastFrame) * Int64(24 + index.pageSize)
-        guard try file.bytes(at: 16, length: 8) == index.salts, file.count >= length else {
+        guard let log = try index.committedPart(of: file) else {
           throw FileError(.changed, operation: "read the store's log", path: file.path)
         }
-        return (SourcePrefix(source: file, count: length), Int(index.lastFrame))
+        return (log, Int(index.lastFrame))
       }
       LogReadLock.rest()
     }
@@ -244,17 +243,6 @@ extension LastingFile {
     let got = try read(at: 0, length: length, into: &buffer)
     buffer.removeLast(length - got)
     return buffer
-  }
-}
-
-/// A prefix of another source.
-struct SourcePrefix: ByteSource {
-  let source: any ByteSource
-  let count: Int64
-
-  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
-    guard offset >= 0, offset < count, length > 0 else { return 0 }
-    return try source.read(at: offset, length: Int(min(Int64(length), count - offset)), into: &buffer)
   }
 }
 

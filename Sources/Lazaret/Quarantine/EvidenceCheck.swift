@@ -100,7 +100,7 @@ extension QuarantineFolder {
       difference.bytes = status.size
       var digest: String?
       if depth == .content {
-        digest = try FileDigest(of: fileSystem.open(place)).hexadecimal
+        digest = try KeptFileDigest(of: fileSystem.open(place), like: file.sha256).text
         found += Array("\(file.name.text)\0\(digest ?? "")\n".utf8)
       }
       if status.size != file.bytes {
@@ -118,7 +118,7 @@ extension QuarantineFolder {
         status.kind == .regular, status.size > 0
       else { continue }
       if depth == .content {
-        found += Array("\(name.string)\0\(try FileDigest(of: fileSystem.open(place)).hexadecimal)\n".utf8)
+        found += Array("\(name.string)\0\(try KeptFileDigest(of: fileSystem.open(place)).text)\n".utf8)
       }
       check.differences.append(
         .init(name: PathText(FilePath(root: nil, [name])), kind: .added, bytes: status.size))

@@ -64,10 +64,11 @@ package struct Examiner: Sendable {
       }
       do {
         let before = try files.members(in: fileSystem)
+        let isAtRest = isAtRest(before)
         var examination = try look(at: files, members: before, model: model, options: options)
         let isUnchanged = try files.members(in: fileSystem) == before
         examination.tellWhetherNewer()
-        if isUnchanged, !examination.isBad || haveRested(before) { return examination }
+        if isUnchanged, !examination.isBad || isAtRest { return examination }
         last = examination
       } catch let error as FileError where error.kind != .cancelled {
         last = .unavailable(error, files: files, depth: options.depth)
@@ -83,8 +84,8 @@ package struct Examiner: Sendable {
       depth: options.depth)
   }
 
-  /// Returns whether the last write is too old to share a time with a later one.
-  private func haveRested(_ members: [StoreFileSet.Member]) -> Bool {
+  /// Returns whether the last write is too old to share a time with one from now on.
+  private func isAtRest(_ members: [StoreFileSet.Member]) -> Bool {
     guard settlingTime > .zero else { return true }
     let now = Surroundings.machine.now()
     return members.allSatisfy { member in
@@ -149,18 +150,21 @@ package struct Examiner: Sendable {
     }
     // Read first, so that its frames are in the log.
     let index = try files.logIndex(length: WriteAheadLogIndex.length, in: fileSystem)
-    let log = try openPart(.wal, of: files)
+    let logIndex = index.flatMap { WriteAheadLogIndex($0.bytes) }
+    var log: (any ByteSource)? = try openPart(.wal, of: files)
     var journal = try openPart(.journal, of: files)
-    if lock.isWriterActive {
+    let isLogWriterActive = index?.isWriterActive == true
+    if lock.isWriterActive || isLogWriterActive {
       // A live writer's journal is not hot: the transaction may commit and has not reached the file while readers are
-      // allowed.
+      // allowed. Frames after the index's last may be half written.
       journal = nil
+      if isLogWriterActive, let whole = log { log = try logIndex?.committedPart(of: whole) ?? whole }
       examination.health.notes.append(
         HealthNote(
           "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
     }
     var bytes = StoreBytes(main: file, log: log, journal: journal) { name in superJournalExists(name, beside: files) }
-    bytes.logIndex = index.flatMap { WriteAheadLogIndex($0.bytes) }
+    bytes.logIndex = logIndex
     bytes.isLogInUse = index?.isInUse == true
     return bytes
   }

@@ -41,6 +41,23 @@ public struct MemoryBytes: ByteSource {
   }
 }
 
+/// The first bytes of another source.
+package struct SourcePrefix: ByteSource {
+  let source: any ByteSource
+  package let count: Int64
+
+  /// - Parameter count: at most the source's.
+  package init(source: any ByteSource, count: Int64) {
+    self.source = source
+    self.count = count
+  }
+
+  package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count, length > 0 else { return 0 }
+    return try source.read(at: offset, length: Int(min(Int64(length), count - offset)), into: &buffer)
+  }
+}
+
 /// The SHA-256 of a file's content.
 public struct FileDigest: Sendable, Hashable {
   /// The digest in 64 lower-case hexadecimal digits.
@@ -69,6 +86,48 @@ public struct FileDigest: Sendable, Hashable {
   }
 
   init(_ digest: SHA256.Digest) { hexadecimal = digest.hexadecimal }
+}
+
+/// The digest of a kept file: its SHA-256, or `sparse-` and one without its holes.
+///
+/// The latter is the SHA-256 of each piece of 64 KiB with a byte other than 0, after its number, and of the file's size;
+/// both are 64-bit big-endian numbers.
+package struct KeptFileDigest: Hashable {
+  private static let prefix = "sparse-"
+  private static let pieceLength = 65_536
+
+  package let text: String
+
+  /// - Parameter other: the digest to compare with; nil chooses by the length of the holes.
+  package init(
+    of file: ReadableFile, like other: String? = nil, progress: (Int64) throws -> Void = { _ in }
+  ) throws {
+    guard other?.hasPrefix(Self.prefix) ?? file.hasLongHoles else {
+      text = try FileDigest(of: file, progress: progress).hexadecimal
+      return
+    }
+    var digest = RunningDigest()
+    var piece = [UInt8](repeating: 0, count: Self.pieceLength)
+    var number: Int64 = 0
+    while let data = SystemCalls.nextData(in: file.descriptor, from: number * Int64(Self.pieceLength), to: file.count) {
+      number = data.lowerBound / Int64(Self.pieceLength)
+      while number * Int64(Self.pieceLength) < data.upperBound {
+        let got = try file.read(at: number * Int64(Self.pieceLength), length: piece.count, into: &piece)
+        if piece[..<got].contains(where: { $0 != 0 }) {
+          digest.add(Self.bytes(number))
+          digest.add(piece[..<got])
+        }
+        number += 1
+        try progress(min(file.count, number * Int64(Self.pieceLength)))
+      }
+    }
+    digest.add(Self.bytes(file.count))
+    text = Self.prefix + digest.hexadecimal
+  }
+
+  private static func bytes(_ number: Int64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+  }
 }
 
 package struct RunningDigest: Sendable {

@@ -43,14 +43,20 @@ public final class ReadableFile: ByteSource {
   private static let rangeLimit = 100_000
 
   /// The end of the data, before a trailing hole.
-  package var dataEnd: Int64 {
-    guard status.isSparse else { return count }
-    var end: Int64 = 0
+  package var dataEnd: Int64 { dataRanges().end }
+
+  /// Whether the holes have 1 GiB or more.
+  var hasLongHoles: Bool { count - dataRanges().bytes >= 1 << 30 }
+
+  private func dataRanges() -> (bytes: Int64, end: Int64) {
+    guard status.isSparse else { return (count, count) }
+    var (bytes, end) = (Int64(0), Int64(0))
     for _ in 0..<Self.rangeLimit {
-      guard let data = SystemCalls.nextData(in: descriptor, from: end, to: count) else { return end }
+      guard let data = SystemCalls.nextData(in: descriptor, from: end, to: count) else { return (bytes, end) }
+      bytes += data.upperBound - data.lowerBound
       end = data.upperBound
     }
-    return count
+    return (count, count)
   }
 
   /// Returns the current status.

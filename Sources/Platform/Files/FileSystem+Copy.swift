@@ -9,15 +9,15 @@ extension FileSystem {
   /// - Returns: the digest of both files.
   package func copy(
     _ source: FilePath, to destination: FilePath, progress: (Int64) throws -> Void = { _ in }
-  ) throws -> FileDigest {
+  ) throws -> KeptFileDigest {
     let original = try open(source)
     // A killed process may have left a second link to a finished file: remove it, never write into it.
     try unlink(destination)
     let copy = try create(destination, permissions: .ownerReadWrite)
     if try !shareBlocks(from: original.descriptor, to: copy) { try Self.copyData(of: original, to: copy, progress) }
     try copy.commit()
-    let digest = try FileDigest(of: original)
-    guard try FileDigest(of: open(destination)) == digest else {
+    let digest = try KeptFileDigest(of: original)
+    guard try KeptFileDigest(of: open(destination), like: digest.text) == digest else {
       throw FileError(.verificationFailed, operation: "copy the file", path: destination)
     }
     return digest

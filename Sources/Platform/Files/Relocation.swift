@@ -144,7 +144,7 @@ extension Relocation {
     for index in steps.indices where takesDigests {
       if steps[index].sha256 == nil {
         let file = try fileSystem.open(try steps[index].destination.existing("read the store"))
-        steps[index].sha256 = try FileDigest(of: file) { try progress(done + $0, total) }.hexadecimal
+        steps[index].sha256 = try KeptFileDigest(of: file) { try progress(done + $0, total) }.text
       }
       done += steps[index].bytes
     }
@@ -186,7 +186,7 @@ extension Relocation {
     for index in steps.indices {
       let source = try steps[index].source.existing("copy the store")
       let unfinished = try steps[index].destination.existing("copy the store").hiddenSibling(suffix: ".arriving")
-      steps[index].sha256 = try fileSystem.copy(source, to: unfinished) { try progress(done + $0, total) }.hexadecimal
+      steps[index].sha256 = try fileSystem.copy(source, to: unfinished) { try progress(done + $0, total) }.text
       done += steps[index].bytes
       try fileSystem.adoptAccess(of: source, to: unfinished)
       guard let status = try fileSystem.status(of: unfinished) else {

@@ -45,7 +45,7 @@ package struct StagedStore: ~Copyable {
   ///   - digest: receives the copy's digest; an error removes the copy.
   package init(
     copying source: FilePath, for target: StoreFileSet, in fileSystem: FileSystem,
-    checking digest: (FileDigest) throws -> Void
+    checking digest: (KeptFileDigest) throws -> Void
   ) throws {
     self.target = target
     self.fileSystem = fileSystem

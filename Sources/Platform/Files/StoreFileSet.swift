@@ -243,16 +243,19 @@ extension FilePath {
 }
 
 extension StoreFileSet {
-  /// Reads the start of the log's index and whether another process has the log open; nil without an index.
+  /// Reads the start of the log's index and whether another process has the log open, or writes to it; nil without an
+  /// index.
   ///
   /// An index without a process may be a copy of another time than the log.
   package func logIndex(
     length: Int, in fileSystem: FileSystem
-  ) throws(FileError) -> (bytes: [UInt8], isInUse: Bool)? {
+  ) throws(FileError) -> (bytes: [UInt8], isInUse: Bool, isWriterActive: Bool)? {
     guard try fileSystem.status(of: path(of: .sharedMemory))?.kind == .regular else { return nil }
     let file = try LastingFile(path(of: .sharedMemory), in: fileSystem)
     let owner = try file.conflict(.connections, exclusive: true)
-    return (try file.bytes(at: 0, length: length), owner != nil)
+    // Asked before the index is read, which then has every earlier commit.
+    let writer = try file.conflict(.logWriter)
+    return (try file.bytes(at: 0, length: length), owner != nil, writer != nil)
   }
 
   /// Describes the process that has the store and its deleted log open, if known.

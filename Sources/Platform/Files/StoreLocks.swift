@@ -100,6 +100,8 @@ struct LockRange: Sendable, Hashable {
   /// dead-man switch that every connection shares.
   static let walIndex = LockRange(start: 120, length: 9)
 
+  static let logWriter = LockRange(start: 120, length: 1)
+
   static let connections = LockRange(start: 128, length: 1)
 
   /// The lock of a read mark, 0 to 4.

@@ -173,7 +173,7 @@ extension ForeignLog {
     guard !isLater, let frameLength = log.frameLength, log.commitCount > 1 else { return true }
     let end = Int64(WriteAheadLog.Header.length) + Int64(log.firstCommittedFrame) * Int64(frameLength)
     // If indexes went wrong only later, the log is the app's own.
-    let first = try Database(main: database.main, writeAheadLog: Prefix(source: log.source, count: end))
+    let first = try Database(main: database.main, writeAheadLog: SourcePrefix(source: log.source, count: end))
     return try !first.isConsistent()
   }
 
@@ -188,16 +188,6 @@ extension ForeignLog {
       main.hasMagic, main.isPageCountValid, first.hasMagic, first.isPageCountValid
     else { return false }
     return Int32(bitPattern: first.changeCounter &- main.changeCounter) > 1
-  }
-
-  private struct Prefix: ByteSource {
-    let source: any ByteSource
-    let count: Int64
-
-    func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
-      guard offset >= 0, offset < count else { return 0 }
-      return try source.read(at: offset, length: Int(min(Int64(length), count - offset)), into: &buffer)
-    }
   }
 }
 

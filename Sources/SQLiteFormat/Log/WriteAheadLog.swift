@@ -452,6 +452,14 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
     readMarks = (0..<5).map { word(100 + 4 * $0) }
   }
 
+  /// Returns a log up to its last commit; nil if it is another log or shorter.
+  package func committedPart(of log: any ByteSource) throws(FileError) -> SourcePrefix? {
+    let frameLength = WriteAheadLog.frameHeaderLength + pageSize
+    let length = Int64(WriteAheadLog.Header.length) + Int64(lastFrame) * Int64(frameLength)
+    guard try log.bytes(at: 16, length: 8) == salts, log.count >= length else { return nil }
+    return SourcePrefix(source: log, count: length)
+  }
+
   /// Returns the committed frames missing from a log not fully checkpointed.
   package func missingFrames(of log: WriteAheadLog?) -> Int {
     guard lastFrame > copiedCount else { return 0 }

@@ -11,6 +11,9 @@ struct Evidence {
   /// The database file; empty for a lone log or journal.
   private(set) var main: any ByteSource
 
+  /// Whether `main` lacks a long hole at its end, in which every byte is zero.
+  private(set) var endsInHole = false
+
   /// The write-ahead log; nil if missing or empty.
   let log: (any ByteSource)?
 
@@ -40,7 +43,8 @@ struct Evidence {
       main = MemoryBytes([])
       if kind == .writeAheadLog { log = whole } else { journal = whole }
     } else if let whole {
-      main = try Self.withoutHole(whole)
+      main = Self.withoutHole(whole)
+      endsInHole = main.count < whole.count
     } else if log != nil || journal != nil {
       main = MemoryBytes([])
     } else {
@@ -60,16 +64,11 @@ struct Evidence {
   /// The least bytes of a trailing hole to cut off.
   private static let holeLength: Int64 = 64 << 20
 
-  /// The file without a long trailing hole, but with all pages that the header counts.
-  private static func withoutHole(_ file: ReadableFile) throws(FileError) -> any ByteSource {
+  /// The file without a long trailing hole.
+  private static func withoutHole(_ file: ReadableFile) -> any ByteSource {
     let end = file.dataEnd
     guard file.count - end >= holeLength else { return file }
-    var length = (end + 0xffff) & ~0xffff
-    let header = DatabaseHeader(try file.bytes(at: 0, length: DatabaseHeader.length))
-    if let header, header.hasMagic, header.isConsistent, header.isPageCountValid, let size = header.pageSize {
-      length = max(length, Int64(header.pageCount) * Int64(size))
-    }
-    return length < file.count ? FileBeginning(file: file, count: length) : file
+    return SourcePrefix(source: file, count: (end + 0xffff) & ~0xffff)
   }
 
   private static func part(
@@ -78,16 +77,6 @@ struct Evidence {
     if let opened { return opened[part] }
     let path = files.path(of: part)
     return try fileSystem.status(of: path) == nil ? nil : fileSystem.open(path)
-  }
-}
-
-struct FileBeginning: ByteSource {
-  let file: ReadableFile
-  let count: Int64
-
-  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
-    guard offset >= 0, offset < count else { return 0 }
-    return try file.read(at: offset, length: Int(min(Int64(length), count - offset)), into: &buffer)
   }
 }
 

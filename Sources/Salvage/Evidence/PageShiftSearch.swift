@@ -33,7 +33,7 @@ struct PageShiftSearch {
   /// Returns the file with each page at its place; nil if no pages were removed or inserted.
   static func realigned(_ evidence: Evidence) throws -> RealignedFile? {
     let main = evidence.main
-    guard !(main is RealignedFile),
+    guard !(main is RealignedFile), !evidence.endsInHole,
       let header = DatabaseHeader(try main.bytes(at: 0, length: DatabaseHeader.length)), header.hasMagic,
       header.isPageCountValid, let size = header.pageSize, main.count % Int64(size) == 0
     else { return nil }

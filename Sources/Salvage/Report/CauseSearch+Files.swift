@@ -191,13 +191,15 @@ extension CauseSearch {
       add(
         .headerContradicted, .likely, pages: [1],
         words: "The header says that there \(Self.areCounted(stated ?? 0)); there \(Self.are(inFile)), and none of the "
-          + "others is missed.")
+          + "others is missed\(evidence.endsInHole ? ": there is a hole in their place" : "").")
     } else if lacking > 0 || rest > 0 {
       let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
       add(
         .truncated, .certain, pages: missing,
         words: Self.words(lacking: lacking, of: stated, cut: rest > 0 ? size - rest : 0)
-          + ": it was copied or downloaded only in part, or cut off"
+          + (evidence.endsInHole
+            ? ": there is a hole in their place, without bytes on the disk"
+            : ": it was copied or downloaded only in part, or cut off")
           + (isLogMode ? ", or its write-ahead log was left behind." : "."))
     } else {
       lookBehindEnd()
