@@ -12,11 +12,11 @@ final class CurlHandle: @unchecked Sendable {
   /// The last socket opened: that of the connection to the only server.
   private let socket: UnsafeMutablePointer<curl_socket_t>
 
-  private static let isPrepared = lazaret_curl_prepare() == 0
+  private static let isPrepared = lazaret_curl_prepare()
 
   /// Returns nil if libcurl is unusable.
   init?() {
-    guard Self.isPrepared, let handle = unsafe curl_easy_init() else { return nil }
+    guard Self.isPrepared, let handle = unsafe lazaret_curl_init() else { return nil }
     unsafe self.handle = handle
     unsafe socket = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe socket.initialize(to: -1)
@@ -25,7 +25,7 @@ final class CurlHandle: @unchecked Sendable {
   }
 
   deinit {
-    unsafe curl_easy_cleanup(handle)
+    unsafe lazaret_curl_cleanup(handle)
     unsafe socket.deallocate()
     unsafe words.deallocate()
   }
@@ -59,16 +59,16 @@ final class CurlHandle: @unchecked Sendable {
     _ method: String, url: String, fields: [(name: String, value: String)], body: CurlExchange.Body,
     _ options: Options
   ) throws(TransportFailure) -> HTTPAnswer {
-    unsafe curl_easy_reset(handle)
+    unsafe lazaret_curl_reset(handle)
     unsafe words.pointee = 0
     let socket = unsafe socket
     let exchange = CurlExchange(sending: body, options) { unsafe lazaret_curl_acknowledge(socket.pointee) }
     var list = unsafe nil as UnsafeMutablePointer<curl_slist>?
-    defer { unsafe curl_slist_free_all(list) }
+    defer { unsafe lazaret_curl_free(list) }
     // `Expect` would delay the body, `Content-Type` would be a guess.
     let unwanted = ["Expect:", "Content-Type:", "Accept:", "User-Agent: lazaret"]
     for field in fields.map({ "\($0.name): \($0.value)" }) + unwanted {
-      guard let longer = unsafe curl_slist_append(list, field) else {
+      guard let longer = unsafe lazaret_curl_append(list, field) else {
         throw TransportFailure(kind: .unusable, code: Int(CURLE_OUT_OF_MEMORY.rawValue))
       }
       unsafe list = longer
@@ -116,7 +116,7 @@ final class CurlHandle: @unchecked Sendable {
     if let failed = settings.first(where: { $0 != CURLE_OK }) {
       throw TransportFailure(kind: .unusable, code: Int(failed.rawValue))
     }
-    let code = withExtendedLifetime(exchange) { unsafe curl_easy_perform(handle) }
+    let code = withExtendedLifetime(exchange) { unsafe lazaret_curl_perform(handle) }
     newConnections = unsafe lazaret_curl_new_connections(handle)
     let status = unsafe lazaret_curl_status(handle)
     // A refusal during the upload is an answer.

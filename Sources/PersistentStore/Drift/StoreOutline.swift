@@ -10,13 +10,7 @@ package struct StoreOutline: Sendable, Hashable {
     var declaredType: String
 
     /// Whether inserts need a value: not NULL, no default, neither generated nor the rowid.
-    var isMandatory: Bool
-
-    init(name: String, declaredType: String, isMandatory: Bool = false) {
-      self.name = name
-      self.declaredType = declaredType
-      self.isMandatory = isMandatory
-    }
+    var isMandatory = false
   }
 
   /// A table, possibly a shadow table.
@@ -26,17 +20,10 @@ package struct StoreOutline: Sendable, Hashable {
     /// The columns; empty for virtual tables.
     var columns: [Column]
 
-    var isVirtual: Bool
+    var isVirtual = false
 
     /// The integer primary key that aliases the rowid, if any.
     var rowidAlias: String?
-
-    init(name: String, columns: [Column], isVirtual: Bool = false, rowidAlias: String? = nil) {
-      self.name = name
-      self.columns = columns
-      self.isVirtual = isVirtual
-      self.rowidAlias = rowidAlias
-    }
   }
 
   /// An index, including automatic ones.

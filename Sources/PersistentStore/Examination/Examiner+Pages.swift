@@ -20,6 +20,14 @@ extension Examiner {
       examination.markDamaged(indexes.map { .damagedIndexes($0, report.findings) } ?? .damagedPages(report))
       return
     }
+    for table in schema.tables {
+      guard let damaged = try FullTextCheck(of: table, in: database, schema)?.damaged, damaged > 0 else { continue }
+      examination.health.notes.append(
+        HealthNote(
+          "full-text-damaged", .damage,
+          "the full-text index \(printableName(table.name)) is damaged: searches in it fail, or find too little",
+          count: damaged))
+    }
     // Another visitor compares the indexes itself.
     guard let indexes else { return }
     let total = Int(database.highestPage)

@@ -1,0 +1,79 @@
+import PersistentStore
+import Platform
+import TestSupport
+import Testing
+
+/// Each expectation is first put to SQLite's own check of an FTS5 index.
+@Suite("Full-text indexes")
+struct FullTextTests {
+  static let options = [
+    "t", "t, content='note', content_rowid='id'", "t, content=''", "t, detail=none", "t, detail=column, prefix='2 3'",
+    "t, u UNINDEXED, columnsize=0", "t, tokenize='trigram'",
+  ]
+
+  /// Writes of every kind: many segments, long lists of documents, rows that go, merges.
+  static let work = [
+    rows(1, 1500), "DELETE FROM doc WHERE rowid % 7 = 0", rows(2000, 2400),
+    "INSERT INTO doc(doc, rank) VALUES ('merge', 8)", "UPDATE doc SET t = 'other ' || rowid WHERE rowid % 11 = 0",
+    "INSERT INTO doc(doc, rank) VALUES ('crisismerge', 2)", rows(3000, 3050), rows(4000, 4050),
+    "INSERT INTO doc(doc) VALUES ('optimize')",
+  ]
+
+  private static func rows(_ first: Int, _ last: Int) -> String {
+    """
+    WITH RECURSIVE n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(last)) INSERT INTO doc(rowid, t)
+    SELECT i, hex(i * 7919 % 100003) || ' ' || hex(i % 97) || ' common ' || i FROM n
+    """
+  }
+
+  private func made(_ options: String) throws -> Specimen {
+    try .plain("CREATE TABLE note (id INTEGER PRIMARY KEY, t)", "CREATE VIRTUAL TABLE doc USING fts5(\(options))")
+  }
+
+  private func isSoundToSQLite(_ specimen: Specimen) -> Bool {
+    (try? specimen.running("INSERT INTO doc(doc) VALUES ('integrity-check')")) != nil
+  }
+
+  private func note(on specimen: Specimen) throws -> HealthNote? {
+    let folder = try TemporaryFolder()
+    let examination = try examiner().look(try specimen.place(in: folder), nil, .full)
+    return examination.health.notes.first { $0.code == "full-text-damaged" }
+  }
+
+  @Test("A sound one is never called damaged", arguments: options)
+  func sound(options: String) throws {
+    var specimen = try made(options)
+    #expect(try note(on: specimen) == nil)
+    for statement in Self.work {
+      // An index without content, or with another table's, cannot look up the rows that go.
+      if options.contains("content="), statement.hasPrefix("DELETE") || statement.hasPrefix("UPDATE") { continue }
+      specimen = try specimen.running(statement)
+      if !options.contains("content='note'") { #expect(isSoundToSQLite(specimen), "\(statement)") }
+      #expect(try note(on: specimen) == nil, "\(statement)")
+    }
+  }
+
+  static let firstBlock = "(SELECT min(id) FROM doc_data WHERE id > 10)"
+
+  @Test(
+    "One whose blocks are lost or overwritten is damaged, and a salvage is offered",
+    arguments: [
+      "UPDATE doc_data SET block = zeroblob(length(block)) WHERE id > 10",
+      "UPDATE doc_data SET block = zeroblob(length(block)) WHERE id = \(firstBlock)",
+      "UPDATE doc_data SET block = substr(block, 1, 40) WHERE id = \(firstBlock)",
+      "UPDATE doc_data SET block = NULL WHERE id = \(firstBlock)",
+      "DELETE FROM doc_data WHERE id = \(firstBlock)", "DELETE FROM doc_data WHERE id = 10",
+      "UPDATE doc_data SET block = zeroblob(length(block)) WHERE id = 10",
+      "UPDATE doc_data SET block = substr(block, 1, 6) WHERE id = 10",
+    ])
+  func damaged(damage: String) throws {
+    var specimen = try made("t")
+    for statement in Self.work.dropLast(5) { specimen = try specimen.running(statement) }
+    specimen = try specimen.running(damage)
+    #expect(!isSoundToSQLite(specimen))
+    let folder = try TemporaryFolder()
+    let examination = try examiner().look(try specimen.place(in: folder), nil, .full)
+    #expect(examination.verdict == .damaged)
+    #expect(examination.reason.code == "full-text-damaged" && examination.reason.words.contains("index doc"))
+  }
+}
