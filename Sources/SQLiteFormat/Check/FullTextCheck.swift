@@ -54,11 +54,12 @@ package struct FullTextCheck {
     for _ in 0..<min(levels, Int64(block.count)) {
       guard number() != nil, let count = number(), count >= 0 else { return false }
       for _ in 0..<count {
-        guard let identifier = number(), let first = number(), let last = number(), first > 0, last >= first,
+        guard let identifier = number(), let first = number(), let last = number(), first >= 0, last >= first,
           last <= Int32.max
         else { return false }
         guard !isSecond || (0..<5).allSatisfy({ _ in number() != nil }) else { return false }
-        segments[identifier] = Segment(first: first, last: last)
+        // A merge leaves an empty segment as 0 to 0.
+        segments[identifier] = Segment(first: max(1, first), last: last)
       }
     }
     return true
