@@ -3,7 +3,7 @@ import Platform
 import TestSupport
 import Testing
 
-/// Each expectation is first put to SQLite's own check of an FTS5 index.
+/// Expectations are first put to SQLite's own check of an FTS5 index.
 @Suite("Full-text indexes")
 struct FullTextTests {
   static let options = [
@@ -41,10 +41,13 @@ struct FullTextTests {
     (try? specimen.running("INSERT INTO doc(doc) VALUES ('integrity-check')")) != nil
   }
 
-  private func note(on specimen: Specimen) throws -> HealthNote? {
+  private func look(at specimen: Specimen) throws -> Examination {
     let folder = try TemporaryFolder()
-    let examination = try examiner().look(try specimen.place(in: folder), nil, .full)
-    return examination.health.notes.first { $0.code == "full-text-damaged" }
+    return try examiner().look(try specimen.place(in: folder), nil, .full)
+  }
+
+  private func note(on specimen: Specimen) throws -> HealthNote? {
+    try look(at: specimen).health.notes.first { $0.code == "full-text-damaged" }
   }
 
   @Test("A sound one is never called damaged", arguments: options)
@@ -55,6 +58,7 @@ struct FullTextTests {
       // An index without content, or with another table's, cannot look up the rows that go.
       if options.contains("content="), statement.hasPrefix("DELETE") || statement.hasPrefix("UPDATE") { continue }
       specimen = try specimen.running(statement)
+      // The other table stays empty, which SQLite's check would report.
       if !options.contains("content='note'") { #expect(isSoundToSQLite(specimen), "\(statement)") }
       #expect(try note(on: specimen) == nil, "\(statement)")
     }
@@ -78,8 +82,7 @@ struct FullTextTests {
     for statement in Self.work.dropLast(5) { specimen = try specimen.running(statement) }
     specimen = try specimen.running(damage)
     #expect(!isSoundToSQLite(specimen))
-    let folder = try TemporaryFolder()
-    let examination = try examiner().look(try specimen.place(in: folder), nil, .full)
+    let examination = try look(at: specimen)
     #expect(examination.verdict == .damaged)
     #expect(examination.reason.code == "full-text-damaged" && examination.reason.words.contains("index doc"))
   }
