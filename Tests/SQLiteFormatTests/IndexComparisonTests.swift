@@ -111,9 +111,9 @@ struct IndexComparisonTests {
     let root = try #require(schema.table(named: "p")).rootPage
     let gathering = try Gathering(try fixture.files(), schema)
     _ = try database.checkIntegrity(countingBy: [:], visitor: gathering) { _, _ in true }
-    let (begun, scans) = gathering.rows.withLock { $0.comparisons(ofTables: [root]) }
-    var report = begun
-    for scan in scans { report.add(try scan.run(in: database) { true }) }
+    let scans = gathering.rows.withLock { $0.scans(ofTables: [root]) }
+    let totals = try scans.map { try $0.run(in: database) { true } }
+    let report = gathering.rows.withLock { $0.report(totals, ofTables: [root]) }
     #expect(report.compared == 2 && report.uncompared.isEmpty && report.isSound)
     #expect(throws: (any Error).self) { try database.compareIndexes(schema) { false } }
   }
@@ -258,9 +258,8 @@ struct IndexComparisonTests {
     let gathering = try Gathering(files, schema)
     let report = try database.checkIntegrity(countingBy: [:], visitor: gathering) { _, _ in true }
     #expect(report.isSound)
-    let (begun, scans) = gathering.rows.withLock { $0.comparisons() }
-    var found = begun
-    for scan in scans { found.add(try scan.run(in: try files.open()) { true }) }
+    let totals = try gathering.rows.withLock { $0.scans() }.map { try $0.run(in: try files.open()) { true } }
+    let found = gathering.rows.withLock { $0.report(totals) }
     let read = try database.compareIndexes(schema)
     #expect(found.compared == read.compared && Set(found.uncompared) == Set(read.uncompared))
     #expect(found.isSound == !isDamaged && read.isSound == !isDamaged)

@@ -163,20 +163,20 @@ final class StoreCheck: Sendable {
   private func compareIndexes(
     _ survey: BackupSurvey, _ tables: Set<UInt32>?
   ) throws -> IndexReport {
-    let (begun, scans) = survey.comparisons(ofTables: tables)
-    var report = begun
+    let scans = survey.scans(ofTables: tables)
+    var totals: [IndexTotals] = []
     // A whole store's packing leaves no processor for a second thread.
     let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
     try BlockPipeline.run(count: scans.count, threads: threads) {
-      () throws -> ((Int) throws -> IndexReport) in
+      () throws -> ((Int) throws -> IndexTotals) in
       let database = try self.reading { () throws(FileError) in try Database(main: self.content) }
-      return { (index) throws -> IndexReport in
+      return { (index) throws -> IndexTotals in
         try self.reading { () throws(FileError) in try scans[index].run(in: database) { self.goesOn() } }
       }
     } deliver: { _, found in
-      report.add(found)
+      totals.append(found)
     }
-    return report
+    return survey.report(totals, ofTables: tables)
   }
 
   private func waitForScope() -> Scope? {
@@ -291,8 +291,12 @@ final class BackupSurvey: PageVisitor {
     }
   }
 
-  /// Returns the remaining index comparisons of these tables; of all if nil.
-  func comparisons(ofTables roots: Set<UInt32>?) -> (report: IndexReport, left: [IndexScan]) {
-    state.withLock { $0.rows.comparisons(ofTables: roots) }
+  /// Returns the scans of these tables' indexes; of all if nil.
+  func scans(ofTables roots: Set<UInt32>?) -> [IndexScan] {
+    state.withLock { $0.rows.scans(ofTables: roots) }
+  }
+
+  func report(_ totals: [IndexTotals], ofTables roots: Set<UInt32>?) -> IndexReport {
+    state.withLock { $0.rows.report(totals, ofTables: roots) }
   }
 }

@@ -8,6 +8,7 @@ extension Examiner {
   ) throws(FileError) {
     let columns = options.countsRecords ? Self.entityColumns(of: schema, examination) : [:]
     let indexes = visitor == nil ? try IndexCheck(database, schema) : nil
+    defer { indexes?.stop() }
     var report = try database.checkIntegrity(
       countingBy: columns, visitor: visitor ?? indexes, progress: options.progress)
     if examination.kind == .coreData { report.noteCopies() }

@@ -1,3 +1,4 @@
+package import Dispatch
 internal import Foundation
 
 /// Threads without Dispatch.
@@ -15,6 +16,15 @@ package enum WorkThread {
     thread.name = name
     thread.stackSize = stackSize
     thread.start()
+  }
+
+  /// Runs work on a new thread as a member of a group.
+  package static func start(in group: DispatchGroup, _ body: @escaping @Sendable () -> Void) {
+    group.enter()
+    start {
+      body()
+      group.leave()
+    }
   }
 }
 

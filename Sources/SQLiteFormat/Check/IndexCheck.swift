@@ -1,47 +1,51 @@
+internal import Dispatch
 package import Platform
 
 /// Compares indexes with tables.
 ///
-/// Rows are summed during the page check, so no table is read twice.
+/// Rows are summed during the page check, so no table is read twice. In larger databases a thread reads the indexes
+/// beside that check; end it with ``compare(progress:)`` or ``stop()``.
 package final class IndexCheck: PageVisitor {
-  private let content: DatabaseContent
   private let rows: Mutex<IndexedRows>
+  private let scans: IndexScans
+  private let thread = DispatchGroup()
 
-  private static let pagesForTwo: Int64 = 256
+  private static let pagesForThread: UInt32 = 256
 
   package init(_ database: Database, _ schema: Schema) throws(FileError) {
-    content = DatabaseContent(database)
-    rows = Mutex(try IndexedRows(content, schema))
+    let content = DatabaseContent(database)
+    let indexed = try IndexedRows(content, schema)
+    scans = IndexScans(indexed.scans(), of: content)
+    rows = Mutex(indexed)
+    if content.highestPage >= Self.pagesForThread {
+      WorkThread.start(in: thread) { [scans] in scans.run { true } }
+    }
   }
 
   package func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
     try rows.withLock { rows throws(FileError) in try rows.add(page, cells, ofTree: root) }
   }
 
-  /// Reads the indexes, two at once, after the check.
+  /// Reads the remaining indexes, after the check.
   ///
   /// - Parameter progress: called on this thread; returning false throws ``FileError/Kind/cancelled``.
   package func compare(progress: () -> Bool) throws(FileError) -> IndexReport {
     // The other thread may take all the work.
     if !progress() { throw FileError.cancelled("compare the indexes") }
-    let (begun, scans) = rows.withLock { $0.comparisons() }
-    let work = IndexScans(scans, of: content)
-    if scans.count > 1, Int64(content.pageCount) >= Self.pagesForTwo {
-      _ = try concurrently { () throws(FileError) in
-        try work.run { true }
-      } _: { () throws(FileError) in
-        try work.run(progress: progress)
-      }
-    } else {
-      try work.run(progress: progress)
-    }
-    var report = begun
-    for found in work.reports { report.add(found) }
-    return report
+    scans.run(progress: progress)
+    thread.wait()
+    let totals = try scans.totals()
+    return rows.withLock { $0.report(totals) }
+  }
+
+  /// Ends the reading without a result.
+  package func stop() {
+    scans.stop()
+    thread.wait()
   }
 }
 
-/// Index comparisons shared by threads.
+/// Index scans shared by threads.
 private final class IndexScans: Sendable {
   private let content: DatabaseContent
   private let scans: [IndexScan]
@@ -50,27 +54,38 @@ private final class IndexScans: Sendable {
   private struct State {
     var next = 0
     var isStopped = false
-    var reports: [IndexReport?]
+    var failure: FileError?
+    var totals: [IndexTotals?]
   }
 
   init(_ scans: [IndexScan], of content: DatabaseContent) {
     self.scans = scans
     self.content = content
-    state = Mutex(State(reports: scans.map { _ in nil }))
+    state = Mutex(State(totals: scans.map { _ in nil }))
   }
 
-  var reports: [IndexReport] { state.withLock { $0.reports.compactMap(\.self) } }
+  func stop() { state.withLock { $0.isStopped = true } }
 
-  /// Runs comparisons until none is left or one fails on any thread.
-  func run(progress: () -> Bool) throws(FileError) {
-    let database = try Database(main: content, pageSize: content.pageSize)
-    while let place = take() {
-      do throws(FileError) {
-        let report = try scans[place].run(in: database) { progress() && !state.withLock(\.isStopped) }
-        state.withLock { $0.reports[place] = report }
-      } catch {
-        state.withLock { $0.isStopped = true }
-        throw error
+  /// Returns the results in order, or throws the first error of a thread.
+  func totals() throws(FileError) -> [IndexTotals] {
+    try state.withLock { state throws(FileError) in
+      if let failure = state.failure { throw failure }
+      return state.totals.compactMap(\.self)
+    }
+  }
+
+  /// Runs scans until none is left or one fails on any thread.
+  func run(progress: () -> Bool) {
+    do throws(FileError) {
+      let database = try Database(main: content, pageSize: content.pageSize)
+      while let place = take() {
+        let totals = try scans[place].run(in: database) { progress() && !state.withLock(\.isStopped) }
+        state.withLock { $0.totals[place] = totals }
+      }
+    } catch {
+      state.withLock { state in
+        state.isStopped = true
+        if state.failure == nil { state.failure = error }
       }
     }
   }
@@ -160,24 +175,25 @@ package struct IndexedRows {
     try tables[place].add(page, cells, in: database, &budget)
   }
 
-  /// Returns the comparisons that remain after adding all rows.
+  /// Returns the scans that ``report(_:ofTables:)`` needs.
   ///
   /// - Parameter tables: the root pages to compare; nil for all.
-  package func comparisons(ofTables roots: Set<UInt32>? = nil) -> (report: IndexReport, left: [IndexScan]) {
+  package func scans(ofTables roots: Set<UInt32>? = nil) -> [IndexScan] {
+    zip(entries, tables).flatMap { root, table in roots?.contains(root) == false ? [] : table.scans }
+  }
+
+  /// Compares the results of the scans, in their order, with the rows.
+  package func report(_ totals: [IndexTotals], ofTables roots: Set<UInt32>? = nil) -> IndexReport {
     var report = IndexReport()
     report.keyedTables = roots.map(keyed.intersection) ?? keyed
-    var scans: [IndexScan] = []
+    var rest = totals[...]
     for (root, table) in zip(entries, tables) where roots?.contains(root) != false {
       report.uncompared += table.uncompared
       report.findings.append(contentsOf: table.findings)
-      scans += table.plans.map { plan in
-        IndexScan(
-          plan: plan,
-          expected: table.lists.filter { plan.candidates.contains($0.columns) && $0.condition == plan.condition },
-          others: table.lists)
-      }
+      for (plan, entries) in zip(table.plans, rest) { report.add(table.compare(entries, of: plan)) }
+      rest = rest.dropFirst(table.plans.count)
     }
-    return (report, scans)
+    return report
   }
 }
 
@@ -278,6 +294,40 @@ struct IndexedTable: Sendable {
         fieldCount = max(fieldCount, field + 1)
       }
     }
+  }
+
+  var scans: [IndexScan] {
+    let columns = lists.map(\.columns.count).max() ?? 0
+    return plans.map { IndexScan(plan: $0, columns: columns) }
+  }
+
+  /// Compares an index's entries with the rows added.
+  func compare(_ entries: IndexTotals, of plan: IndexPlan) -> IndexReport {
+    var report = IndexReport()
+    report.findings = entries.findings
+    // Some indexes only have a known order.
+    if plan.candidates.isEmpty { return report }
+    let expected = lists.filter { plan.candidates.contains($0.columns) && $0.condition == plan.condition }
+    let rows = expected.first?.rows ?? 0
+    let fitting = expected.filter { $0.columns.count == entries.columns }
+    let isAsMany = entries.count == rows && entries.isUniform
+    if entries.count == 0, rows == 0 {
+      report.compared = 1
+    } else if expected.contains(where: \.isUncertain) {
+      report.uncompared = [plan.entry.name]
+    } else if isAsMany, fitting.contains(where: { $0.sum == entries.sum }) {
+      report.compared = 1
+    } else if isAsMany, fitting.isEmpty,
+      !lists.contains(where: { $0.columns.count == entries.columns && $0.sum == entries.sum && !$0.isUncertain })
+    {
+      // The statement has other columns, so it was misread.
+      report.uncompared = [plan.entry.name]
+    } else {
+      report.compared = 1
+      report.findings.note(
+        .indexEntriesDiffer, root: plan.entry.rootPage, expected: Int64(rows), found: Int64(entries.count))
+    }
+    return report
   }
 
   // MARK: Rows

@@ -1,48 +1,24 @@
 package import Platform
 
+/// The reading of an index's entries, which needs no rows of its table.
 package struct IndexScan: Sendable {
   let plan: IndexPlan
 
-  /// The sums for each possible list of columns.
-  let expected: [IndexedTable.Expected]
+  /// The most columns of an index of the table.
+  let columns: Int
 
-  /// The sums for all the table's indexes.
-  let others: [IndexedTable.Expected]
-
-  /// Reads and compares the index.
+  /// Reads and sums the entries.
   ///
   /// - Parameter progress: returning false throws ``FileError/Kind/cancelled``.
-  package func run(in database: Database, progress: () -> Bool) throws(FileError) -> IndexReport {
-    var entries = IndexEntries(database, plan, columns: others.map(\.columns.count).max() ?? 0)
+  package func run(in database: Database, progress: () -> Bool) throws(FileError) -> IndexTotals {
+    var entries = IndexEntries(database, plan, columns: columns)
     try entries.read(progress)
-    var report = IndexReport()
-    report.findings = entries.findings
-    // Some indexes only have a known order.
-    if plan.candidates.isEmpty { return report }
-    let rows = expected.first?.rows ?? 0
-    let fitting = expected.filter { $0.columns.count == entries.columns }
-    let isAsMany = entries.count == rows && entries.isUniform
-    if entries.count == 0, rows == 0 {
-      report.compared = 1
-    } else if expected.contains(where: \.isUncertain) {
-      report.uncompared = [plan.entry.name]
-    } else if isAsMany, fitting.contains(where: { $0.sum == entries.sum }) {
-      report.compared = 1
-    } else if isAsMany, fitting.isEmpty,
-      !others.contains(where: { $0.columns.count == entries.columns && $0.sum == entries.sum && !$0.isUncertain })
-    {
-      // The statement has other columns, so it was misread.
-      report.uncompared = [plan.entry.name]
-    } else {
-      report.compared = 1
-      report.findings.note(
-        .indexEntriesDiffer, root: plan.entry.rootPage, expected: Int64(rows), found: Int64(entries.count))
-    }
-    return report
+    return entries.totals
   }
 }
 
-private struct IndexEntries {
+/// The entries of an index, summed as hashes.
+package struct IndexTotals: Sendable {
   var findings = Findings()
   var count = 0
   var sum: UInt64 = 0
@@ -50,6 +26,10 @@ private struct IndexEntries {
   /// The columns per entry, without the rowid.
   var columns = -1
   var isUniform = true
+}
+
+private struct IndexEntries {
+  private(set) var totals = IndexTotals()
 
   private let database: Database
   private let root: UInt32
@@ -60,6 +40,9 @@ private struct IndexEntries {
   /// The previous entry, unless it overflows.
   private var previous = RecordFields()
 
+  /// The remaining bytes of long entries, at most the database's size, since entries share no pages.
+  private var budget: Int64
+
   /// Creates an empty sum.
   ///
   /// - Parameter columns: the table's largest index column count.
@@ -68,6 +51,7 @@ private struct IndexEntries {
     root = plan.entry.rootPage
     fieldCount = max(columns, plan.candidates.map(\.count).max() ?? 0, plan.order?.count ?? 0) + 2
     order = plan.order.map(EntryOrder.init)
+    budget = Int64(database.highestPage) * Int64(database.pageSize)
   }
 
   mutating func read(_ progress: () -> Bool) throws(FileError) {
@@ -89,7 +73,7 @@ private struct IndexEntries {
     var isBehindOwn = false
     for index in cells {
       guard let cell = page.cell(at: index) else { continue }
-      count &+= 1
+      totals.count &+= 1
       guard fields.read(span, in: cell.localPayload, upTo: fieldCount), fields.end <= cell.localPayload.upperBound
       else {
         last = nil
@@ -107,7 +91,7 @@ private struct IndexEntries {
         } else {
           .unknown
         }
-      if relation == .wrong { findings.note(.indexOrder, page: page.number, cell: index, root: root) }
+      if relation == .wrong { totals.findings.note(.indexOrder, page: page.number, cell: index, root: root) }
       isBehindOwn = true
       swap(&previous, &fields)
     }
@@ -116,10 +100,12 @@ private struct IndexEntries {
 
   /// Adds an entry with overflow pages.
   private mutating func addLong(_ cell: Cell, _ index: Int, on page: BTreePage) throws(FileError) {
+    budget -= Int64(cell.payloadLength)
+    guard budget >= 0 else { return }
     var gathering = BTreeWalk(gatheringFrom: database, root: root)
     let payload = Array(try gathering.payload(of: cell, on: page, limit: cell.payloadLength))
     guard fields.read(payload.span, in: 0..<payload.count, upTo: fieldCount), fields.end <= payload.count else {
-      findings.note(.recordMalformed, page: page.number, cell: index, root: root)
+      totals.findings.note(.recordMalformed, page: page.number, cell: index, root: root)
       return
     }
     add(payload.span)
@@ -127,11 +113,11 @@ private struct IndexEntries {
 
   @inline(__always)
   private mutating func add(_ bytes: Span<UInt8>) {
-    if columns < 0 { columns = fields.count - 1 }
-    if fields.count - 1 != columns { isUniform = false }
+    if totals.columns < 0 { totals.columns = fields.count - 1 }
+    if fields.count - 1 != totals.columns { totals.isUniform = false }
     var hash = EntryHash()
     for field in 0..<fields.count { hash.add(fields.codes[field], bytes, at: fields.starts[field]) }
-    sum &+= hash.value
+    totals.sum &+= hash.value
   }
 }
 
@@ -368,9 +354,7 @@ struct EntryHash {
     fold(UInt64(truncatingIfNeeded: count) << 3 | (isText ? 3 : 4))
     var offset = start
     let end = start &+ count
-    while offset &+ 8 <= end {
-      var word: UInt64 = 0
-      for index in 0..<8 { word = word << 8 | UInt64(bytes[offset &+ index]) }
+    while offset &+ 8 <= end, let word = bytes.uint64(at: offset) {
       fold(word)
       offset &+= 8
     }

@@ -16,14 +16,16 @@ struct LeafCopies {
     leaves.append(Leaf(sum: Self.sum(page.bytes.span), page: page.number, root: root))
   }
 
+  /// Returns the sum of two interleaved parts, which a processor computes at once.
   private static func sum(_ bytes: Span<UInt8>) -> UInt64 {
-    var sum: UInt64 = 0xCBF2_9CE4_8422_2325
+    var (even, odd): (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0)
     var offset = 0
-    while let word = bytes.uint32(at: offset) {
-      sum = (sum ^ UInt64(word)) &* 0x100_0000_01B3
-      offset &+= 4
+    while let word = bytes.uint64(at: offset), let next = bytes.uint64(at: offset &+ 8) {
+      even = (even ^ word) &* 0x100_0000_01B3
+      odd = (odd ^ next) &* 0x100_0000_01B3
+      offset &+= 16
     }
-    return sum
+    return even ^ (odd >> 32 | odd << 32)
   }
 
   /// Returns byte-identical pages of two tables.

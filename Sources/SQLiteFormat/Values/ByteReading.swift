@@ -33,6 +33,15 @@ extension Span where Element == UInt8 {
       | UInt32(self[offset &+ 3])
   }
 
+  /// Returns a big-endian 64-bit number, or nil past the end.
+  @inline(__always)
+  func uint64(at offset: Int) -> UInt64? {
+    guard offset >= 0, offset <= count &- 8 else { return nil }
+    var word: UInt64 = 0
+    for index in 0..<8 { word = word << 8 | UInt64(self[offset &+ index]) }
+    return word
+  }
+
   /// Returns a big-endian signed number of 1 to 8 bytes, or nil past the end.
   @inlinable
   @inline(__always)
