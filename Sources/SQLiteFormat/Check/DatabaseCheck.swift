@@ -24,6 +24,12 @@ struct DatabaseCheck {
   /// Leaves without a row that fits their table.
   private var strangers: [LeafCopy.Place] = []
 
+  /// Checks pages beforehand in larger databases.
+  private let lookAhead: PageLookAhead?
+
+  /// The interior page with children handed over, and the place of the first that was not.
+  private var handed: (page: UInt32, end: Int) = (0, 0)
+
   /// The grouped count; nil if only the total matters.
   var grouped: GroupedCount?
 
@@ -41,9 +47,11 @@ struct DatabaseCheck {
     findings.append(contentsOf: database.findings)
     ownership = PageOwnership(pageCount: database.highestPage)
     isAutoVacuum = database.header?.isAutoVacuum ?? false
+    lookAhead = PageLookAhead(database)
   }
 
   mutating func run() throws(FileError) -> IntegrityReport {
+    defer { lookAhead?.stop() }
     claimReservedPages()
     let schema = try database.schema()
     findings.append(contentsOf: schema.findings)
@@ -238,11 +246,9 @@ extension DatabaseCheck {
         stack.removeLast()
         if tree.depth == 0 { tree.depth = stack.count + 1 }
         if tree.depth != stack.count + 1 { findings.note(.treeUneven, page: page.number, root: root) }
-        if isTable, page.cellCount > 0, page.number > 1 {
-          leaves.add(page, ofTree: root)
-          if strangers.count < LeafCopies.limit, rules[root]?.areAll(false, rowsOf: page, isStrict: false) == true {
-            strangers.append(LeafCopy.Place(page: page.number, root: root))
-          }
+        if let sum = scratch.leafSum { leaves.add(page.number, sum, ofTree: root) }
+        if scratch.isStranger, strangers.count < LeafCopies.limit {
+          strangers.append(LeafCopy.Place(page: page.number, root: root))
         }
         try checkCells(of: page, tree: &tree, lastRowid: &lastRowid)
         continue
@@ -269,7 +275,9 @@ extension DatabaseCheck {
         findings.note(.treeTooDeep, page: child, root: root)
         continue
       }
-      if let next = try enter(child, of: &tree, from: page) { stack.append(Level(page: next)) }
+      guard let next = try enter(child, of: &tree, from: page) else { continue }
+      stack.append(Level(page: next))
+      if next.kind.isLeaf { handOver(childrenOf: page, from: index + 1, of: tree) }
     }
     if grouped?.hasTooMany == true { findings.note(.tooManyGroups, root: root) }
     tree.counts = grouped?.counts
@@ -282,25 +290,24 @@ extension DatabaseCheck {
     guard claim(number, as: .leaf, root: tree.root, from: parent?.number) else { return nil }
     try advance()
     if let parent { try checkPointer(to: number, PointerMapEntry(.child, parent: parent.number)) }
-    guard let content = try database.page(number) else {
-      findings.note(.pageMissing, page: number, root: tree.root)
-      ownership.mark(number, as: .damaged)
-      return nil
+    if lookAhead?.take(number, into: &scratch) != true {
+      try scratch.read(number, of: checked(tree), from: database)
     }
-    guard let page = BTreePage(content.bytes, number: number, geometry: database.geometry),
-      page.kind.isTable == tree.isTable
-    else {
-      findings.note(.pageKindWrong, page: number, root: tree.root, found: Int64(content.bytes.first ?? 0))
+    guard let page = scratch.page else {
+      if let byte = scratch.firstByte {
+        findings.note(.pageKindWrong, page: number, root: tree.root, found: Int64(byte))
+      } else {
+        findings.note(.pageMissing, page: number, root: tree.root)
+      }
       ownership.mark(number, as: .damaged)
       return nil
     }
     tree.pages += 1
     if !page.kind.isLeaf { ownership.mark(number, as: .interior) }
-    let problems = scratch.check(page)
-    for problem in problems {
+    for problem in scratch.problems {
       findings.note(problem.kind, page: number, cell: problem.cell, root: tree.root)
     }
-    if problems.contains(where: { $0.kind.severity == .damage }) {
+    if scratch.isDamaged {
       ownership.mark(number, as: .damaged)
     } else if let visitor {
       try visitor.visit(page, scratch.cells, ofTree: tree.root)
@@ -308,25 +315,48 @@ extension DatabaseCheck {
     return page
   }
 
+  private func checked(_ tree: IntegrityReport.Tree) -> CheckedTree {
+    CheckedTree(root: tree.root, isTable: tree.isTable, rules: rules[tree.root])
+  }
+
+  /// Hands the next leaves over, each page once, before the walk comes to them.
+  private mutating func handOver(childrenOf page: BTreePage, from place: Int, of tree: IntegrityReport.Tree) {
+    guard let lookAhead, handed.page != page.number || place >= handed.end else { return }
+    handed = (page.number, min(place + lookAhead.limit, page.cellCount + 1))
+    var seen: Set<UInt32> = []
+    let pages = (place..<max(place, handed.end)).compactMap { page.child(at: $0) }.filter { child in
+      child >= 1 && child <= min(database.pageCount, database.highestPage) && ownership.use(of: child) == .none
+        && seen.insert(child).inserted
+    }
+    lookAhead.hand(pages, of: checked(tree))
+  }
+
   private mutating func checkCells(
     of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
   ) throws(FileError) {
     // A sound page's cells are at hand.
-    let isSound = scratch.cells.count == page.cellCount && ownership.use(of: page.number) != .damaged
+    if scratch.cells.count == page.cellCount, !scratch.isDamaged {
+      var malformed = scratch.malformed[...]
+      for (index, cell) in scratch.cells.enumerated() {
+        let isMalformed = malformed.first == index
+        if isMalformed { malformed.removeFirst() }
+        try check(cell, index, isMalformed, of: page, tree: &tree, lastRowid: &lastRowid)
+      }
+      return
+    }
     var budget = PageBudget()
     for index in 0..<page.cellCount {
-      if isSound {
-        try check(scratch.cells[index], index, of: page, tree: &tree, lastRowid: &lastRowid)
-      } else if let cell = page.cell(at: index), budget.take(cell.length, of: page) {
-        // Reported with the page.
-        try check(cell, index, of: page, tree: &tree, lastRowid: &lastRowid)
-      }
+      guard let cell = page.cell(at: index), budget.take(cell.length, of: page) else { continue }
+      // Reported with the page.
+      let isMalformed = !RecordCheck.isWellFormed(page.bytes.span, cell: cell)
+      try check(cell, index, isMalformed, of: page, tree: &tree, lastRowid: &lastRowid)
     }
   }
 
   @inline(__always)
   private mutating func check(
-    _ cell: Cell, _ index: Int, of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
+    _ cell: Cell, _ index: Int, _ isMalformed: Bool, of page: BTreePage, tree: inout IntegrityReport.Tree,
+    lastRowid: inout Int64?
   ) throws(FileError) {
     tree.rows += 1
     if tree.isTable {
@@ -336,7 +366,7 @@ extension DatabaseCheck {
       lastRowid = cell.rowid
       grouped?.add(cell, on: page)
     }
-    if !RecordCheck.isWellFormed(page.bytes.span, cell: cell) {
+    if isMalformed {
       findings.note(.recordMalformed, page: page.number, cell: index, root: tree.root)
     }
     if let first = cell.overflowPage {

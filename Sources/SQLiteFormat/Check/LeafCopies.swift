@@ -12,12 +12,12 @@ struct LeafCopies {
 
   private var leaves: [Leaf] = []
 
-  mutating func add(_ page: BTreePage, ofTree root: UInt32) {
-    leaves.append(Leaf(sum: Self.sum(page.bytes.span), page: page.number, root: root))
+  mutating func add(_ page: UInt32, _ sum: UInt64, ofTree root: UInt32) {
+    leaves.append(Leaf(sum: sum, page: page, root: root))
   }
 
   /// Returns the sum of two interleaved parts, which a processor computes at once.
-  private static func sum(_ bytes: Span<UInt8>) -> UInt64 {
+  static func sum(_ bytes: Span<UInt8>) -> UInt64 {
     var (even, odd): (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0)
     var offset = 0
     while let word = bytes.uint64(at: offset), let next = bytes.uint64(at: offset &+ 8) {

@@ -1,12 +1,40 @@
-/// Checks one b-tree page alone, with reused storage.
-struct PageCheck {
-  struct Problem {
+internal import Platform
+
+/// The tree that a page is checked for.
+struct CheckedTree: Sendable {
+  let root: UInt32
+  let isTable: Bool
+
+  /// The rules of a table with rowids, if known.
+  let rules: FieldRules?
+}
+
+/// The part of a page's check that needs no other page, with reused storage.
+struct PageCheck: Sendable {
+  struct Problem: Sendable {
     let kind: Finding.Kind
     var cell: Int?
   }
 
-  /// The last page's cells in order; empty if it has a problem.
+  /// The page; nil if it is missing or of another kind.
+  private(set) var page: BTreePage?
+
+  /// The page's first byte; nil if the page is missing.
+  private(set) var firstByte: UInt8?
+
+  private(set) var problems: [Problem] = []
+
+  /// The cells in order, complete unless there is a problem.
   private(set) var cells: [Cell] = []
+
+  /// The places of cells with malformed records, if all cells were read.
+  private(set) var malformed: [Int] = []
+
+  /// The checksum of a table leaf with rows.
+  private(set) var leafSum: UInt64?
+
+  /// Whether none of the leaf's rows fits the table.
+  private(set) var isStranger = false
 
   /// A bit per byte used by a cell or free block.
   private var used: [UInt64] = []
@@ -14,10 +42,31 @@ struct PageCheck {
   private var usedCount = 0
   private var overlaps = false
 
-  mutating func check(_ page: BTreePage) -> [Problem] {
-    var problems: [Problem] = []
+  var isDamaged: Bool { problems.contains { $0.kind.severity == .damage } }
+
+  mutating func read(_ number: UInt32, of tree: CheckedTree, from database: Database) throws(FileError) {
+    (page, firstByte, leafSum, isStranger) = (nil, nil, nil, false)
+    problems.removeAll(keepingCapacity: true)
     cells.removeAll(keepingCapacity: true)
-    guard page.isHeaderPlausible else { return [Problem(kind: .pageHeaderInvalid)] }
+    malformed.removeAll(keepingCapacity: true)
+    guard let content = try database.page(number) else { return }
+    firstByte = content.bytes.first ?? 0
+    guard let page = BTreePage(content.bytes, number: number, geometry: database.geometry),
+      page.kind.isTable == tree.isTable
+    else { return }
+    self.page = page
+    checkCells(of: page)
+    let span = page.bytes.span
+    if cells.count == page.cellCount {
+      for index in cells.indices where !RecordCheck.isWellFormed(span, cell: cells[index]) { malformed.append(index) }
+    }
+    guard page.kind == .tableLeaf, page.cellCount > 0, number > 1 else { return }
+    leafSum = LeafCopies.sum(span)
+    isStranger = tree.rules?.areAll(false, rowsOf: page, isStrict: false) == true
+  }
+
+  private mutating func checkCells(of page: BTreePage) {
+    guard page.isHeaderPlausible else { return problems.append(Problem(kind: .pageHeaderInvalid)) }
     forgetUse(size: page.geometry.usableSize)
     let span = page.bytes.span
     for index in 0..<page.cellCount {
@@ -39,7 +88,6 @@ struct PageCheck {
     let isFirstBlockInside = page.firstFreeblock == 0 || page.firstFreeblock >= page.contentStart
     if !isSound || !isFirstBlockInside { problems.append(Problem(kind: .freeblockInvalid)) }
     if problems.isEmpty, let kind = checkCoverage(of: page) { problems.append(Problem(kind: kind)) }
-    return problems
   }
 
   private mutating func forgetUse(size: Int) {
