@@ -25,9 +25,12 @@ struct ZlibDeflateTests {
     let content = Self.content(count)
     let packed = try #require(ZlibDeflate(level: level)).pack(content, headerLength: 10, trailerLength: 8)
     let member = Self.member(packed, of: content)
-    #expect(Deflate.unpacks(member: member, count: count))
-    #expect(ZlibDeflate.unpacks(member: member, count: count))
-    #expect(Inflate.unpack(member: member, count: count) == content)
+    #expect(Deflate.unpack(member: member, count: count) == content)
+    #expect(ZlibDeflate.unpack(member: member, count: count) == content)
+    for (bytes, length) in [(member + [0], count), (member, count + 1), (Array(member.dropLast()), count)] {
+      #expect(Deflate.unpack(member: bytes, count: length) == nil)
+      #expect(ZlibDeflate.unpack(member: bytes, count: length) == nil)
+    }
     let folder = try TemporaryFolder()
     try folder.write(member, to: "a.gz")
     let run = try ChildProcess.run("gzip", ["-t", "a.gz"], in: folder.path)
@@ -35,8 +38,10 @@ struct ZlibDeflateTests {
     if count > 0 {
       var flipped = member
       flipped[flipped.count - 5] ^= 1
-      #expect(!ZlibDeflate.unpacks(member: flipped, count: count))
-      #expect(!ZlibDeflate.unpacks(member: member, count: count - 1))
+      #expect(ZlibDeflate.unpack(member: flipped, count: count) == nil)
+      #expect(Deflate.unpack(member: flipped, count: count) == nil)
+      #expect(ZlibDeflate.unpack(member: member, count: count - 1) == nil)
+      #expect(Deflate.unpack(member: member, count: count - 1) == nil)
     }
   }
 

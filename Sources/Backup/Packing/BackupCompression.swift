@@ -130,15 +130,8 @@ extension BackupCompression {
   /// Unpacks a member, unless damaged or of another size.
   func unpack(member: [UInt8], count: Int) -> [UInt8]? {
     switch self {
-    case .gzip: Inflate.unpack(member: member, count: count)
+    case .gzip: Deflate.unpack(member: member, count: count)
     case .zstd: ZstandardMember.unpack(member, count: count)
-    }
-  }
-
-  func unpacks(member: [UInt8], count: Int) -> Bool {
-    switch self {
-    case .gzip: Deflate.unpacks(member: member, count: count)
-    case .zstd: ZstandardMember.unpack(member, count: count) != nil
     }
   }
 

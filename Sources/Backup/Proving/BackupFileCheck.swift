@@ -50,7 +50,7 @@ struct BackupFileCheck: Sendable {
           { (block) throws -> (member: [UInt8], isGood: Bool) in
             guard let member = try reader.member(block) else { return ([], false) }
             // The digest verifies these bytes; this verifies that they unpack.
-            if isFresh { return (member, file.packing.unpacks(member: member, count: reader.length(of: block))) }
+            if isFresh { return (member, file.packing.unpack(member: member, count: reader.length(of: block)) != nil) }
             if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
           }

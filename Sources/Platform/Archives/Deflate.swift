@@ -37,22 +37,23 @@ internal import CZlib
       return output
     }
 
-    /// Whether a gzip member unpacks to `count` bytes with a valid checksum.
+    /// Unpacks exactly one gzip member of `count` bytes; nil if length or checksum is wrong.
     ///
-    /// Two to three times as fast as ``Inflate``, and enough for fresh output: digest and checksum cover the same
-    /// bytes.
-    package static func unpacks(member bytes: [UInt8], count: Int) -> Bool {
-      guard let decompressor = unsafe libdeflate_alloc_decompressor() else { return false }
+    /// Two to three times as fast as zlib.
+    package static func unpack(member bytes: [UInt8], count: Int) -> [UInt8]? {
+      guard count >= 0, let decompressor = unsafe libdeflate_alloc_decompressor() else { return nil }
       defer { unsafe libdeflate_free_decompressor(decompressor) }
-      var output = [UInt8](repeating: 0, count: max(1, count))
-      var made = 0
-      let result = unsafe bytes.withUnsafeBytes { source in
-        unsafe output.withUnsafeMutableBytes { target in
-          unsafe libdeflate_gzip_decompress(
-            decompressor, source.baseAddress, source.count, target.baseAddress, count, &made)
-        }
+      var (used, made) = (0, 0)
+      var isUnpacked = false
+      let output = unsafe [UInt8](unsafeUninitializedCapacity: max(1, count)) { target, initialized in
+        isUnpacked =
+          unsafe bytes.withUnsafeBytes { source in
+            unsafe libdeflate_gzip_decompress_ex(
+              decompressor, source.baseAddress, source.count, target.baseAddress, count, &used, &made)
+          } == LIBDEFLATE_SUCCESS
+        initialized = isUnpacked ? made : 0
       }
-      return result == LIBDEFLATE_SUCCESS && made == count
+      return isUnpacked && used == bytes.count && made == count ? output : nil
     }
 
     package static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
@@ -109,33 +110,6 @@ package final class ZlibDeflate {
     }
   }
 
-  package static func unpacks(member bytes: [UInt8], count: Int) -> Bool {
-    Inflate.unpack(member: bytes, count: count) != nil
-  }
-
-  package static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-    unsafe sum(bytes, from: 0) { unsafe CZlib.crc32($0, $1, $2) }
-  }
-
-  package static func adler32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-    unsafe sum(bytes, from: 1) { unsafe CZlib.adler32($0, $1, $2) }
-  }
-
-  private static func sum(
-    _ bytes: ArraySlice<UInt8>, from start: UInt, _ add: (UInt, UnsafePointer<UInt8>?, UInt32) -> UInt
-  ) -> UInt32 {
-    var sum = start
-    var rest = bytes
-    while !rest.isEmpty {
-      let piece = rest.prefix(1 << 30)
-      sum = unsafe piece.withUnsafeBufferPointer { unsafe add(sum, $0.baseAddress, UInt32($0.count)) }
-      rest = rest.dropFirst(piece.count)
-    }
-    return UInt32(truncatingIfNeeded: sum)
-  }
-}
-
-package enum Inflate {
   /// Unpacks exactly one gzip member of `count` bytes; nil if length or checksum is wrong.
   package static func unpack(member bytes: [UInt8], count: Int) -> [UInt8]? {
     guard bytes.count < Int(UInt32.max), count >= 0, count < Int(Int32.max) else { return nil }
@@ -161,5 +135,26 @@ package enum Inflate {
     guard isWhole else { return nil }
     output.removeLast()
     return output
+  }
+
+  package static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    unsafe sum(bytes, from: 0) { unsafe CZlib.crc32($0, $1, $2) }
+  }
+
+  package static func adler32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    unsafe sum(bytes, from: 1) { unsafe CZlib.adler32($0, $1, $2) }
+  }
+
+  private static func sum(
+    _ bytes: ArraySlice<UInt8>, from start: UInt, _ add: (UInt, UnsafePointer<UInt8>?, UInt32) -> UInt
+  ) -> UInt32 {
+    var sum = start
+    var rest = bytes
+    while !rest.isEmpty {
+      let piece = rest.prefix(1 << 30)
+      sum = unsafe piece.withUnsafeBufferPointer { unsafe add(sum, $0.baseAddress, UInt32($0.count)) }
+      rest = rest.dropFirst(piece.count)
+    }
+    return UInt32(truncatingIfNeeded: sum)
   }
 }
