@@ -41,7 +41,9 @@ internal import CZlib
     ///
     /// Two to three times as fast as zlib.
     package static func unpack(member bytes: [UInt8], count: Int) -> [UInt8]? {
-      guard count >= 0, let decompressor = unsafe libdeflate_alloc_decompressor() else { return nil }
+      guard count >= 0, count < Int(Int32.max), let decompressor = unsafe libdeflate_alloc_decompressor() else {
+        return nil
+      }
       defer { unsafe libdeflate_free_decompressor(decompressor) }
       var (used, made) = (0, 0)
       var isUnpacked = false
