@@ -3,8 +3,7 @@
 /// Only white space around the armour and CR LF line ends are tolerated.
 struct ArmorReader: Sendable {
   private enum Place {
-    case before
-    case within
+    case before, within
     /// After a short line: only the end may follow.
     case lastLine
     case after
@@ -15,8 +14,7 @@ struct ArmorReader: Sendable {
   private var skipped = 0
 
   static func isArmor(_ bytes: some Collection<UInt8>) -> Bool {
-    let text = bytes.drop { isSpace($0) }
-    return text.starts(with: ArmorWriter.begin.utf8)
+    bytes.drop(while: isSpace).starts(with: ArmorWriter.begin.utf8)
   }
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }

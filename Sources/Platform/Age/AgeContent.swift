@@ -14,8 +14,7 @@ public struct AgeSealer: Sendable {
       throw FileError(.ageHeaderTooLarge, "more than \(AgeHeader.stanzaLimit) recipients are given")
     }
     let fileKey = [UInt8].random(AgeHeader.fileKeyLength)
-    var stanzas: [AgeStanza] = []
-    for recipient in recipients { stanzas.append(try recipient.wrap(fileKey)) }
+    let stanzas = try recipients.map { (recipient) throws(FileError) in try recipient.wrap(fileKey) }
     let nonce = [UInt8].random(AgePayload.nonceLength)
     let key = SymmetricKey(data: fileKey)
     payload = AgePayload(fileKey: key, nonce: nonce)
@@ -61,8 +60,7 @@ public struct AgeSealer: Sendable {
 /// The content is known to be complete only after ``finish()``.
 public struct AgeOpener: Sendable {
   private enum Stage {
-    case beginning
-    case header
+    case beginning, header
     case nonce(SymmetricKey)
     case payload(AgePayload)
   }
@@ -114,11 +112,7 @@ public struct AgeOpener: Sendable {
   }
 
   private mutating func take(_ bytes: some Collection<UInt8>) throws(FileError) -> [UInt8] {
-    if armor != nil {
-      waiting += try armor?.read(bytes) ?? []
-    } else {
-      waiting += bytes
-    }
+    if armor != nil { waiting += try armor?.read(bytes) ?? [] } else { waiting += bytes }
     if case .header = stage {
       guard let (header, length) = try AgeHeader.read(waiting) else { return [] }
       stage = .nonce(try header.fileKey(with: identities))
@@ -174,26 +168,21 @@ public struct AgeContent: Sendable {
   ///
   /// - Throws: `age-no-identity`, or the header's error.
   public init?(beginning bytes: [UInt8], with identities: [AgeIdentity]) throws(FileError) {
-    guard let (header, length) = try AgeHeader.read(bytes), bytes.count >= length + AgePayload.nonceLength else {
-      return nil
-    }
-    let nonce = Array(bytes[length..<(length + AgePayload.nonceLength)])
+    guard let (header, length) = try AgeHeader.read(bytes) else { return nil }
     prologueLength = length + AgePayload.nonceLength
-    payload = AgePayload(fileKey: try header.fileKey(with: identities), nonce: nonce)
+    guard bytes.count >= prologueLength else { return nil }
+    payload = AgePayload(fileKey: try header.fileKey(with: identities), nonce: Array(bytes[length..<prologueLength]))
   }
 
   /// Returns the prologue's length, without a key; nil if more bytes are needed.
   public static func prologueLength(beginning bytes: [UInt8]) throws(FileError) -> Int? {
-    guard let (_, length) = try AgeHeader.read(bytes), bytes.count >= length + AgePayload.nonceLength else {
-      return nil
-    }
-    return length + AgePayload.nonceLength
+    guard let (_, length) = try AgeHeader.read(bytes) else { return nil }
+    return bytes.count >= length + AgePayload.nonceLength ? length + AgePayload.nonceLength : nil
   }
 
   /// Returns the length of the content, also of a truncated file.
   public static func length(sealed: Int64, prologue: Int) -> Int64 {
-    let body = max(0, sealed - Int64(prologue))
-    let (full, rest) = body.quotientAndRemainder(dividingBy: Int64(sealedChunkLength))
+    let (full, rest) = max(0, sealed - Int64(prologue)).quotientAndRemainder(dividingBy: Int64(sealedChunkLength))
     return full * Int64(chunkLength) + max(0, rest - Int64(AgePayload.tag))
   }
 
@@ -269,9 +258,7 @@ struct AgePayload: Sendable {
       let box = try ChaChaPoly.seal(bytes, using: key, nonce: nonce(isLast: isLast))
       counter += 1
       return Array(box.ciphertext) + Array(box.tag)
-    } catch {
-      throw FileError(.agePayload, "a part of the content could not be encrypted")
-    }
+    } catch { throw FileError(.agePayload, "a part of the content could not be encrypted") }
   }
 
   /// Opens the next chunk; nil if its number or last-chunk flag is wrong.
@@ -282,9 +269,7 @@ struct AgePayload: Sendable {
       let opened = try ChaChaPoly.open(box, using: key)
       counter += 1
       return Array(opened)
-    } catch {
-      return nil
-    }
+    } catch { return nil }
   }
 
   /// The chunk's number in eleven bytes, big-endian, then 1 for the last chunk.

@@ -16,25 +16,14 @@ struct AgeHeader: Sendable {
 
   private(set) var summed: [UInt8]
 
-  init(_ stanzas: [AgeStanza], fileKey: SymmetricKey) {
-    self.stanzas = stanzas
-    summed = Array((Self.version + "\n" + stanzas.map(\.text).joined() + "---").utf8)
-    sum = Self.sum(of: summed, fileKey: fileKey)
-  }
-
   var bytes: [UInt8] { summed + Array((" " + UnpaddedBase64.encode(sum) + "\n").utf8) }
 
   func isValid(fileKey: SymmetricKey) -> Bool {
     HMAC<SHA256>.isValidAuthenticationCode(sum, authenticating: summed, using: Self.sumKey(fileKey))
   }
 
-  private static func sum(of bytes: [UInt8], fileKey: SymmetricKey) -> [UInt8] {
-    Array(HMAC<SHA256>.authenticationCode(for: bytes, using: sumKey(fileKey)))
-  }
-
   private static func sumKey(_ fileKey: SymmetricKey) -> SymmetricKey {
-    HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: fileKey, salt: [UInt8](), info: Array("header".utf8), outputByteCount: 32)
+    HKDF<SHA256>.deriveKey(inputKeyMaterial: fileKey, salt: [UInt8](), info: Array("header".utf8), outputByteCount: 32)
   }
 
   // MARK: Reading
@@ -46,11 +35,13 @@ struct AgeHeader: Sendable {
     var reader = AgeHeaderReader(bytes)
     return try reader.read()
   }
+}
 
-  init(stanzas: [AgeStanza], sum: [UInt8], summed: [UInt8]) {
-    self.stanzas = stanzas
-    self.sum = sum
-    self.summed = summed
+extension AgeHeader {
+  init(_ stanzas: [AgeStanza], fileKey: SymmetricKey) {
+    let text = Array((Self.version + "\n" + stanzas.map(\.text).joined() + "---").utf8)
+    let sum = Array(HMAC<SHA256>.authenticationCode(for: text, using: Self.sumKey(fileKey)))
+    self.init(stanzas: stanzas, sum: sum, summed: text)
   }
 }
 
@@ -122,8 +113,7 @@ struct AgeHeaderReader {
         guard let sum = UnpaddedBase64.decode(line.dropFirst(4)), sum.count == 32 else {
           throw FileError(.ageHeader, "the header's sum is not one of 32 bytes")
         }
-        let header = AgeHeader(stanzas: stanzas, sum: sum, summed: Array(bytes[..<(start + 3)]))
-        return (header, position)
+        return (AgeHeader(stanzas: stanzas, sum: sum, summed: Array(bytes[..<(start + 3)])), position)
       } else {
         throw FileError(.ageHeader, "a line of the header is neither a stanza nor its end")
       }
@@ -163,6 +153,5 @@ struct AgeHeaderReader {
     return String(decoding: line, as: UTF8.self)
   }
 
-  private static let tooLong = FileError(
-    .ageHeaderTooLarge, "the header is longer than \(AgeHeader.lengthLimit) bytes")
+  private static let tooLong = FileError(.ageHeaderTooLarge, "the header is longer than \(AgeHeader.lengthLimit) bytes")
 }

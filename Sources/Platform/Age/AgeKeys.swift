@@ -19,9 +19,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     guard prefix == Self.prefix, bytes.count == 32 else {
       throw FileError(.ageIdentity, "the secret key is not an X25519 key that begins with AGE-SECRET-KEY-1")
     }
-    do {
-      key = try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: bytes)
-    } catch {
+    do { key = try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: bytes) } catch {
       throw FileError(.ageIdentity, "the secret key cannot be used")
     }
   }
@@ -52,9 +50,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
       guard number < 1000 else {
         throw FileError(.ageIdentity, "the file of secret keys has more than a thousand lines")
       }
-      do throws(FileError) {
-        identities.append(try AgeIdentity(line))
-      } catch {
+      do throws(FileError) { identities.append(try AgeIdentity(line)) } catch {
         throw FileError(.ageIdentity, "line \(number + 1) of the file holds no X25519 secret key")
       }
     }
@@ -136,8 +132,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   }
 
   static func wrappingKey(_ shared: SharedSecret, share: [UInt8], recipient: [UInt8]) -> SymmetricKey {
-    shared.hkdfDerivedSymmetricKey(
-      using: SHA256.self, salt: share + recipient, sharedInfo: label, outputByteCount: 32)
+    shared.hkdfDerivedSymmetricKey(using: SHA256.self, salt: share + recipient, sharedInfo: label, outputByteCount: 32)
   }
 
   /// Twelve zeros: each wrapping key is used once.
@@ -191,9 +186,7 @@ enum Bech32 {
   }
 
   /// Regroups the bits; nil if leftover bits are nonzero.
-  private static func regroup(
-    _ values: some Sequence<UInt8>, from: UInt32, to: UInt32, padding: Bool
-  ) -> [UInt8]? {
+  private static func regroup(_ values: some Sequence<UInt8>, from: UInt32, to: UInt32, padding: Bool) -> [UInt8]? {
     var (buffer, bits) = (UInt32(0), UInt32(0))
     var result: [UInt8] = []
     for value in values {

@@ -89,8 +89,7 @@ package final class ZlibDeflate {
     return unsafe withUnsafeMutablePointer(to: &stream) { stream in
       let size = unsafe Int32(MemoryLayout<z_stream>.size)
       // A negative window size: raw DEFLATE.
-      let begun = unsafe deflateInit2_(
-        stream, level, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size)
+      let begun = unsafe deflateInit2_(stream, level, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size)
       guard begun == Z_OK else { return [] }
       defer { unsafe deflateEnd(stream) }
       let bound = Int(unsafe deflateBound(stream, UInt(bytes.count)))

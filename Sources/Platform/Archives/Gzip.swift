@@ -26,9 +26,7 @@ internal import Dispatch
     unsafe stream.initialize(to: z_stream())
     // The window's size plus 16: gzip format only.
     let status = unsafe inflateInit2_(stream, 16 + MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-    guard status == Z_OK else {
-      throw FileError.noMemory("there is not enough memory to unpack anything")
-    }
+    guard status == Z_OK else { throw FileError.noMemory("there is not enough memory to unpack anything") }
   }
 
   deinit {
@@ -41,9 +39,7 @@ internal import Dispatch
   public static func isGzip(_ bytes: some Collection<UInt8>) -> Bool { bytes.starts(with: [0x1f, 0x8b]) }
 
   /// Adds a piece and hands over the content in pieces of at most 128 KiB.
-  public mutating func read(
-    _ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void
-  ) throws {
+  public mutating func read(_ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void) throws {
     taken += Int64(bytes.count)
     var input = bytes
     var position = 0
@@ -97,9 +93,7 @@ internal import Dispatch
         unsafe stream.pointee.next_out = target.baseAddress
         unsafe stream.pointee.avail_out = UInt32(clamping: target.count)
         let status = unsafe inflate(stream, Z_NO_FLUSH)
-        return unsafe (
-          status, rest - Int(stream.pointee.avail_in), target.count - Int(stream.pointee.avail_out)
-        )
+        return unsafe (status, rest - Int(stream.pointee.avail_in), target.count - Int(stream.pointee.avail_out))
       }
     }
   }
@@ -189,9 +183,7 @@ public struct GzipWriter {
       do throws(FileError) {
         let member = try Self.member(blocks[index], level: level)
         packed.withLock { $0[index] = member }
-      } catch {
-        failure.withLock { $0 = error }
-      }
+      } catch { failure.withLock { $0 = error } }
     }
     if let failure = failure.withLock({ $0 }) { throw failure }
     return packed.withLock { Array($0.joined()) }

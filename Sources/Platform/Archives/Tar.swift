@@ -170,8 +170,7 @@ struct TarHeader {
   /// Parses an octal number between spaces or NULs; nil otherwise, also for GNU's binary form.
   private static func octal(_ bytes: ArraySlice<UInt8>) -> Int64? {
     let digits = bytes.drop { $0 == 32 }.prefix { (48...55).contains($0) }
-    let rest = bytes[digits.endIndex...]
-    guard !digits.isEmpty, rest.allSatisfy({ $0 == 32 || $0 == 0 }) else { return nil }
+    guard !digits.isEmpty, bytes[digits.endIndex...].allSatisfy({ $0 == 32 || $0 == 0 }) else { return nil }
     return digits.reduce(Int64(0)) { $0 << 3 | Int64($1 - 48) }
   }
 }
@@ -183,9 +182,7 @@ enum ArchiveName {
   /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, components over 255
   ///   bytes, over 16 components (the result must be easy to remove), Windows device names and invalid UTF-8.
   static func components(_ bytes: [UInt8]) throws(FileError) -> [String] {
-    guard let name = String(utf8: bytes) else {
-      throw FileError(.archiveName, "a name is not UTF-8")
-    }
+    guard let name = String(utf8: bytes) else { throw FileError(.archiveName, "a name is not UTF-8") }
     var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     if parts.count > 1, parts.last == "" { parts.removeLast() }
     if parts.count > 1, parts.first == "." { parts.removeFirst() }
@@ -273,10 +270,7 @@ public struct TarWriter: Sendable {
     guard size >= 0 else { throw FileError(.tarDamaged, "a file has a negative size") }
     left = size
     padding = Int((512 - size % 512) % 512)
-    guard let (prefix, own) = Self.split(name) else {
-      return try extended(path: name, size: size)
-    }
-    guard size < 1 << 33 else { return try extended(path: name, size: size) }
+    guard let (prefix, own) = Self.split(name), size < 1 << 33 else { return try extended(path: name, size: size) }
     return Self.header(name: own, prefix: prefix, size: size, type: "0", seconds: seconds)
   }
 

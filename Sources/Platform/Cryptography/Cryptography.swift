@@ -2,9 +2,7 @@
 #if canImport(CryptoKit)
   @_exported public import CryptoKit
 #else
-  package protocol HashFunction {
-    static var algorithm: DigestAlgorithm { get }
-  }
+  package protocol HashFunction { static var algorithm: DigestAlgorithm { get } }
 
   package struct HashDigest: Sendable, Hashable, Sequence {
     let bytes: [UInt8]
@@ -50,21 +48,13 @@
     package typealias MD5 = RunningHash<MD5Name>
   }
 
-  package enum SHA256Name: HashFunction {
-    package static let algorithm = DigestAlgorithm("SHA2-256", length: 32)
-  }
+  package enum SHA256Name: HashFunction { package static let algorithm = DigestAlgorithm("SHA2-256", length: 32) }
 
-  package enum SHA512Name: HashFunction {
-    package static let algorithm = DigestAlgorithm("SHA2-512", length: 64)
-  }
+  package enum SHA512Name: HashFunction { package static let algorithm = DigestAlgorithm("SHA2-512", length: 64) }
 
-  package enum SHA1Name: HashFunction {
-    package static let algorithm = DigestAlgorithm("SHA1", length: 20)
-  }
+  package enum SHA1Name: HashFunction { package static let algorithm = DigestAlgorithm("SHA1", length: 20) }
 
-  package enum MD5Name: HashFunction {
-    package static let algorithm = DigestAlgorithm("MD5", length: 16)
-  }
+  package enum MD5Name: HashFunction { package static let algorithm = DigestAlgorithm("MD5", length: 16) }
 
   /// A shared key; its memory is overwritten after use.
   package struct SymmetricKey: Sendable {
@@ -100,9 +90,7 @@
   }
 
   package enum CryptographyError: Error {
-    case incorrectParameterSize
-
-    case authenticationFailure
+    case incorrectParameterSize, authenticationFailure
 
     /// The other key is of low order and keeps no secret.
     case unusableKey

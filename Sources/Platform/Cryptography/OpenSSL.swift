@@ -69,9 +69,7 @@
       return (sealed, tag)
     }
 
-    static func open(
-      _ bytes: some Collection<UInt8>, tag: [UInt8], key: SecretBytes, nonce: [UInt8]
-    ) -> [UInt8]? {
+    static func open(_ bytes: some Collection<UInt8>, tag: [UInt8], key: SecretBytes, nonce: [UInt8]) -> [UInt8]? {
       guard key.count == 32, nonce.count == 12, tag.count == 16, let size = Int32(exactly: bytes.count) else {
         return nil
       }

@@ -88,9 +88,7 @@ public enum FileErrorKind: String, FailureKind {
     package init(neededBytes: Int64) { self.neededBytes = neededBytes }
   }
 
-  package enum Subject {
-    case fileSystem, propertyList, age, archive, database, server
-  }
+  package enum Subject { case fileSystem, propertyList, age, archive, database, server }
 
   /// The subject of the failure: the file system, a file's content or the server.
   package var subject: Subject {
@@ -209,9 +207,7 @@ public enum FileErrorKind: String, FailureKind {
     default: "the file system refused"
     }
   }
-}
 
-extension FileErrorKind {
   package static func cannotOpenForSQLite() -> FileErrorKind {
     // SQLite opens six at once: main file, log, index, journal, folder and a temporary file.
     SystemCalls.lacksDescriptors(6) ? .tooManyOpenFiles : .cannotOpen
@@ -226,9 +222,7 @@ extension FileError {
     guard SystemCalls.lacksDescriptors(9) else { return }
     throw FileError(.tooManyOpenFiles, operation: operation, path: path)
   }
-}
 
-extension FileError {
   /// Makes an error in the kind's words.
   public init(_ kind: Kind, operation: String, path: FilePath?, hint: String? = nil) {
     self.init(kind, operation: operation, path: path, detail: kind.words, hint: hint)

@@ -64,9 +64,7 @@ public struct FileDigest: Sendable, Hashable {
   public var hexadecimal: String
 
   /// Digests bytes in memory.
-  public init(of bytes: [UInt8]) {
-    self.init(SHA256.hash(data: bytes))
-  }
+  public init(of bytes: [UInt8]) { self.init(SHA256.hash(data: bytes)) }
 
   /// Digests a source in pieces of 1 MiB.
   ///
@@ -99,9 +97,7 @@ package struct KeptFileDigest: Hashable {
   package let text: String
 
   /// - Parameter other: the digest to compare with; nil chooses by the length of the holes.
-  package init(
-    of file: ReadableFile, like other: String? = nil, progress: (Int64) throws -> Void = { _ in }
-  ) throws {
+  package init(of file: ReadableFile, like other: String? = nil, progress: (Int64) throws -> Void = { _ in }) throws {
     guard other?.hasPrefix(Self.prefix) ?? file.hasLongHoles else {
       text = try FileDigest(of: file, progress: progress).hexadecimal
       return

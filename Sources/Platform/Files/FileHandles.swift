@@ -35,9 +35,8 @@ public final class ReadableFile: ByteSource {
   public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, length > 0 else { return 0 }
     let wanted = min(length, buffer.count)
-    return try fileSystem.perform(.read, path, "read the file") { () throws(Errno) in
-      try SystemCalls.read(descriptor, at: offset, length: wanted, into: &buffer)
-    }
+    return try fileSystem.step(
+      .read, path, "read the file", try SystemCalls.read(descriptor, at: offset, length: wanted, into: &buffer))
   }
 
   private static let rangeLimit = 100_000
@@ -69,13 +68,7 @@ public struct WritableFile: ~Copyable, Sendable {
   public let path: FilePath
 
   let descriptor: FileDescriptor
-  private let fileSystem: FileSystem
-
-  init(owning descriptor: FileDescriptor, at path: FilePath, in fileSystem: FileSystem) {
-    self.descriptor = descriptor
-    self.path = path
-    self.fileSystem = fileSystem
-  }
+  let fileSystem: FileSystem
 
   deinit {
     // Without a commit the file is unfinished anyway.
@@ -84,29 +77,25 @@ public struct WritableFile: ~Copyable, Sendable {
 
   /// Opens the same file for reading at its present length; only for unlinked files.
   package func reading() throws(FileError) -> ReadableFile {
-    let other = try fileSystem.perform(.open, path, "open the file") { () throws(Errno) in
-      try errno { try descriptor.duplicate() }
-    }
+    let other = try fileSystem.step(.open, path, "open the file", try errno { try descriptor.duplicate() })
     return try ReadableFile(owning: other, at: path, in: fileSystem)
+  }
+
+  private func change(_ kind: FileOperation.Kind, _ operation: String, _ body: () throws -> Void) throws(FileError) {
+    try fileSystem.step(kind, path, operation, try errno(body))
   }
 
   /// Appends bytes.
   public func write(_ bytes: some Collection<UInt8>) throws(FileError) {
-    try fileSystem.perform(.write, path, "write the file") { () throws(Errno) in
-      _ = try errno { try descriptor.writeAll(bytes) }
-    }
+    try change(.write, "write the file") { _ = try descriptor.writeAll(bytes) }
   }
 
   package func write(_ bytes: some Collection<UInt8>, at offset: Int64) throws(FileError) {
-    try fileSystem.perform(.write, path, "write the file") { () throws(Errno) in
-      _ = try errno { try descriptor.writeAll(toAbsoluteOffset: offset, bytes) }
-    }
+    try change(.write, "write the file") { _ = try descriptor.writeAll(toAbsoluteOffset: offset, bytes) }
   }
 
   package func truncate(to count: Int64) throws(FileError) {
-    try fileSystem.perform(.truncate, path, "cut the file off") { () throws(Errno) in
-      try errno { try descriptor.resize(to: count) }
-    }
+    try change(.truncate, "cut the file off") { try descriptor.resize(to: count) }
   }
 
   /// Starts writeback of a range, without waiting or a guarantee.
@@ -116,15 +105,11 @@ public struct WritableFile: ~Copyable, Sendable {
 
   /// Synchronizes everything written so far.
   public func synchronize() throws(FileError) {
-    try fileSystem.perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in
-      try SystemCalls.synchronize(descriptor)
-    }
+    try change(.synchronize, "write the file to the disk") { try SystemCalls.synchronize(descriptor) }
   }
 
   /// Synchronizes and closes the file.
-  public consuming func commit() throws(FileError) {
-    try synchronize()
-  }
+  public consuming func commit() throws(FileError) { try synchronize() }
 }
 
 /// A store's file, open for reading, closed without releasing this process's locks; see ``KeptDescriptors``.
@@ -141,17 +126,12 @@ package final class LastingFile: ByteSource {
     self.path = path
     self.fileSystem = fileSystem
     descriptor = try fileSystem.perform(.open, path, "open the file") { () throws(Errno) in
-      if let status = try SystemCalls.status(of: path, followingLinks: true),
-        let kept = KeptDescriptors.take(status.identity)
-      {
-        return kept
-      }
+      let status = try SystemCalls.status(of: path, followingLinks: true)
+      if let kept = status.flatMap({ KeptDescriptors.take($0.identity) }) { return kept }
       return try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
     }
     let opened = descriptor
-    do throws(FileError) {
-      status = try fileSystem.status(of: opened, at: path)
-    } catch {
+    do throws(FileError) { status = try fileSystem.status(of: opened, at: path) } catch {
       KeptDescriptors.end(opened)
       throw error
     }
@@ -170,26 +150,21 @@ package final class LastingFile: ByteSource {
   package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, length > 0 else { return 0 }
     let wanted = min(length, buffer.count)
-    return try fileSystem.perform(.read, path, "read the file") { () throws(Errno) in
-      try SystemCalls.read(descriptor, at: offset, length: wanted, into: &buffer)
-    }
+    return try fileSystem.step(
+      .read, path, "read the file", try SystemCalls.read(descriptor, at: offset, length: wanted, into: &buffer))
   }
 
   package func currentStatus() throws(FileError) -> FileStatus { try fileSystem.status(of: descriptor, at: path) }
 
   /// Returns the holder of a lock that excludes another one, if any.
-  func conflict(
-    _ range: LockRange, exclusive: Bool = false, _ operation: String = "read the store"
-  ) throws(FileError) -> LockOwner? {
-    try lock(operation) { descriptor throws(Errno) in
+  func conflict(_ range: LockRange, exclusive: Bool = false) throws(FileError) -> LockOwner? {
+    try lock("read the store") { descriptor throws(Errno) in
       try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: exclusive)
     }
   }
 
-  func lock<Result>(
-    _ operation: String, _ body: (FileDescriptor) throws(Errno) -> Result
-  ) throws(FileError) -> Result {
-    try fileSystem.perform(.lock, path, operation) { () throws(Errno) in try body(descriptor) }
+  func lock<Result>(_ operation: String, _ body: (FileDescriptor) throws(Errno) -> Result) throws(FileError) -> Result {
+    try fileSystem.step(.lock, path, operation, try body(descriptor))
   }
 }
 
@@ -233,23 +208,16 @@ enum KeptDescriptors {
   /// Ends a descriptor, or keeps it if the file is locked.
   static func endUnlessLocked(_ descriptor: FileDescriptor) {
     // A failed query means a file system without locks.
-    let everything = LockRange(start: 0, length: 0)
-    let owner = try? SystemCalls.conflictingLock(on: descriptor, range: everything, exclusive: true)
+    let owner = try? SystemCalls.conflictingLock(on: descriptor, range: .everything, exclusive: true)
     if owner == nil { close(descriptor) } else { end(descriptor) }
   }
-
-  /// For tests.
-  static var count: Int { kept.withLock { $0.count } }
 
   private static func closeNeedless(_ kept: inout [Kept]) {
     let own = Set(kept.map(\.descriptor.rawValue))
     // Without knowledge of the open files, keep everything.
     guard let open = SystemCalls.openFiles(excluding: own) else { return }
-    kept.removeAll { entry in
-      if open.contains(entry.identity) { return false }
-      close(entry.descriptor)
-      return true
-    }
+    for entry in kept where !open.contains(entry.identity) { close(entry.descriptor) }
+    kept.removeAll { !open.contains($0.identity) }
   }
 
   private static func close(_ descriptor: FileDescriptor) {

@@ -31,21 +31,15 @@ extension FileSystem {
     try unlink(destination)
     let copy = try create(destination, permissions: .ownerReadWrite)
     if try shareBlocks(from: original.descriptor, to: copy) { return }
-    do {
-      try Self.copyData(of: original, to: copy) { _ in }
-    } catch {
+    do { try Self.copyData(of: original, to: copy) { _ in } } catch {
       throw error as? FileError ?? FileError(.other, operation: "copy the file", path: destination)
     }
   }
 
   /// Shares blocks between files; false if unsupported.
-  func shareBlocks(
-    from source: FileDescriptor, to copy: borrowing WritableFile
-  ) throws(FileError) -> Bool {
+  func shareBlocks(from source: FileDescriptor, to copy: borrowing WritableFile) throws(FileError) -> Bool {
     let target = copy.descriptor
-    return try perform(.write, copy.path, "copy the file") { () throws(Errno) in
-      SystemCalls.shareBlocks(from: source, to: target)
-    }
+    return try step(.write, copy.path, "copy the file", SystemCalls.shareBlocks(from: source, to: target))
   }
 
   private static func copyData(
@@ -110,7 +104,7 @@ extension FileSystem {
       let path = root.appending(folder)
       for name in try entries(of: path) {
         let child = path.appending(name)
-        guard let status = try status(of: child, followingLinks: false) else { continue }
+        guard let status = try entry(at: child) else { continue }
         if status.kind == .directory {
           waiting.append(folder + [name])
         } else {
@@ -120,9 +114,7 @@ extension FileSystem {
     }
     return (folders, files)
   }
-}
 
-extension FileSystem {
   /// Writes a small file atomically.
   ///
   /// Writes a hidden sibling, synchronizes it, renames it and synchronizes the folder. The caller holds the folder's
@@ -160,11 +152,9 @@ extension FileSystem {
     }
     // A link fails if the name is taken; a rename would replace the file.
     var isLinked = true
-    do throws(FileError) {
-      try link(source, to: destination)
-    } catch  where error.meansLinksAreUnsupported {
+    do throws(FileError) { try link(source, to: destination) } catch  where error.meansLinksAreUnsupported {
       isLinked = false
-      guard try status(of: destination, followingLinks: false) == nil else {
+      guard try !hasEntry(at: destination) else {
         throw FileError(.alreadyExists, operation: "install the file", path: destination)
       }
       try rename(source, to: destination)
@@ -174,11 +164,8 @@ extension FileSystem {
       try synchronizeDirectory(destination.folder)
     } catch {
       // The error that led here is the one to report.
-      let isThere = (try? status(of: source, followingLinks: false)) != nil
-      if isThere {
-        do {
-          try unlink(destination)
-        } catch {
+      if (try? hasEntry(at: source)) == true {
+        do { try unlink(destination) } catch {
           try? synchronizeDirectory(destination.folder)
           return
         }
@@ -188,18 +175,7 @@ extension FileSystem {
       throw error
     }
   }
-}
 
-extension FileError {
-  /// Whether the error means that hard links are unsupported here.
-  package var meansLinksAreUnsupported: Bool {
-    guard let errno = self.errno else { return false }
-    return [.improperLink, .notPermitted, .notSupported, .notSupportedOnSocket, .noFunction, .tooManyLinks]
-      .contains(errno)
-  }
-}
-
-extension FileSystem {
   /// Returns a folder of a home: `NAME`, or `NAME of stores` where a store has that name.
   ///
   /// The second stays in use after the store is gone.
@@ -208,5 +184,14 @@ extension FileSystem {
     let kind = (try? status(of: usual))?.kind
     if kind == .directory { return usual }
     return kind != nil || (try? status(of: other))?.kind == .directory ? other : usual
+  }
+}
+
+extension FileError {
+  /// Whether the error means that hard links are unsupported here.
+  package var meansLinksAreUnsupported: Bool {
+    guard let errno = self.errno else { return false }
+    return [.improperLink, .notPermitted, .notSupported, .notSupportedOnSocket, .noFunction, .tooManyLinks]
+      .contains(errno)
   }
 }

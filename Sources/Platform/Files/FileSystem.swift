@@ -21,54 +21,68 @@ public struct FileSystem: Sendable {
     do {
       try intercept?(FileOperation(kind: kind, path: path))
       return try body()
-    } catch {
-      throw FileError(error, operation: operation, path: path)
-    }
+    } catch { throw FileError(error, operation: operation, path: path) }
   }
-}
 
-// MARK: - Reading
+  /// Runs a step of one call.
+  func step<Result: ~Copyable>(
+    _ kind: FileOperation.Kind, _ path: FilePath, _ operation: String, _ call: @autoclosure () throws(Errno) -> Result
+  ) throws(FileError) -> Result { try perform(kind, path, operation, call) }
 
-extension FileSystem {
+  // MARK: Reading
+
   /// Returns the status of a file; nil if it does not exist.
   public func status(of path: FilePath, followingLinks: Bool = true) throws(FileError) -> FileStatus? {
-    try perform(.status, path, "look at the file") { () throws(Errno) in
-      try SystemCalls.status(of: path, followingLinks: followingLinks)
-    }
+    try step(.status, path, "look at the file", try SystemCalls.status(of: path, followingLinks: followingLinks))
   }
 
+  /// Returns the status of a file, or of a link itself; nil if it does not exist.
+  package func entry(at path: FilePath) throws(FileError) -> FileStatus? { try status(of: path, followingLinks: false) }
+
+  package func hasEntry(at path: FilePath) throws(FileError) -> Bool { try entry(at: path) != nil }
+
+  /// Whether a folder, or a link to one, has the path.
+  package func isFolder(_ path: FilePath) throws(FileError) -> Bool { try status(of: path)?.kind == .directory }
+
   func status(of descriptor: FileDescriptor, at path: FilePath) throws(FileError) -> FileStatus {
-    try perform(.status, path, "look at the file") { () throws(Errno) in try SystemCalls.status(of: descriptor) }
+    try step(.status, path, "look at the file", try SystemCalls.status(of: descriptor))
   }
 
   /// Returns the sorted names in a folder.
   public func entries(of directory: FilePath) throws(FileError) -> [FilePath.Component] {
-    try perform(.list, directory, "list the folder") { () throws(Errno) in try SystemCalls.entries(of: directory) }
+    try step(.list, directory, "list the folder", try SystemCalls.entries(of: directory))
   }
 
   /// Resolves every symbolic link of a path.
   public func realPath(_ path: FilePath) throws(FileError) -> FilePath {
-    try perform(.status, path, "resolve the path") { () throws(Errno) in try SystemCalls.realPath(path) }
+    try step(.status, path, "resolve the path", try SystemCalls.realPath(path))
   }
 
   /// Returns the target of a symbolic link.
   public func linkTarget(_ path: FilePath) throws(FileError) -> FilePath {
-    try perform(.status, path, "read the symbolic link") { () throws(Errno) in try SystemCalls.linkTarget(path) }
+    try step(.status, path, "read the symbolic link", try SystemCalls.linkTarget(path))
   }
 
   /// Returns the bytes available to an ordinary user.
   public func freeSpace(at path: FilePath) throws(FileError) -> Int64 {
-    try perform(.status, path, "measure the free space") { () throws(Errno) in try SystemCalls.freeSpace(at: path) }
+    try step(.status, path, "measure the free space", try SystemCalls.freeSpace(at: path))
   }
 
   /// Opens a regular file for reading.
   ///
   /// Never blocks (a named pipe is rejected) and never changes the file.
   public func open(_ path: FilePath) throws(FileError) -> ReadableFile {
-    let descriptor = try perform(.open, path, "open the file") { () throws(Errno) in
-      try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
-    }
-    return try ReadableFile(owning: descriptor, at: path, in: self)
+    try ReadableFile(owning: descriptor(of: path, options: .nonBlocking), at: path, in: self)
+  }
+
+  func descriptor(
+    of path: FilePath, _ mode: FileDescriptor.AccessMode = .readOnly, options: FileDescriptor.OpenOptions,
+    as kind: FileOperation.Kind = .open, _ operation: String = "open the file", permissions: FilePermissions? = nil
+  ) throws(FileError) -> FileDescriptor {
+    let options = options.union(.closeOnExec)
+    return try step(
+      kind, path, operation,
+      try errno { try FileDescriptor.open(path, mode, options: options, permissions: permissions) })
   }
 
   /// Returns the content of a file of at most `limit` bytes.
@@ -81,11 +95,9 @@ extension FileSystem {
     }
     return try file.bytes(at: 0, length: limit)
   }
-}
 
-// MARK: - Writing
+  // MARK: Writing
 
-extension FileSystem {
   /// Creates a file; fails if the name is taken.
   ///
   /// - Parameter truncating: whether to empty an existing file instead.
@@ -99,12 +111,9 @@ extension FileSystem {
     _ path: FilePath, _ mode: FileDescriptor.AccessMode, _ option: FileDescriptor.OpenOptions,
     _ permissions: FilePermissions
   ) throws(FileError) -> WritableFile {
-    let descriptor = try perform(.create, path, "create the file") { () throws(Errno) in
-      try errno {
-        try FileDescriptor.open(path, mode, options: [.closeOnExec, .create, option], permissions: permissions)
-      }
-    }
-    return WritableFile(owning: descriptor, at: path, in: self)
+    let descriptor = try descriptor(
+      of: path, mode, options: [.create, option], as: .create, "create the file", permissions: permissions)
+    return WritableFile(path: path, descriptor: descriptor, fileSystem: self)
   }
 
   /// Creates an unlinked file, which disappears on close or a kill.
@@ -117,24 +126,17 @@ extension FileSystem {
   }
 
   package func update(_ path: FilePath) throws(FileError) -> WritableFile {
-    let descriptor = try perform(.open, path, "open the file") { () throws(Errno) in
-      try errno { try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec, .noFollow]) }
-    }
-    return WritableFile(owning: descriptor, at: path, in: self)
+    WritableFile(path: path, descriptor: try descriptor(of: path, .writeOnly, options: .noFollow), fileSystem: self)
   }
 
   /// Makes a hard link; fails if the name is taken.
   public func link(_ source: FilePath, to destination: FilePath) throws(FileError) {
-    try perform(.link, destination, "link the file into place") { () throws(Errno) in
-      try SystemCalls.link(source, destination)
-    }
+    try step(.link, destination, "link the file into place", try SystemCalls.link(source, destination))
   }
 
   /// Renames a file and replaces an existing one.
   public func rename(_ source: FilePath, to destination: FilePath) throws(FileError) {
-    try perform(.rename, destination, "rename the file") { () throws(Errno) in
-      try SystemCalls.rename(source, destination)
-    }
+    try step(.rename, destination, "rename the file", try SystemCalls.rename(source, destination))
   }
 
   /// Removes a name of a file, if it exists.
@@ -182,52 +184,20 @@ extension FileSystem {
       try errno {
         let descriptor = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .directory])
         try descriptor.closeAfter {
-          do throws(Errno) {
-            try SystemCalls.synchronize(descriptor)
-          } catch .invalidArgument {
+          do throws(Errno) { try SystemCalls.synchronize(descriptor) } catch .invalidArgument {
             // Some file systems cannot synchronize a folder.
           }
         }
       }
     }
   }
-}
 
-/// Narrows errors to error numbers.
-func errno<Result>(_ body: () throws -> Result) throws(Errno) -> Result {
-  do {
-    return try body()
-  } catch let error as Errno {
-    throw error
-  } catch {
-    throw .ioError
-  }
-}
+  // MARK: Access
 
-/// The transferable access to a file: permissions, owner, group, access control list and extended attributes.
-package struct FileAccess: Sendable, Hashable {
-  package var status: FileStatus
-
-  /// The extended attributes, including the access control list.
-  package var attributes: [String: [UInt8]]
-}
-
-extension FileAccess {
-  /// The access for a store to be opened: its owner may read and write.
-  package var usable: FileAccess {
-    var access = self
-    access.status.permissions = status.permissions.union(.ownerReadWrite)
-    return access
-  }
-}
-
-extension FileSystem {
   /// Returns a file's access; nil if it does not exist.
   package func access(to path: FilePath) throws(FileError) -> FileAccess? {
     guard let status = try status(of: path) else { return nil }
-    let attributes = try perform(.status, path, "read the attributes of the file") { () throws(Errno) in
-      try SystemCalls.attributes(of: path)
-    }
+    let attributes = try step(.status, path, "read the attributes of the file", try SystemCalls.attributes(of: path))
     return FileAccess(status: status, attributes: attributes)
   }
 
@@ -235,9 +205,7 @@ extension FileSystem {
   package func adoptAccess(of model: FileAccess, to path: FilePath) throws(FileError) {
     try adoptAccess(of: model.status, to: path)
     // After the permissions, which would change the mask of an existing list.
-    try perform(.write, path, "set the attributes of the file") { () throws(Errno) in
-      try SystemCalls.setAttributes(model.attributes, of: path)
-    }
+    try step(.write, path, "set the attributes of the file", try SystemCalls.setAttributes(model.attributes, of: path))
   }
 
   /// Applies the current access of a file, if it exists.
@@ -258,22 +226,19 @@ extension FileSystem {
         // The user does not exist here.
       }
     }
-    try perform(.write, path, "set the permissions of the file") { () throws(Errno) in
-      try SystemCalls.setPermissions(model.permissions, of: path)
-    }
+    try step(
+      .write, path, "set the permissions of the file", try SystemCalls.setPermissions(model.permissions, of: path))
   }
 
   /// Applies a folder's permissions, owner and group where they differ, if it exists.
   package func adoptAccess(ofFolder model: FilePath, to path: FilePath) throws(FileError) {
-    guard let wanted = try status(of: model), let now = try status(of: path, followingLinks: false),
-      now.kind == .directory
-    else { return }
+    guard let wanted = try status(of: model), let now = try entry(at: path), now.kind == .directory else { return }
     if (wanted.permissions, wanted.owner, wanted.group) == (now.permissions, now.owner, now.group) { return }
     try adoptAccess(of: wanted, to: path)
   }
-}
 
-extension FileSystem {
+  // MARK: Copies
+
   /// Copies the first bytes of a store's file for this run, while the caller prevents changes.
   ///
   /// Shares blocks where possible; does not synchronize or verify.
@@ -312,9 +277,7 @@ extension FileSystem {
   private static func shorter(_ file: LastingFile) -> FileError {
     FileError(.changed, operation: "read the store", path: file.path)
   }
-}
 
-extension FileSystem {
   /// Replaces a folder by a copy of another, each file synchronized and verified, without links and pipes.
   ///
   /// Applies permissions, owner and group as far as this user may.
@@ -342,7 +305,7 @@ extension FileSystem {
   }
 
   package func removeTree(_ path: FilePath) throws(FileError) {
-    guard let status = try status(of: path, followingLinks: false) else { return }
+    guard let status = try entry(at: path) else { return }
     guard status.kind == .directory else {
       try unlink(path)
       return
@@ -354,33 +317,34 @@ extension FileSystem {
   }
 }
 
+/// Narrows errors to error numbers.
+func errno<Result>(_ body: () throws -> Result) throws(Errno) -> Result {
+  do { return try body() } catch { throw error as? Errno ?? .ioError }
+}
+
+/// The transferable access to a file: permissions, owner, group, access control list and extended attributes.
+package struct FileAccess: Sendable, Hashable {
+  package var status: FileStatus
+
+  /// The extended attributes, including the access control list.
+  package var attributes: [String: [UInt8]]
+
+  /// The access for a store to be opened: its owner may read and write.
+  package var usable: FileAccess {
+    var access = self
+    access.status.permissions = status.permissions.union(.ownerReadWrite)
+    return access
+  }
+}
+
 /// An imminent file system step.
 package struct FileOperation: Sendable, Hashable {
   package enum Kind: String, Sendable, CaseIterable {
-    case status
-    case list
-    case open
-    case read
-    case lock
-    case create
-    case write
-    case truncate
-    case synchronize
-    case synchronizeDirectory
-    case link
-    case rename
-    case unlink
-    case makeDirectory
-    case removeDirectory
+    case status, list, open, read, lock
+    case create, write, truncate, synchronize, synchronizeDirectory
+    case link, rename, unlink, makeDirectory, removeDirectory
 
-    package var isWrite: Bool {
-      switch self {
-      case .status, .list, .open, .read, .lock: false
-      case .create, .write, .truncate, .synchronize, .synchronizeDirectory, .link, .rename, .unlink, .makeDirectory,
-        .removeDirectory:
-        true
-      }
-    }
+    package var isWrite: Bool { ![.status, .list, .open, .read, .lock].contains(self) }
   }
 
   package var kind: Kind
@@ -390,12 +354,7 @@ package struct FileOperation: Sendable, Hashable {
 /// A file's status.
 public struct FileStatus: Sendable, Hashable {
   /// The kinds of directory entries.
-  public enum Kind: String, Sendable {
-    case regular
-    case directory
-    case symbolicLink
-    case other
-  }
+  public enum Kind: String, Sendable { case regular, directory, symbolicLink, other }
 
   /// The kind of file.
   public var kind: Kind
@@ -433,9 +392,7 @@ public struct FileStatus: Sendable, Hashable {
   public var occupiedSize: Int64 { kind == .regular ? min(size, allocatedSize) : size }
 
   var isSparse: Bool { kind == .regular && allocatedSize < size - 65_536 }
-}
 
-extension FileStatus {
   private struct Facts: Hashable {
     let kind: Kind
     let size: Int64
@@ -444,13 +401,14 @@ extension FileStatus {
     let permissions: FilePermissions
     let owner: UInt32
     let group: UInt32
-    let times: [Timestamp]
+    let modified: Timestamp
+    let statusChanged: Timestamp
   }
 
   private var facts: Facts {
     Facts(
       kind: kind, size: size, identity: identity, linkCount: linkCount, permissions: permissions, owner: owner,
-      group: group, times: [modified, statusChanged])
+      group: group, modified: modified, statusChanged: statusChanged)
   }
 
   /// Whether two statuses are equal, apart from the allocated bytes.

@@ -23,7 +23,7 @@ public struct PathText: Sendable, Hashable, Codable {
   // In JSON a plain string where possible.
   /// Reads a plain string, or text and bytes.
   public init(from decoder: any Decoder) throws {
-    if let text = try? decoder.singleValueContainer().decode(String.self) {
+    if let text = try? String(from: decoder) {
       self.text = text
       return
     }
@@ -34,20 +34,11 @@ public struct PathText: Sendable, Hashable, Codable {
 
   /// Writes a plain string where possible.
   public func encode(to encoder: any Encoder) throws {
-    if bytes == nil {
-      var container = encoder.singleValueContainer()
-      try container.encode(text)
-    } else {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(text, forKey: .text)
-      try container.encode(bytes, forKey: .bytes)
-    }
+    guard let bytes else { return try text.encode(to: encoder) }
+    try encoder.encode(["text": text, "bytes": bytes])
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case text
-    case bytes
-  }
+  private enum CodingKeys: String, CodingKey { case text, bytes }
 }
 
 extension FilePath {
@@ -55,78 +46,11 @@ extension FilePath {
 
   /// Makes a path; nil if the bytes hold a zero.
   package init?(rawBytes: [UInt8]) {
-    guard !rawBytes.contains(0),
-      let path = unsafe withNullTerminated(rawBytes, { unsafe FilePath(platformString: $0) })
+    guard !rawBytes.contains(0), let path = unsafe withNullTerminated(rawBytes, { unsafe FilePath(platformString: $0) })
     else { return nil }
     self = path
   }
-}
 
-/// Returns the bytes up to the first zero.
-package func nullTerminatedBytes(_ start: UnsafePointer<CChar>) -> [UInt8] {
-  var bytes: [UInt8] = []
-  while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
-  return bytes
-}
-
-private func withNullTerminated<Value>(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Value?) -> Value? {
-  let characters = bytes.map { CChar(bitPattern: $0) } + [0]
-  return unsafe characters.withUnsafeBufferPointer { unsafe $0.baseAddress.flatMap { unsafe body($0) } }
-}
-
-/// Quotes a path for a terminal; control characters and invalid UTF-8 become visible.
-public func quoted(_ path: FilePath) -> String {
-  "\"\(printable(path.string))\""
-}
-
-/// Quotes a path for a shell where needed.
-///
-/// Control characters become octal escapes in `$'…'`, which bash, zsh and the POSIX shell of 2024 read.
-package func shellQuoted(_ path: FilePath) -> String {
-  // A leading dash would make it an option.
-  let path =
-    path.components.first?.string.hasPrefix("-") == true && path.root == nil ? FilePath(".").pushing(path) : path
-  let bytes = path.rawBytes
-  if !bytes.isEmpty, bytes.allSatisfy(isPlain) { return path.string }
-  let text = path.string
-  if FilePath(text) == path, printable(text) == text {
-    return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
-  }
-  var result = "$'"
-  for byte in bytes {
-    if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "'"), byte != UInt8(ascii: "\\") {
-      result.unicodeScalars.append(Unicode.Scalar(byte))
-    } else {
-      result += "\\" + zeroPadded(String(byte, radix: 8), to: 3)
-    }
-  }
-  return result + "'"
-}
-
-private func isPlain(_ byte: UInt8) -> Bool {
-  switch byte {
-  case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-    true
-  default: false
-  }
-}
-
-extension FileSystem {
-  /// Resolves links in the existing part of an absolute path.
-  package func resolved(_ path: FilePath) throws(FileError) -> FilePath {
-    var (there, rest) = (path, [FilePath.Component]())
-    while true {
-      if there.isEmpty { there = "." }
-      if try status(of: there) != nil { return try realPath(there).appending(rest).lexicallyNormalized() }
-      guard let last = there.lastComponent else { return path.lexicallyNormalized() }
-      rest.insert(last, at: 0)
-      there.removeLastComponent()
-    }
-  }
-}
-
-extension FilePath {
   /// Makes the path relative to a folder; both are absolute.
   package func relative(to folder: FilePath) -> FilePath {
     let (from, to) = (Array(folder.components), Array(components))
@@ -143,9 +67,7 @@ extension FilePath {
     let (own, theirs) = (Array(components), Array(other.components))
     return !theirs.isEmpty && own.count >= theirs.count && Array(own.suffix(theirs.count)) == theirs
   }
-}
 
-extension FilePath {
   /// The folder of the file; the current one for a bare name.
   public var folder: FilePath {
     let parent = removingLastComponent()
@@ -166,11 +88,63 @@ extension FilePath {
   }
 }
 
+/// Returns the bytes up to the first zero.
+package func nullTerminatedBytes(_ start: UnsafePointer<CChar>) -> [UInt8] {
+  var bytes: [UInt8] = []
+  while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
+  return bytes
+}
+
+private func withNullTerminated<Value>(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Value?) -> Value? {
+  let characters = bytes.map { CChar(bitPattern: $0) } + [0]
+  return unsafe characters.withUnsafeBufferPointer { unsafe $0.baseAddress.flatMap { unsafe body($0) } }
+}
+
+/// Quotes a path for a terminal; control characters and invalid UTF-8 become visible.
+public func quoted(_ path: FilePath) -> String { "\"\(printable(path.string))\"" }
+
+/// Quotes a path for a shell where needed.
+///
+/// Control characters become octal escapes in `$'…'`, which bash, zsh and the POSIX shell of 2024 read.
+package func shellQuoted(_ path: FilePath) -> String {
+  // A leading dash would make it an option.
+  let path =
+    path.components.first?.string.hasPrefix("-") == true && path.root == nil ? FilePath(".").pushing(path) : path
+  let bytes = path.rawBytes
+  if !bytes.isEmpty, bytes.allSatisfy({ $0.isOfWord || $0 == UInt8(ascii: "/") }) { return path.string }
+  let text = path.string
+  if FilePath(text) == path, printable(text) == text {
+    return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+  var result = "$'"
+  for byte in bytes {
+    if byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "'"), byte != UInt8(ascii: "\\") {
+      result.unicodeScalars.append(Unicode.Scalar(byte))
+    } else {
+      result += "\\" + zeroPadded(String(byte, radix: 8), to: 3)
+    }
+  }
+  return result + "'"
+}
+
+extension FileSystem {
+  /// Resolves links in the existing part of an absolute path.
+  package func resolved(_ path: FilePath) throws(FileError) -> FilePath {
+    var (there, rest) = (path, [FilePath.Component]())
+    while true {
+      if there.isEmpty { there = "." }
+      if try status(of: there) != nil { return try realPath(there).appending(rest).lexicallyNormalized() }
+      guard let last = there.lastComponent else { return path.lexicallyNormalized() }
+      rest.insert(last, at: 0)
+      there.removeLastComponent()
+    }
+  }
+}
+
 extension FilePath.Component {
   /// Adds to the name's bytes, which may be invalid UTF-8.
   func wrapped(prefix: String, suffix: String) -> FilePath.Component {
-    let bytes = Array(prefix.utf8) + platformBytes + Array(suffix.utf8)
-    return FilePath.Component(platformBytes: bytes) ?? self
+    FilePath.Component(platformBytes: Array(prefix.utf8) + platformBytes + Array(suffix.utf8)) ?? self
   }
 
   /// The longest file name in bytes.

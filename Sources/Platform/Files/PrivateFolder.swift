@@ -50,7 +50,7 @@ package final class PrivateFolder: Sendable {
       let holder = root.appending("\(mark)\(surroundings.makeUUID())")
       // An existing folder is another process's.
       guard try Self.make(holder, fileSystem), let lock = try Self.lock(holder, fileSystem),
-        try fileSystem.status(of: holder, followingLinks: false)?.kind == .directory
+        try fileSystem.entry(at: holder)?.kind == .directory
       else { continue }
       let content = holder.appending("Content")
       guard try fileSystem.makeNewDirectory(content) else { continue }
@@ -68,13 +68,11 @@ package final class PrivateFolder: Sendable {
     let root = systemFolder
     guard let alternative else { return root }
     do throws(FileError) {
-      guard try surroundings.fileSystem.status(of: root)?.kind == .directory else { return alternative }
+      guard try surroundings.fileSystem.isFolder(root) else { return alternative }
       let probe = root.appending("\(mark)\(surroundings.makeUUID())")
       if try surroundings.fileSystem.makeNewDirectory(probe) { try surroundings.fileSystem.removeDirectory(probe) }
       return root
-    } catch {
-      return alternative
-    }
+    } catch { return alternative }
   }
 
   package static var systemFolder: FilePath { FilePath(NSTemporaryDirectory()) }
@@ -190,7 +188,7 @@ package final class PrivateFolder: Sendable {
   private static func removeUnlocked(
     _ folder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void = { _ in }
   ) throws(FileError) {
-    guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind == .directory,
+    guard let status = try fileSystem.entry(at: folder), status.kind == .directory,
       status.owner == FileSystem.effectiveUser, let lock = try lock(folder, fileSystem)
     else { return }
     try removeNoted(in: folder, fileSystem, finishing: finishing)
@@ -200,9 +198,7 @@ package final class PrivateFolder: Sendable {
 
   /// Returns false if it exists or its parent is gone.
   private static func make(_ holder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
-    do throws(FileError) {
-      return try fileSystem.makeNewDirectory(holder)
-    } catch {
+    do throws(FileError) { return try fileSystem.makeNewDirectory(holder) } catch {
       guard error.kind == .notFound else { throw error }
       return false
     }
@@ -210,9 +206,7 @@ package final class PrivateFolder: Sendable {
 
   /// Returns nil if it is locked or gone.
   private static func lock(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> FolderLock? {
-    do throws(FileError) {
-      return try FolderLock(folder, patience: 0, in: fileSystem)
-    } catch {
+    do throws(FileError) { return try FolderLock(folder, patience: 0, in: fileSystem) } catch {
       guard error.kind == .locked || error.kind == .notFound else { throw error }
       return nil
     }
@@ -231,9 +225,7 @@ package struct PrivateCopy: ~Copyable {
   ///   - original: the store, kept unchanged by the caller (with a read lock and a comparison).
   ///   - temporary: the parent of the private folder; the system's by default.
   /// - Throws: `no-space` with the missing bytes, or the error of copying.
-  package init(
-    of original: StoreFileSet, in temporary: FilePath? = nil, surroundings: Surroundings = .machine
-  ) throws {
+  package init(of original: StoreFileSet, in temporary: FilePath? = nil, surroundings: Surroundings = .machine) throws {
     let fileSystem = surroundings.fileSystem
     let members = try original.members(in: fileSystem)
       .filter { [.main, .wal, .journal].contains($0.part) && $0.status.kind == .regular }

@@ -58,6 +58,12 @@ extension Relocation {
   ) throws(FileError) {
     var steps: [Step] = []
     var folders: [PathText] = []
+    func add(_ part: StoreFileSet.Part, _ path: FilePath, _ status: FileStatus, to target: FilePath) {
+      steps.append(
+        Step(
+          part: part, source: PathText(path), destination: PathText(target), identity: status.identity,
+          bytes: status.size))
+    }
     for member in try source.members(in: fileSystem).reversed() {
       let target = destination.path(of: member.part)
       if member.part == .externalData {
@@ -68,17 +74,9 @@ extension Relocation {
         let content = try fileSystem.descendants(of: member.path)
         folders.append(PathText(target))
         folders += content.folders.map { PathText(target.appending($0)) }
-        for file in content.files {
-          steps.append(
-            Step(
-              part: .externalData, source: PathText(file.path), destination: PathText(target.appending(file.relative)),
-              identity: file.status.identity, bytes: file.status.size))
-        }
+        for file in content.files { add(.externalData, file.path, file.status, to: target.appending(file.relative)) }
       } else {
-        steps.append(
-          Step(
-            part: member.part, source: PathText(member.path), destination: PathText(target),
-            identity: member.status.identity, bytes: member.status.size))
+        add(member.part, member.path, member.status, to: target)
       }
     }
     self.init(
@@ -137,8 +135,7 @@ extension Relocation {
     journal: FilePath, in fileSystem: FileSystem, _ takesDigests: Bool, _ progress: (Int64, Int64) throws -> Void
   ) throws {
     for folder in folders { try fileSystem.makeDirectory(try folder.existing("make the folder")) }
-    let isLinked = try arriveByLinking(in: fileSystem)
-    if !isLinked { try arriveByCopying(journal: journal, in: fileSystem, progress) }
+    if try !arriveByLinking(in: fileSystem) { try arriveByCopying(journal: journal, in: fileSystem, progress) }
     let total = totalBytes
     var done: Int64 = 0
     for index in steps.indices where takesDigests {
@@ -206,7 +203,7 @@ extension Relocation {
   private func canLink(in fileSystem: FileSystem) throws(FileError) -> Bool {
     for step in steps {
       let source = try step.source.existing("move the store")
-      guard let status = try fileSystem.status(of: source, followingLinks: false) else {
+      guard let status = try fileSystem.entry(at: source) else {
         throw FileError(.changed, operation: "move the store", path: source)
       }
       if status.kind != .regular || status.linkCount != 1 { return false }
@@ -221,7 +218,7 @@ extension Relocation {
     for (index, step) in steps.indices.reversed().map({ ($0, steps[$0]) }) {
       if step.part == .externalData, sharesValues == true { continue }
       let source = try step.source.existing("remove the old name")
-      if let status = try fileSystem.status(of: source, followingLinks: false) {
+      if let status = try fileSystem.entry(at: source) {
         // Remove only the moved file's name, and a copied one's only while unchanged.
         if step.isOf(status), step.copy == nil || status.size == step.bytes {
           try fileSystem.unlink(source)
@@ -235,8 +232,7 @@ extension Relocation {
       try putBackIfOpenElsewhere(step, source: source, in: fileSystem)
     }
     if let main = source.path, sharesValues != true {
-      let support = StoreFileSet(main: main).path(of: .externalData)
-      try removeFolders(below: support, in: fileSystem)
+      try removeFolders(below: StoreFileSet(main: main).path(of: .externalData), in: fileSystem)
     }
     try synchronizeFolders(of: \.source, in: fileSystem)
   }
@@ -252,12 +248,10 @@ extension Relocation {
     let place = try main.source.existing("remove the old name")
     for step in steps where step.part != .main && step.part != .externalData {
       let source = try step.source.existing("remove the old name")
-      if let status = try fileSystem.status(of: source, followingLinks: false), step.isOf(status) {
-        try fileSystem.unlink(source)
-      }
+      if let status = try fileSystem.entry(at: source), step.isOf(status) { try fileSystem.unlink(source) }
     }
     try fileSystem.synchronizeDirectory(place.folder)
-    if let status = try fileSystem.status(of: place, followingLinks: false), main.isOf(status) {
+    if let status = try fileSystem.entry(at: place), main.isOf(status) {
       guard main.copy == nil || status.size == main.bytes else {
         throw FileError(.changed, operation: "remove the old name", path: place)
       }
@@ -270,22 +264,16 @@ extension Relocation {
   }
 
   /// Gives another file the main file's name, and reverts it if another process opened the store at the last moment.
-  private func exchange(
-    _ place: FilePath, for other: FilePath, in fileSystem: FileSystem
-  ) throws(FileError) -> Bool {
+  private func exchange(_ place: FilePath, for other: FilePath, in fileSystem: FileSystem) throws(FileError) -> Bool {
     let kept = Self.kept(place)
     try fileSystem.unlink(kept)
-    do throws(FileError) {
-      try fileSystem.link(place, to: kept)
-    } catch {
+    do throws(FileError) { try fileSystem.link(place, to: kept) } catch {
       guard error.meansLinksAreUnsupported else { throw error }
       return false
     }
     try fileSystem.rename(other, to: place)
     try fileSystem.synchronizeDirectory(place.folder)
-    do throws(FileError) {
-      try refuseOpenElsewhere()
-    } catch {
+    do throws(FileError) { try refuseOpenElsewhere() } catch {
       try fileSystem.link(place, to: other)
       try fileSystem.rename(kept, to: place)
       try fileSystem.synchronizeDirectory(place.folder)
@@ -314,8 +302,8 @@ extension Relocation {
     for step in steps {
       let source = try step.source.existing("take the move back")
       let destination = try step.destination.existing("take the move back")
-      guard try fileSystem.status(of: source, followingLinks: false) == nil,
-        let status = try fileSystem.status(of: destination, followingLinks: false), step.isCopy(status)
+      guard try !fileSystem.hasEntry(at: source),
+        let status = try fileSystem.entry(at: destination), step.isCopy(status)
       else { continue }
       try fileSystem.makeDirectory(source.folder)
       try giveBack(destination, to: source, in: fileSystem)
@@ -323,7 +311,7 @@ extension Relocation {
     }
     for step in steps.reversed() {
       let destination = try step.destination.existing("take the move back")
-      let status = try fileSystem.status(of: destination, followingLinks: false)
+      let status = try fileSystem.entry(at: destination)
       if let status, step.isCopy(status) { try fileSystem.unlink(destination) }
       try fileSystem.unlink(destination.hiddenSibling(suffix: ".arriving"))
     }
@@ -334,16 +322,12 @@ extension Relocation {
   }
 
   private func giveBack(_ file: FilePath, to source: FilePath, in fileSystem: FileSystem) throws(FileError) {
-    do throws(FileError) {
-      try fileSystem.link(file, to: source)
-    } catch {
+    do throws(FileError) { try fileSystem.link(file, to: source) } catch {
       guard error.meansLinksAreUnsupported else { throw error }
       do {
         _ = try fileSystem.copy(file, to: source)
         try fileSystem.adoptAccess(of: file, to: source)
-      } catch {
-        throw FileError(.changed, operation: "take the move back", path: source)
-      }
+      } catch { throw FileError(.changed, operation: "take the move back", path: source) }
     }
   }
 
@@ -358,14 +342,10 @@ extension Relocation {
   }
 
   /// Restores the main file's old name if another process opened it at the last moment.
-  private func putBackIfOpenElsewhere(
-    _ step: Step, source: FilePath, in fileSystem: FileSystem
-  ) throws(FileError) {
-    do throws(FileError) {
-      try refuseOpenElsewhere()
-    } catch {
+  private func putBackIfOpenElsewhere(_ step: Step, source: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    do throws(FileError) { try refuseOpenElsewhere() } catch {
       let destination = try step.destination.existing("move the store")
-      if try fileSystem.status(of: source, followingLinks: false) == nil {
+      if try !fileSystem.hasEntry(at: source) {
         try giveBack(destination, to: source, in: fileSystem)
         try fileSystem.synchronizeDirectory(source.folder)
       }
@@ -374,9 +354,7 @@ extension Relocation {
   }
 
   private func removeFolders(below support: FilePath, in fileSystem: FileSystem) throws(FileError) {
-    guard !folders.isEmpty, try fileSystem.status(of: support, followingLinks: false)?.kind == .directory else {
-      return
-    }
+    guard !folders.isEmpty, try fileSystem.entry(at: support)?.kind == .directory else { return }
     let content = try fileSystem.descendants(of: support)
     guard content.files.isEmpty else { return }
     for folder in content.folders.sorted(by: { $0.count > $1.count }) {
@@ -387,11 +365,7 @@ extension Relocation {
 
   // MARK: Recovery
 
-  package enum Outcome: Sendable, Hashable {
-    case moved
-
-    case takenBack
-  }
+  package enum Outcome: Sendable, Hashable { case moved, takenBack }
 
   /// Finishes or reverts an interrupted move; safe to interrupt.
   ///
@@ -422,15 +396,14 @@ extension Relocation {
   private func finishInterrupted(in fileSystem: FileSystem) throws(FileError) -> Outcome? {
     // The main file is last to arrive and first to depart: while it has its old name, all exist.
     guard let main = steps.last else { return .takenBack }
-    let source = try main.source.existing("finish the move")
-    let atOldPlace = try fileSystem.status(of: source, followingLinks: false)
+    let atOldPlace = try fileSystem.entry(at: main.source.existing("finish the move"))
     if let atOldPlace, main.isOf(atOldPlace) {
       try takeBack(in: fileSystem)
       return .takenBack
     }
     for step in steps {
       let destination = try step.destination.existing("finish the move")
-      if let status = try fileSystem.status(of: destination, followingLinks: false), step.isCopy(status) { continue }
+      if let status = try fileSystem.entry(at: destination), step.isCopy(status) { continue }
       if atOldPlace != nil { return nil }
       throw FileError(
         .changed, operation: "finish the move", path: destination,
@@ -479,15 +452,24 @@ extension Relocation {
     return result
   }
 
-  private func synchronizeFolders(
-    of side: KeyPath<Step, PathText>, in fileSystem: FileSystem
-  ) throws(FileError) {
+  private func synchronizeFolders(of side: KeyPath<Step, PathText>, in fileSystem: FileSystem) throws(FileError) {
     var done: Set<FilePath> = []
     for step in steps {
       let folder = try step[keyPath: side].existing("write the folder to the disk").folder
       guard done.insert(folder).inserted else { continue }
       if try fileSystem.status(of: folder) != nil { try fileSystem.synchronizeDirectory(folder) }
     }
+  }
+
+  /// Reads a journal; nil if it is incomplete.
+  init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    let bytes = try fileSystem.contents(of: journal, limit: 1 << 28)
+    do { self = try JSONDecoder().decode(Relocation.self, from: Data(bytes)) } catch { return nil }
+  }
+
+  func write(to journal: FilePath, replacing: Bool, in fileSystem: FileSystem) throws {
+    let bytes = try JSON.bytes(of: self, .line, to: "move the store", at: journal)
+    try fileSystem.writeAtomically(bytes, to: journal, replacing: replacing)
   }
 }
 
@@ -505,22 +487,5 @@ extension PathText {
       throw FileError(.other, operation: operation, path: nil, detail: "a path in the journal cannot be read")
     }
     return path
-  }
-}
-
-extension Relocation {
-  /// Reads a journal; nil if it is incomplete.
-  init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
-    let bytes = try fileSystem.contents(of: journal, limit: 1 << 28)
-    do {
-      self = try JSONDecoder().decode(Relocation.self, from: Data(bytes))
-    } catch {
-      return nil
-    }
-  }
-
-  func write(to journal: FilePath, replacing: Bool, in fileSystem: FileSystem) throws {
-    let bytes = try JSON.bytes(of: self, .line, to: "move the store", at: journal)
-    try fileSystem.writeAtomically(bytes, to: journal, replacing: replacing)
   }
 }

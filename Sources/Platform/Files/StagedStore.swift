@@ -52,9 +52,7 @@ package struct StagedStore: ~Copyable {
     path = Self.path(for: target)
     mark = PrivateFolder.mark(of: target.main)
     try Self.removeLeftover(for: target, in: fileSystem)
-    do {
-      try digest(try fileSystem.copy(source, to: path))
-    } catch {
+    do { try digest(try fileSystem.copy(source, to: path)) } catch {
       // Report the first error.
       try? fileSystem.unlink(path)
       throw error
@@ -72,7 +70,7 @@ package struct StagedStore: ~Copyable {
   private static func path(for target: StoreFileSet) -> FilePath { target.main.hiddenSibling(suffix: ".unfinished") }
 
   package static func hasLeftover(for target: StoreFileSet, in fileSystem: FileSystem) throws(FileError) -> Bool {
-    try fileSystem.status(of: path(for: target), followingLinks: false) != nil
+    try fileSystem.hasEntry(at: path(for: target))
   }
 
   /// Removes a killed process's staged store.

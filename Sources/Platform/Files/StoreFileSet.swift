@@ -6,9 +6,7 @@ public import SystemPackage
 public struct StoreFileSet: Sendable, Hashable {
   /// A part of the set.
   public enum Part: String, Sendable, CaseIterable, Codable {
-    case main
-
-    case wal
+    case main, wal
 
     /// The log's index, which SQLite can rebuild.
     case sharedMemory = "shm"
@@ -72,9 +70,7 @@ public struct StoreFileSet: Sendable, Hashable {
       detail: "its path has \(whole) bytes, and SQLite opens none of more than \(Self.longestPath - ending)",
       hint: "Move the store to a folder with a shorter path.")
   }
-}
 
-extension StoreFileSet {
   /// An existing part.
   public struct Member: Sendable, Hashable, Encodable {
     /// The part.
@@ -97,9 +93,7 @@ extension StoreFileSet {
     var result: [Member] = []
     for part in Part.allCases {
       let path = path(of: part)
-      if let status = try fileSystem.status(of: path, followingLinks: false) {
-        result.append(Member(part: part, path: path, status: status))
-      }
+      if let status = try fileSystem.entry(at: path) { result.append(Member(part: part, path: path, status: status)) }
     }
     return result
   }
@@ -111,9 +105,7 @@ extension StoreFileSet {
     in fileSystem: FileSystem
   ) throws(FileError) -> (folders: [[FilePath.Component]], files: [FileSystem.Descendant]) {
     let folder = path(of: .externalData)
-    guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind != .regular else {
-      return ([], [])
-    }
+    guard let status = try fileSystem.entry(at: folder), status.kind != .regular else { return ([], []) }
     guard status.kind == .directory else {
       return ([], [FileSystem.Descendant(relative: [], path: folder, status: status, isLink: true)])
     }
@@ -148,8 +140,7 @@ extension StoreFileSet {
   func sharesExternalData(in fileSystem: FileSystem) throws(FileError) -> Bool {
     for name in try fileSystem.entries(of: folder) {
       let other = folder.appending(name)
-      guard other != main, other.stemComponent == main.stemComponent,
-        try fileSystem.status(of: other, followingLinks: false)?.kind == .regular
+      guard other != main, other.stemComponent == main.stemComponent, try fileSystem.entry(at: other)?.kind == .regular
       else { continue }
       if try fileSystem.open(other).bytes(at: 0, length: 16) == Array("SQLite format 3\0".utf8) { return true }
     }
@@ -162,10 +153,8 @@ extension StoreFileSet {
   ///
   /// - Throws: `dangling-link`, `is-a-directory`, `not-a-regular-file`, `not-downloaded`, or a file system error.
   public static func locate(_ path: FilePath, in fileSystem: FileSystem) throws(FileError) -> StoreFileSet {
-    guard path.lastComponent != nil else {
-      throw FileError(.isDirectory, operation: "find the store", path: path)
-    }
-    guard let entry = try fileSystem.status(of: path, followingLinks: false) else {
+    guard path.lastComponent != nil else { throw FileError(.isDirectory, operation: "find the store", path: path) }
+    guard let entry = try fileSystem.entry(at: path) else {
       let folder = path.folder
       guard let status = try fileSystem.status(of: folder) else {
         throw FileError(
@@ -177,7 +166,7 @@ extension StoreFileSet {
           .notFound, operation: "find the store", path: path, detail: "what should be its folder is a file")
       }
       if let placeholder = path.lastComponent?.wrapped(prefix: ".", suffix: ".icloud"),
-        try fileSystem.status(of: folder.appending(placeholder), followingLinks: false) != nil
+        try fileSystem.hasEntry(at: folder.appending(placeholder))
       {
         throw FileError(.notDownloaded, operation: "find the store", path: path)
       }
@@ -199,9 +188,7 @@ extension StoreFileSet {
   ///
   /// - Throws: `dangling-link` without the folder at the end of the links, else as `locate`.
   package static func locateTarget(_ path: FilePath, in fileSystem: FileSystem) throws(FileError) -> StoreFileSet {
-    do throws(FileError) {
-      return try locate(path, in: fileSystem)
-    } catch {
+    do throws(FileError) { return try locate(path, in: fileSystem) } catch {
       guard error.kind == .danglingLink else { throw error }
     }
     var target = path
@@ -209,7 +196,7 @@ extension StoreFileSet {
     for _ in 0..<40 {
       target = target.folder.pushing(try fileSystem.linkTarget(target))
       guard let name = target.lastComponent, try fileSystem.status(of: target.folder) != nil else { break }
-      if try fileSystem.status(of: target, followingLinks: false)?.kind == .symbolicLink { continue }
+      if try fileSystem.entry(at: target)?.kind == .symbolicLink { continue }
       return StoreFileSet(main: try fileSystem.realPath(target.folder).appending(name))
     }
     throw FileError(.danglingLink, operation: "find the store", path: path)
@@ -227,22 +214,7 @@ extension StoreFileSet {
     }
     return nil
   }
-}
 
-extension FilePath {
-  fileprivate var stemComponent: FilePath.Component? {
-    guard let name = lastComponent else { return nil }
-    let bytes = name.platformBytes
-    guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return name }
-    return FilePath.Component(platformBytes: Array(bytes[..<dot]))
-  }
-
-  fileprivate func appending(_ component: FilePath.Component?) -> FilePath {
-    component.map { appending($0) } ?? self
-  }
-}
-
-extension StoreFileSet {
   /// Reads the start of the log's index and whether another process has the log open, or writes to it; nil without an
   /// index.
   ///
@@ -265,6 +237,17 @@ extension StoreFileSet {
     guard let status = try fileSystem.status(of: main) else { return nil }
     return OpenFiles.processWithDeletedLog(of: self, main: status.identity)?.description
   }
+}
+
+extension FilePath {
+  fileprivate var stemComponent: FilePath.Component? {
+    guard let name = lastComponent else { return nil }
+    let bytes = name.platformBytes
+    guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return name }
+    return FilePath.Component(platformBytes: Array(bytes[..<dot]))
+  }
+
+  fileprivate func appending(_ component: FilePath.Component?) -> FilePath { component.map { appending($0) } ?? self }
 }
 
 /// The opened files of a store, which may have no names.

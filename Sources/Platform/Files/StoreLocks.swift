@@ -15,21 +15,21 @@ package struct StoreLock: ~Copyable {
     do throws(FileError) {
       for (part, range) in [(StoreFileSet.Part.main, LockRange.all), (.sharedMemory, .walIndex)] {
         let path = set.path(of: part)
-        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
-          continue
-        }
-        let descriptor = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
-          try errno { try FileDescriptor.open(path, .readWrite, options: [.closeOnExec, .noFollow]) }
-        }
+        guard let status = try fileSystem.entry(at: path), status.kind == .regular else { continue }
+        let descriptor = try fileSystem.descriptor(
+          of: path, .readWrite, options: .noFollow, as: .lock, "lock the store")
         opened.append(descriptor)
         try Self.lock(descriptor, range: range, at: path, in: fileSystem)
-        let locked = try fileSystem.perform(.status, path, "lock the store") { () throws(Errno) in
-          try SystemCalls.status(of: descriptor)
-        }
-        guard let now = try fileSystem.status(of: path, followingLinks: false), now.identity == locked.identity else {
+        let locked = try fileSystem.step(.status, path, "lock the store", try SystemCalls.status(of: descriptor))
+        guard let now = try fileSystem.entry(at: path), now.identity == locked.identity else {
           throw FileError(.changed, operation: "lock the store", path: path)
         }
-        try Self.refuseOpenElsewhere(locked.identity, at: path)
+        // An idle connection in rollback mode holds no lock; the open files show it, as far as visible.
+        if let process = OpenFiles.processKeepingOpen(locked.identity) {
+          throw FileError(
+            .inUse, operation: "lock the store", path: path, detail: "\(process.description) has it open",
+            hint: "Quit it, then run the same command again.")
+        }
       }
     } catch {
       Self.close(opened)
@@ -50,23 +50,13 @@ package struct StoreLock: ~Copyable {
     // theirs for a moment.
     for attempt in 0..<5 {
       if attempt > 0 { SystemCalls.sleep(milliseconds: 20) }
-      let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
-        try SystemCalls.lock(descriptor, range: range, exclusive: true)
-      }
+      let isLocked = try fileSystem.step(
+        .lock, path, "lock the store", try SystemCalls.lock(descriptor, range: range, exclusive: true))
       if isLocked { return }
     }
-    let owner = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
-      try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: true)
-    }
+    let owner = try fileSystem.step(
+      .lock, path, "lock the store", try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: true))
     throw .lockedByAnother(owner, operation: "lock the store", path: path)
-  }
-
-  /// Checks other processes' open files, as far as visible: an idle connection in rollback mode holds no lock.
-  private static func refuseOpenElsewhere(_ identity: FileIdentity, at path: FilePath) throws(FileError) {
-    guard let process = OpenFiles.processKeepingOpen(identity) else { return }
-    throw FileError(
-      .inUse, operation: "lock the store", path: path, detail: "\(process.description) has it open",
-      hint: "Quit it, then run the same command again.")
   }
 
   private static func close(_ descriptors: [FileDescriptor]) {
@@ -87,6 +77,8 @@ extension FileError {
 struct LockRange: Sendable, Hashable {
   var start: Int64
   var length: Int64
+
+  static let everything = LockRange(start: 0, length: 0)
 
   // SQLite's lock bytes: https://sqlite.org/fileformat2.html#the_lock_byte_page and os_unix.c.
   static let pending = LockRange(start: 0x4000_0000, length: 1)
@@ -219,8 +211,7 @@ package final class LogReadLock: Sendable {
     index = try LastingFile(path, in: fileSystem)
     let isJoined = try index.lock("read the store's log") { descriptor throws(Errno) in
       // Without a connection the index is stale, and the next one must rebuild it.
-      guard
-        let owner = try SystemCalls.conflictingLock(on: descriptor, range: .connections, exclusive: true),
+      guard let owner = try SystemCalls.conflictingLock(on: descriptor, range: .connections, exclusive: true),
         !owner.isExclusive
       else { return false }
       return try SystemCalls.lock(descriptor, range: .connections, exclusive: false)
@@ -253,15 +244,11 @@ package struct FolderLock: ~Copyable {
   /// - Parameter patience: in milliseconds.
   /// - Throws: `locked` after that time.
   package init(_ folder: FilePath, patience: Int = 10_000, in fileSystem: FileSystem) throws(FileError) {
-    let opened = try fileSystem.perform(.lock, folder, "lock the folder") { () throws(Errno) in
-      try errno { try FileDescriptor.open(folder, .readOnly, options: [.closeOnExec, .directory]) }
-    }
+    let opened = try fileSystem.descriptor(of: folder, options: .directory, as: .lock, "lock the folder")
     do throws(FileError) {
       var waited = 0
       while true {
-        let isLocked = try fileSystem.perform(.lock, folder, "lock the folder") { () throws(Errno) in
-          try SystemCalls.lockDirectory(opened)
-        }
+        let isLocked = try fileSystem.step(.lock, folder, "lock the folder", try SystemCalls.lockDirectory(opened))
         if isLocked { break }
         guard waited < patience else {
           throw FileError(
@@ -332,9 +319,7 @@ enum OpenFiles {
     #endif
   }
 
-  static func describe(processID: Int32) -> String {
-    Process(id: processID, name: name(of: processID)).description
-  }
+  static func describe(processID: Int32) -> String { Process(id: processID, name: name(of: processID)).description }
 
   private static func name(of id: Int32) -> String? {
     #if os(Linux)
@@ -343,8 +328,7 @@ enum OpenFiles {
       var bytes = [UInt8](repeating: 0, count: 64)
       let count = (try? unsafe bytes.withUnsafeMutableBytes { try unsafe file.read(into: $0) }) ?? 0
       try? file.close()
-      let text = String(decoding: bytes.prefix(count), as: UTF8.self)
-      return text.split(separator: "\n").first.map(String.init)
+      return String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: "\n").first.map(String.init)
     #else
       return nil
     #endif

@@ -64,12 +64,8 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
   package static let currentVersion = 1
 
   package static func version(json bytes: [UInt8]) -> Int? {
-    struct Head: Decodable {
-      var format: String
-      var version: Int
-    }
     // A malformed note may be replaced.
-    let head = try? JSONDecoder().decode(Head.self, from: Data(bytes))
+    let head = try? JSONDecoder().decode(FormatHead.self, from: Data(bytes))
     return head?.format == formatName ? head?.version : nil
   }
 
@@ -111,8 +107,7 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
   /// - Parameter isNew: whether the folder is new; the superuser then gives it to the store's owner too.
   package func write(to path: FilePath, inNewFolder isNew: Bool, _ fileSystem: FileSystem) throws(FileError) {
     try fileSystem.writeAtomically(json(), to: path, replacing: true, permissions: .ownerReadWrite)
-    guard FileSystem.effectiveUser == 0, let store = lastPath.path,
-      var model = try fileSystem.status(of: store.folder)
+    guard FileSystem.effectiveUser == 0, let store = lastPath.path, var model = try fileSystem.status(of: store.folder)
     else { return }
     model.permissions = .ownerReadWrite
     try fileSystem.adoptAccess(of: model, to: path)
@@ -121,18 +116,18 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
   }
 }
 
+/// The format and version of a JSON file.
+package struct FormatHead: Decodable {
+  package var format: String
+  package var version: Int
+}
+
 /// A JSON object with the SHA-256 of its other text in the last key, `digest`.
 ///
 /// The text ends with `,"digest":"<64 hexadecimal digits>"}` and a newline. Removing it from that comma to the last
 /// quotation mark gives the digested text, so that a reader can check it without knowing all keys.
 package enum DigestedText {
-  package enum Verdict: Sendable, Hashable {
-    case right
-
-    case changed
-
-    case none
-  }
+  package enum Verdict: Sendable, Hashable { case right, changed, none }
 
   private static let end = Array("}\n".utf8)
   private static let key = Array(",\"digest\":\"".utf8)

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The environment of a run: file system, clock and randomness.
 ///
 /// Injected, so that equal input gives equal bytes and tests need not wait.
@@ -13,8 +15,7 @@ public struct Surroundings: Sendable {
 
   /// Makes an environment.
   public init(
-    fileSystem: FileSystem,
-    now: @escaping @Sendable () -> Timestamp,
+    fileSystem: FileSystem, now: @escaping @Sendable () -> Timestamp,
     makeUUID: @escaping @Sendable () -> UniversalIdentifier
   ) {
     self.fileSystem = fileSystem
@@ -88,12 +89,54 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
 
 extension UInt64 {
   /// The bits mixed as in SplitMix64; injective.
-  @inlinable
-  @inline(__always)
-  package var mixed: UInt64 {
+  @inlinable @inline(__always) package var mixed: UInt64 {
     var mixed = self
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
     mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
     return mixed ^ (mixed >> 31)
+  }
+}
+
+/// The software versions noted in receipts and manifests.
+public struct SoftwareVersions: Sendable, Hashable, Codable {
+  /// The app's version, given by the caller.
+  public var app: String?
+
+  /// This library's version.
+  public var library: String
+
+  /// The SQLite of this process.
+  public var sqlite: String?
+
+  /// The SQLite that last wrote the store, by its header.
+  public var storeWrittenBySQLite: String?
+
+  /// The operating system.
+  public var operatingSystem: String
+
+  /// Collects the versions.
+  public init(
+    app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
+    operatingSystem: String
+  ) {
+    self.app = app
+    self.library = library
+    self.sqlite = sqlite
+    self.storeWrittenBySQLite = storeWrittenBySQLite
+    self.operatingSystem = operatingSystem
+  }
+}
+
+/// The version of this library and of the system.
+public enum LibraryVersion {
+  /// The semantic version; written into every receipt and report.
+  public static let current = "0.1.0"
+
+  package static var operatingSystem: String {
+    #if os(Linux)
+      "Linux, \(ProcessInfo.processInfo.operatingSystemVersionString)"
+    #else
+      ProcessInfo.processInfo.operatingSystemVersionString
+    #endif
   }
 }

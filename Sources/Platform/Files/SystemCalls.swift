@@ -12,9 +12,7 @@ package import SystemPackage
 enum SystemCalls {
   static func status(of path: FilePath, followingLinks: Bool) throws(Errno) -> FileStatus? {
     var raw = stat()
-    let result = unsafe path.withPlatformString { name in
-      unsafe followingLinks ? stat(name, &raw) : lstat(name, &raw)
-    }
+    let result = unsafe path.withPlatformString { name in unsafe followingLinks ? stat(name, &raw) : lstat(name, &raw) }
     if result == 0 { return FileStatus(raw) }
     let errno = lastErrno
     if errno == .noSuchFileOrDirectory || errno == .notDirectory { return nil }
@@ -36,18 +34,10 @@ enum SystemCalls {
   }
 
   static func rename(_ source: FilePath, _ destination: FilePath) throws(Errno) {
-    #if canImport(Darwin)
-      try unsafe call(source, destination) { unsafe Darwin.rename($0, $1) }
-    #elseif canImport(Musl)
-      try unsafe call(source, destination) { unsafe Musl.rename($0, $1) }
-    #else
-      try unsafe call(source, destination) { unsafe Glibc.rename($0, $1) }
-    #endif
+    try unsafe call(source, destination) { unsafe renameat(AT_FDCWD, $0, AT_FDCWD, $1) }
   }
 
-  static func unlink(_ path: FilePath) throws(Errno) {
-    try unsafe call(path) { unsafe unlinkat(AT_FDCWD, $0, 0) }
-  }
+  static func unlink(_ path: FilePath) throws(Errno) { try unsafe call(path) { unsafe unlinkat(AT_FDCWD, $0, 0) } }
 
   static func removeDirectory(_ path: FilePath) throws(Errno) {
     try unsafe call(path) { unsafe unlinkat(AT_FDCWD, $0, AT_REMOVEDIR) }
@@ -96,7 +86,7 @@ enum SystemCalls {
     defer { unsafe _ = closedir(directory) }
     var names: [FilePath.Component] = []
     while true {
-      setErrno(0)
+      errno = 0
       guard let entry = unsafe readdir(directory) else {
         let errno = lastErrno
         if errno.rawValue != 0 { throw errno }
@@ -175,10 +165,8 @@ enum SystemCalls {
 
   /// Releases every lock of an open file, including a child's copies.
   static func unlock(_ descriptor: FileDescriptor) {
-    var request = lockRequest(LockRange(start: 0, length: 0), exclusive: false)
-    request.l_type = Int16(F_UNLCK)
     // Closing would release them too, but only after a child has executed its program.
-    unsafe _ = fcntl(descriptor.rawValue, setOpenFileLock, &request)
+    unlock(descriptor, range: .everything)
     let unlockWholeFile: (CInt, CInt) -> CInt = flock
     _ = unlockWholeFile(descriptor.rawValue, LOCK_UN)
   }
@@ -201,12 +189,15 @@ enum SystemCalls {
 
   #if os(Linux)
     static func processWithOpenFile(_ identity: FileIdentity) -> Int32? {
+      let own = processID
+      return firstProcess { $0 != own && hasOpen(identity, process: $0) }
+    }
+
+    private static func firstProcess(where holds: (Int32) -> Bool) -> Int32? {
       guard let processes = unsafe opendir("/proc") else { return nil }
       defer { unsafe _ = closedir(processes) }
-      let own = processID
       while let entry = unsafe readdir(processes) {
-        guard let id = unsafe Int32(name(of: entry)), id != own, hasOpen(identity, process: id) else { continue }
-        return id
+        if let id = unsafe Int32(name(of: entry)), holds(id) { return id }
       }
       return nil
     }
@@ -228,23 +219,15 @@ enum SystemCalls {
 
     /// Finds a process with a file open and another one deleted from a path.
     static func process(holding identity: FileIdentity, andDeleted path: FilePath) -> Int32? {
-      guard let processes = unsafe opendir("/proc") else { return nil }
-      defer { unsafe _ = closedir(processes) }
-      while let entry = unsafe readdir(processes) {
-        guard let id = unsafe Int32(name(of: entry)) else { continue }
+      firstProcess { id in
         // Other users' and ended processes cannot be inspected.
         let folder = FilePath("/proc/\(id)/fd")
         guard let names = try? entries(of: folder),
           names.contains(where: { (try? linkTarget(folder.appending($0)).string) == path.string + " (deleted)" })
-        else { continue }
-        let holdsMain = names.contains {
-          (try? status(of: folder.appending($0), followingLinks: true))?.identity == identity
-        }
-        if holdsMain { return id }
+        else { return false }
+        return names.contains { (try? status(of: folder.appending($0), followingLinks: true))?.identity == identity }
       }
-      return nil
     }
-
   #endif
 
   private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
@@ -334,29 +317,9 @@ enum SystemCalls {
 
   // MARK: Helpers
 
-  private static var lastErrno: Errno {
-    #if canImport(Darwin)
-      Errno(rawValue: Darwin.errno)
-    #elseif canImport(Musl)
-      Errno(rawValue: Musl.errno)
-    #else
-      Errno(rawValue: Glibc.errno)
-    #endif
-  }
+  private static var lastErrno: Errno { Errno(rawValue: errno) }
 
-  private static func setErrno(_ value: CInt) {
-    #if canImport(Darwin)
-      Darwin.errno = value
-    #elseif canImport(Musl)
-      Musl.errno = value
-    #else
-      Glibc.errno = value
-    #endif
-  }
-
-  private static func check(_ result: CInt) throws(Errno) {
-    if result != 0 { throw lastErrno }
-  }
+  private static func check(_ result: CInt) throws(Errno) { if result != 0 { throw lastErrno } }
 
   private static func call(_ path: FilePath, _ body: (UnsafePointer<CInterop.PlatformChar>) -> CInt) throws(Errno) {
     try check(unsafe path.withPlatformString { unsafe body($0) })
@@ -417,14 +380,11 @@ extension FileStatus {
       let changed = raw.st_ctim
     #endif
     self.init(
-      kind: kind,
-      size: Int64(raw.st_size),
+      kind: kind, size: Int64(raw.st_size),
       allocatedSize: Int64(clamping: raw.st_blocks).multipliedReportingOverflow(by: 512).partialValue,
       identity: FileIdentity(device: UInt64(truncatingIfNeeded: raw.st_dev), inode: UInt64(raw.st_ino)),
-      linkCount: Int(clamping: raw.st_nlink),
-      permissions: FilePermissions(rawValue: raw.st_mode & 0o7777),
-      owner: raw.st_uid,
-      group: raw.st_gid,
+      linkCount: Int(clamping: raw.st_nlink), permissions: FilePermissions(rawValue: raw.st_mode & 0o7777),
+      owner: raw.st_uid, group: raw.st_gid,
       modified: Timestamp(secondsSince1970: Int64(modified.tv_sec), nanoseconds: Int32(clamping: modified.tv_nsec)),
       statusChanged: Timestamp(secondsSince1970: Int64(changed.tv_sec), nanoseconds: Int32(clamping: changed.tv_nsec)))
   }

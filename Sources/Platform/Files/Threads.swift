@@ -100,9 +100,7 @@ package final class Mutex<Value: ~Copyable>: @unchecked Sendable {
   private let lock = NSLock()
   private var value: Value
 
-  package init(_ value: consuming sending Value) {
-    self.value = value
-  }
+  package init(_ value: consuming sending Value) { self.value = value }
 
   /// Runs `body` with exclusive access to the value; not reentrant.
   package func withLock<Result: ~Copyable, Failure: Error>(

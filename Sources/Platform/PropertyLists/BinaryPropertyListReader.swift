@@ -33,16 +33,12 @@ struct BinaryPropertyListReader {
   static func recognizes(_ bytes: [UInt8]) -> Bool { bytes.starts(with: magic) }
 
   init(_ bytes: [UInt8]) throws(FileError) {
-    guard Self.recognizes(bytes) else {
-      throw FileError(.notAPropertyList, detail: "it does not begin with bplist00")
-    }
+    guard Self.recognizes(bytes) else { throw FileError(.notAPropertyList, "it does not begin with bplist00") }
     guard bytes.count <= Self.maximumBytes else {
       throw FileError(
         .propertyListTooLarge, detail: "it has \(bytes.count) bytes, and \(Self.maximumBytes) are accepted")
     }
-    guard bytes.count >= 8 + 1 + 1 + Self.trailerSize else {
-      throw FileError(.propertyListDamaged, detail: "it is cut off: \(bytes.count) bytes")
-    }
+    guard bytes.count >= 8 + 1 + 1 + Self.trailerSize else { throw .damagedList("it is cut off: \(bytes.count) bytes") }
     let body = bytes.count - Self.trailerSize
     self.bytes = bytes
     offsetSize = Int(bytes[body + 6])
@@ -51,16 +47,14 @@ struct BinaryPropertyListReader {
     let top = Self.bigEndian(bytes, at: body + 16, size: 8)
     let table = Self.bigEndian(bytes, at: body + 24, size: 8)
     guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
-      throw FileError(.propertyListDamaged, detail: "its trailer gives impossible sizes of offsets or references")
+      throw .damagedList("its trailer gives impossible sizes of offsets or references")
     }
     guard table >= 9, table < UInt64(body), count >= 1, count <= (UInt64(body) - table) / UInt64(offsetSize) else {
-      throw FileError(.propertyListDamaged, detail: "its trailer promises more objects than there are bytes")
+      throw .damagedList("its trailer promises more objects than there are bytes")
     }
-    guard count <= table, top < count else {
-      throw FileError(.propertyListDamaged, detail: "its trailer names a top object that is not there")
-    }
+    guard count <= table, top < count else { throw .damagedList("its trailer names a top object that is not there") }
     guard count <= UInt64(Self.maximumNodes) else {
-      throw FileError(.propertyListTooLarge, detail: "it holds more than \(Self.maximumNodes) objects")
+      throw FileError(.propertyListTooLarge, "it holds more than \(Self.maximumNodes) objects")
     }
     objectCount = Int(count)
     topObject = Int(top)
@@ -83,9 +77,7 @@ struct BinaryPropertyListReader {
       try check(depth: depth + known.depth, nodes: known.nodes)
       return known
     }
-    guard !isOpen[number] else {
-      throw FileError(.propertyListDamaged, detail: "object \(number) contains itself")
-    }
+    guard !isOpen[number] else { throw .damagedList("object \(number) contains itself") }
     try check(depth: depth, nodes: 1)
     isOpen[number] = true
     let result = try readNew(number, depth: depth)
@@ -96,10 +88,10 @@ struct BinaryPropertyListReader {
 
   private func check(depth: Int, nodes: Int) throws(FileError) {
     guard depth <= Self.maximumDepth else {
-      throw FileError(.propertyListTooLarge, detail: "it is nested deeper than \(Self.maximumDepth) levels")
+      throw FileError(.propertyListTooLarge, "it is nested deeper than \(Self.maximumDepth) levels")
     }
     guard nodes <= Self.maximumNodes else {
-      throw FileError(.propertyListTooLarge, detail: "it unfolds to more than \(Self.maximumNodes) values")
+      throw FileError(.propertyListTooLarge, "it unfolds to more than \(Self.maximumNodes) values")
     }
   }
 
@@ -143,7 +135,7 @@ struct BinaryPropertyListReader {
       let count = try length(low, number, &position, unit: 1)
       let text = bytes[position..<position + count]
       guard text.allSatisfy({ $0 < 0x80 }) else {
-        throw FileError(.propertyListDamaged, detail: "text object \(number) is not ASCII although it says so")
+        throw .damagedList("text object \(number) is not ASCII although it says so")
       }
       return leaf(.string(String(decoding: text, as: UTF8.self)))
     case 0x6:
@@ -170,9 +162,7 @@ struct BinaryPropertyListReader {
 
   private func leaf(_ value: PropertyList) -> Finished { Finished(value: value, nodes: 1, depth: 0) }
 
-  private mutating func array(
-    _ number: Int, _ count: Int, at position: Int, depth: Int
-  ) throws(FileError) -> Finished {
+  private mutating func array(_ number: Int, _ count: Int, at position: Int, depth: Int) throws(FileError) -> Finished {
     var elements: [PropertyList] = []
     elements.reserveCapacity(count)
     var nodes = 1
@@ -197,11 +187,11 @@ struct BinaryPropertyListReader {
     for index in 0..<count {
       let key = try read(try reference(at: position, index, of: number), depth: depth + 1)
       guard case .string(let name) = key.value else {
-        throw FileError(.propertyListDamaged, detail: "a key of dictionary object \(number) is not text")
+        throw .damagedList("a key of dictionary object \(number) is not text")
       }
       let value = try read(try reference(at: position, count + index, of: number), depth: depth + 1)
       guard entries.updateValue(value.value, forKey: name) == nil else {
-        throw FileError(.propertyListDamaged, detail: "dictionary object \(number) has the same key twice")
+        throw .damagedList("dictionary object \(number) has the same key twice")
       }
       nodes += 1 + value.nodes
       height = max(height, value.depth + 1)
@@ -213,14 +203,12 @@ struct BinaryPropertyListReader {
   private func reference(at position: Int, _ index: Int, of number: Int) throws(FileError) -> Int {
     let target = Self.bigEndian(bytes, at: position + index * referenceSize, size: referenceSize)
     guard target < UInt64(objectCount) else {
-      throw FileError(.propertyListDamaged, detail: "object \(number) refers to an object that is not there")
+      throw .damagedList("object \(number) refers to an object that is not there")
     }
     return Int(target)
   }
 
-  private mutating func integer(
-    _ number: Int, at position: Int, size: Int
-  ) throws(FileError) -> PropertyList {
+  private mutating func integer(_ number: Int, at position: Int, size: Int) throws(FileError) -> PropertyList {
     try claim(size, at: position, of: number)
     guard size == 16 else {
       // One, two and four bytes are unsigned, eight are signed.
@@ -231,18 +219,14 @@ struct BinaryPropertyListReader {
     let signed = Int64(bitPattern: low)
     if high == 0 { return signed >= 0 ? .integer(signed) : .unsigned(low) }
     if high == .max, signed < 0 { return .integer(signed) }
-    throw FileError(.propertyListDamaged, detail: "integer object \(number) does not fit 64 bits")
+    throw .damagedList("integer object \(number) does not fit 64 bits")
   }
 
   /// Reads an object's length, from the marker or a following integer, and claims its bytes.
-  private mutating func length(
-    _ low: Int, _ number: Int, _ position: inout Int, unit: Int
-  ) throws(FileError) -> Int {
+  private mutating func length(_ low: Int, _ number: Int, _ position: inout Int, unit: Int) throws(FileError) -> Int {
     var count = UInt64(low)
     if low == 0x0F {
-      guard position < offsetTable, bytes[position] >> 4 == 0x1, bytes[position] & 0x0F <= 3 else {
-        throw outOfPlace(number)
-      }
+      guard position < offsetTable, (0x10...0x13).contains(bytes[position]) else { throw outOfPlace(number) }
       let size = 1 << Int(bytes[position] & 0x0F)
       position += 1
       try claim(size, at: position, of: number)
@@ -260,17 +244,15 @@ struct BinaryPropertyListReader {
   }
 
   private mutating func consume(_ size: Int, of number: Int) throws(FileError) {
-    guard size <= unreadBytes else {
-      throw FileError(.propertyListDamaged, detail: "its objects overlap, at the latest at object \(number)")
-    }
+    guard size <= unreadBytes else { throw .damagedList("its objects overlap, at the latest at object \(number)") }
     unreadBytes -= size
   }
 
   private func outOfPlace(_ number: Int) -> FileError {
-    FileError(.propertyListDamaged, detail: "object \(number) lies outside of the objects' part")
+    .damagedList("object \(number) lies outside of the objects' part")
   }
 
   private func unknown(_ number: Int, _ marker: UInt8) -> FileError {
-    FileError(.propertyListDamaged, detail: "object \(number) is of the unknown type 0x\(String(marker, radix: 16))")
+    .damagedList("object \(number) is of the unknown type 0x\(String(marker, radix: 16))")
   }
 }

@@ -41,13 +41,10 @@ struct BinaryPropertyListWriter {
     case .string(let string): return text(string)
     case .real, .date:
       // Not shared: 0.0 equals -0.0.
-      let number = reserve()
-      objects[number] = .leaf(value)
-      return number
+      return reserve(.leaf(value))
     case .null, .boolean, .integer, .unsigned, .data, .uid:
       if let known = numbers[value] { return known }
-      let number = reserve()
-      objects[number] = .leaf(value)
+      let number = reserve(.leaf(value))
       numbers[value] = number
       return number
     }
@@ -59,14 +56,13 @@ struct BinaryPropertyListWriter {
     {
       return known
     }
-    let number = reserve()
-    objects[number] = .leaf(.string(string))
+    let number = reserve(.leaf(.string(string)))
     stringNumbers[string] = number
     return number
   }
 
-  private mutating func reserve() -> Int {
-    objects.append(.leaf(.null))
+  private mutating func reserve(_ object: Object = .leaf(.null)) -> Int {
+    objects.append(object)
     return objects.count - 1
   }
 

@@ -97,22 +97,17 @@ public struct ArchivedObject: Sendable {
 
   /// Its text: plain, or a string object (`NS.string`, or `NS.bytes` in UTF-8).
   public var string: String? {
-    if let plain = content.string { return plain }
-    guard case .dictionary(let fields) = content else { return nil }
-    switch fields["NS.string"] {
-    case .string(let text): return text
-    case .uid(let number): return archive.object(number)?.content.string
-    case nil, .null?, .boolean?, .integer?, .unsigned?, .real?, .date?, .data?, .array?, .dictionary?: break
-    }
-    return fields["NS.bytes"]?.data.flatMap { String(utf8: $0) }
+    let text = content["NS.string"]
+    if let plain = content.string ?? text?.string { return plain }
+    if let number = text?.uid { return archive.object(number)?.content.string }
+    return content["NS.bytes"]?.data.flatMap { String(utf8: $0) }
   }
 
   /// The elements of an array or set, without nulls.
   public var elements: [ArchivedObject]? { references("NS.objects") }
 
   func references(_ key: String) -> [ArchivedObject]? {
-    guard let list = content[key]?.array else { return nil }
-    return list.compactMap { $0.uid.flatMap { archive.object($0) } }
+    content[key]?.array?.compactMap { $0.uid.flatMap { archive.object($0) } }
   }
 
   /// The entries of a dictionary with text keys, in archive order.
@@ -135,14 +130,12 @@ public struct ArchivedObject: Sendable {
   public static let emptySlotToken = "__empty_slot_token_4c24_98dc_ac1e_b773__"
 
   private func pairs(_ keys: [PropertyList], _ values: [PropertyList]) -> [(key: String, value: ArchivedObject)] {
-    var result: [(key: String, value: ArchivedObject)] = []
-    for (key, value) in zip(keys, values) {
+    zip(keys, values).compactMap { key, value in
       guard let name = key.uid.flatMap({ archive.object($0) })?.string,
         let object = value.uid.flatMap({ archive.object($0) })
-      else { continue }
-      result.append((name, object))
+      else { return nil }
+      return (name, object)
     }
-    return result
   }
 }
 
@@ -225,8 +218,7 @@ public struct KeyedArchiveWriter: Sendable {
   public mutating func dictionary(_ entries: [(String, Reference)], isMutable: Bool = false) -> Reference {
     let keys = entries.map { string($0.0).value }
     return add(
-      classes: isMutable
-        ? ["NSMutableDictionary", "NSDictionary", "NSObject"] : ["NSDictionary", "NSObject"],
+      classes: isMutable ? ["NSMutableDictionary", "NSDictionary", "NSObject"] : ["NSDictionary", "NSObject"],
       ["NS.keys": .array(keys), "NS.objects": .array(entries.map(\.1.value))])
   }
 
@@ -239,12 +231,8 @@ public struct KeyedArchiveWriter: Sendable {
     let values = array(entries.map(\.1))
     let token = string(ArchivedObject.emptySlotToken)
     return add(
-      classes: [
-        "NSKnownKeysDictionary1", "NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary", "NSObject",
-      ],
-      [
-        "searchMapping": mapping.value, "values": values.value, "emptyToken": token.value, "version": .integer(1),
-      ])
+      classes: ["NSKnownKeysDictionary1", "NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary", "NSObject"],
+      ["searchMapping": mapping.value, "values": values.value, "emptyToken": token.value, "version": .integer(1)])
   }
 
   /// Returns the archive as a property list.

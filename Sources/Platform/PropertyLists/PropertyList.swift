@@ -20,13 +20,9 @@ public indirect enum PropertyList: Sendable, Hashable {
   case uid(UInt64)
   case array([PropertyList])
   case dictionary([String: PropertyList])
-}
 
-extension PropertyList {
   /// The text.
-  public var string: String? {
-    if case .string(let value) = self { value } else { nil }
-  }
+  public var string: String? { if case .string(let value) = self { value } else { nil } }
 
   /// The integer, if it fits, or a Boolean as 0 or 1.
   public var integer: Int64? {
@@ -58,30 +54,20 @@ extension PropertyList {
   }
 
   /// The bytes of data.
-  public var data: [UInt8]? {
-    if case .data(let value) = self { value } else { nil }
-  }
+  public var data: [UInt8]? { if case .data(let value) = self { value } else { nil } }
 
   /// The number of the referenced object.
-  public var uid: UInt64? {
-    if case .uid(let value) = self { value } else { nil }
-  }
+  public var uid: UInt64? { if case .uid(let value) = self { value } else { nil } }
 
   /// The elements of an array.
-  public var array: [PropertyList]? {
-    if case .array(let value) = self { value } else { nil }
-  }
+  public var array: [PropertyList]? { if case .array(let value) = self { value } else { nil } }
 
   /// The entries of a dictionary.
-  public var dictionary: [String: PropertyList]? {
-    if case .dictionary(let value) = self { value } else { nil }
-  }
+  public var dictionary: [String: PropertyList]? { if case .dictionary(let value) = self { value } else { nil } }
 
   /// Returns the value of a dictionary's key.
   public subscript(key: String) -> PropertyList? { dictionary?[key] }
-}
 
-extension PropertyList {
   /// Reads a binary or XML property list.
   ///
   /// - Throws: `FileError` if it is neither, damaged or beyond the limits.
@@ -91,8 +77,7 @@ extension PropertyList {
     } else if XMLTree.looksLikeXML(bytes) {
       self = try PropertyList(xml: bytes)
     } else {
-      throw FileError(
-        .notAPropertyList, detail: "it begins neither like a binary property list nor like an XML one")
+      throw FileError(.notAPropertyList, "it begins neither like a binary property list nor like an XML one")
     }
   }
 
@@ -104,9 +89,7 @@ extension PropertyList {
     var reader = try BinaryPropertyListReader(bytes)
     self = try reader.readTop()
   }
-}
 
-extension PropertyList {
   /// Reads an XML property list.
   ///
   /// The usual document type line is allowed; its target is never loaded.
@@ -114,11 +97,9 @@ extension PropertyList {
   /// - Throws: `FileError` if it is malformed, no property list or beyond the limits.
   public init(xml bytes: [UInt8]) throws(FileError) {
     let root = try XMLTree(bytes, allowing: .propertyList).root
-    guard root.name == "plist" else {
-      throw FileError(.notAPropertyList, detail: "its outermost element is not <plist>")
-    }
+    guard root.name == "plist" else { throw FileError(.notAPropertyList, "its outermost element is not <plist>") }
     guard root.children.count == 1, let value = root.children.first else {
-      throw FileError(.propertyListDamaged, detail: "<plist> does not hold exactly one value")
+      throw .damagedList("<plist> does not hold exactly one value")
     }
     self = try PropertyList(element: value)
   }
@@ -137,50 +118,42 @@ extension PropertyList {
       } else if let number = UInt64(digits) {
         self = .unsigned(number)
       } else {
-        throw FileError(.propertyListDamaged, detail: "an <integer> is no whole number")
+        throw .damagedList("an <integer> is no whole number")
       }
     case "real":
-      guard let number = Double(text.trimmed) else {
-        throw FileError(.propertyListDamaged, detail: "a <real> is no number")
-      }
+      guard let number = Double(text.trimmed) else { throw .damagedList("a <real> is no number") }
       self = .real(number)
     case "date":
-      guard let date = try? Date(text.trimmed, strategy: .iso8601) else {
-        throw FileError(.propertyListDamaged, detail: "a <date> is no date")
-      }
+      guard let date = try? Date(text.trimmed, strategy: .iso8601) else { throw .damagedList("a <date> is no date") }
       self = .date(date.timeIntervalSinceReferenceDate)
     case "data":
       guard let data = Data(base64Encoded: text.filter { !$0.isWhitespace }) else {
-        throw FileError(.propertyListDamaged, detail: "<data> is not in base 64")
+        throw .damagedList("<data> is not in base 64")
       }
       self = .data(Array(data))
     case "array":
-      var elements: [PropertyList] = []
-      for child in element.children { elements.append(try PropertyList(element: child)) }
-      self = .array(elements)
+      self = .array(try element.children.map { (child) throws(FileError) in try PropertyList(element: child) })
     case "dict": self = try .dictionary(Self.entries(of: element))
-    default: throw FileError(.propertyListDamaged, detail: "it holds an element that property lists do not have")
+    default: throw .damagedList("it holds an element that property lists do not have")
     }
   }
 
   private static func entries(of element: XMLTree.Element) throws(FileError) -> [String: PropertyList] {
-    guard element.children.count.isMultiple(of: 2) else {
-      throw FileError(.propertyListDamaged, detail: "a <dict> has a key without a value")
-    }
+    guard element.children.count.isMultiple(of: 2) else { throw .damagedList("a <dict> has a key without a value") }
     var entries: [String: PropertyList] = [:]
     for index in stride(from: 0, to: element.children.count, by: 2) {
-      guard element.children[index].name == "key" else {
-        throw FileError(.propertyListDamaged, detail: "a <dict> has a value without a key")
-      }
+      guard element.children[index].name == "key" else { throw .damagedList("a <dict> has a value without a key") }
       let value = try PropertyList(element: element.children[index + 1])
       guard entries.updateValue(value, forKey: element.children[index].text) == nil else {
-        throw FileError(.propertyListDamaged, detail: "a <dict> has the same key twice")
+        throw .damagedList("a <dict> has the same key twice")
       }
     }
     return entries
   }
 }
 
-extension String {
-  fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+extension String { fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) } }
+
+extension FileError {
+  static func damagedList(_ detail: String) -> FileError { FileError(.propertyListDamaged, detail) }
 }

@@ -26,9 +26,7 @@ package enum TusField {
   package static let partType = "application/offset+octet-stream"
 }
 
-package enum TusVersion {
-  package static let current = "1.0.0"
-}
+package enum TusVersion { package static let current = "1.0.0" }
 
 /// The `Upload-Metadata` of an upload.
 ///

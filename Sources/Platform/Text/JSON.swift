@@ -3,11 +3,7 @@ package import SystemPackage
 
 /// The JSON writer (RFC 8259): sorted keys, unescaped slashes, a final newline.
 package enum JSON {
-  package enum Layout: Sendable {
-    case line
-
-    case lines
-  }
+  package enum Layout: Sendable { case line, lines }
 
   /// Encodes a value for a file.
   ///
@@ -21,9 +17,7 @@ package enum JSON {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     if layout == .lines { encoder.outputFormatting.insert(.prettyPrinted) }
-    do {
-      return [UInt8](try encoder.encode(value)) + [UInt8(ascii: "\n")]
-    } catch {
+    do { return [UInt8](try encoder.encode(value)) + [UInt8(ascii: "\n")] } catch {
       // The underlying message may hold a value.
       throw FileError(.encodingFailed, operation: operation, path: path)
     }
@@ -72,9 +66,7 @@ package enum JSON {
     }
     return [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
   }
-}
 
-extension JSON {
   package typealias Members = KeyValuePairs<String, (any Encodable & Sendable)?>
 
   /// Encodes nil as `null` instead of omitting it.
@@ -106,19 +98,7 @@ extension JSON {
     init(stringValue: String) { self.stringValue = stringValue }
     init?(intValue: Int) { nil }
   }
-}
 
-extension Encoder {
-  /// Encodes the members of an object, without those that are nil.
-  package func encode(_ members: JSON.Members) throws { try encode(members.map { ($0.key, $0.value) }) }
-
-  fileprivate func encode(_ members: [(String, (any Encodable & Sendable)?)]) throws {
-    var object = container(keyedBy: JSON.Key.self)
-    for case (let key, let value?) in members { try object.encode(value, forKey: JSON.Key(stringValue: key)) }
-  }
-}
-
-extension JSON {
   /// A dynamic JSON value; the keys of objects keep their order.
   package indirect enum Value: Sendable, Hashable {
     case null
@@ -140,6 +120,16 @@ extension JSON {
         self.value = value
       }
     }
+  }
+}
+
+extension Encoder {
+  /// Encodes the members of an object, without those that are nil.
+  package func encode(_ members: JSON.Members) throws { try encode(members.map { ($0.key, $0.value) }) }
+
+  fileprivate func encode(_ members: [(String, (any Encodable & Sendable)?)]) throws {
+    var object = container(keyedBy: JSON.Key.self)
+    for case (let key, let value?) in members { try object.encode(value, forKey: JSON.Key(stringValue: key)) }
   }
 }
 
@@ -173,8 +163,7 @@ extension JSON.Value: Encodable {
     case .real(let value): value.isFinite ? String(value) : JSON.literal("\(value)")
     case .string(let value): JSON.literal(value)
     case .array(let values): "[\(values.map(\.text).joined(separator: ","))]"
-    case .object(let members):
-      "{\(members.map { "\(JSON.literal($0.key)):\($0.value.text)" }.joined(separator: ","))}"
+    case .object(let members): "{\(members.map { "\(JSON.literal($0.key)):\($0.value.text)" }.joined(separator: ","))}"
     }
   }
 }

@@ -23,9 +23,7 @@ extension Sequence<UInt8> {
 
 extension [UInt8] {
   /// Returns nil for other text than digits of either case.
-  package init?(hexadecimal text: some StringProtocol) {
-    self.init(hexadecimal: Array(text.utf8))
-  }
+  package init?(hexadecimal text: some StringProtocol) { self.init(hexadecimal: Array(text.utf8)) }
 
   package init?(hexadecimal digits: [UInt8]) {
     guard digits.count.isMultiple(of: 2) else { return nil }
@@ -87,11 +85,15 @@ package enum PercentEncoding {
   }
 
   /// Whether a byte is never encoded (RFC 3986, section 2.3).
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
+  private static func isUnreserved(_ byte: UInt8) -> Bool { byte.isOfWord || byte == UInt8(ascii: "~") }
+}
+
+extension UInt8 {
+  /// Whether it is a letter, a digit, `.`, `-` or `_` of ASCII.
+  package var isOfWord: Bool {
+    switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-      UInt8(ascii: "~"):
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
       true
     default: false
     }

@@ -103,10 +103,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 
 extension Timestamp: Encodable {
   /// Encodes the moment in RFC 3339.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(rfc3339)
-  }
+  public func encode(to encoder: any Encoder) throws { try rfc3339.encode(to: encoder) }
 }
 
 private func padded(_ number: Int, to width: Int) -> String { zeroPadded(String(number), to: width) }
