@@ -254,8 +254,7 @@ extension Finding.Kind {
     case .logHeaderChecksumWrong: "the write-ahead log's header does not match its checksum"
     case .logPageSizeInvalid: "the write-ahead log's page size is not a power of two from 512 to 65536"
     case .logPageSizeDiffers: "the write-ahead log's page size is not the database's: it belongs to another database"
-    case .logFrameChecksumWrong:
-      "a frame of the write-ahead log does not match its checksum; what follows is not read"
+    case .logFrameChecksumWrong: "a frame of the write-ahead log does not match its checksum; what follows is not read"
     case .logFrameSaltsWrong:
       "a frame of the write-ahead log has other salts than its header; it and what follows is not read"
     case .logUnknownBytes: "bytes of the write-ahead log are no frames of it"
@@ -273,8 +272,7 @@ extension Finding.Kind {
     case .journalSegmentHeaderLost:
       "a header of the rollback journal is damaged or gone, and SQLite would not undo all behind it"
     case .journalPageSizeDiffers: "the rollback journal's page size is not the database's"
-    case .journalRecordChecksumWrong:
-      "a record of the rollback journal does not match its checksum"
+    case .journalRecordChecksumWrong: "a record of the rollback journal does not match its checksum"
     case .journalRecordInvalid: "a record of the rollback journal names an impossible page"
     case .journalTruncated: "the rollback journal ends before its last record"
     case .superJournalNamed: "the rollback journal is part of a transaction over several databases"
@@ -317,37 +315,22 @@ extension Finding.Kind {
   /// The importance.
   public var severity: Finding.Severity {
     switch self {
-    case .pageCountStale,
-      .logUncommittedFrames,
-      .logStaleFrames,
-      .journalFinished,
-      .journalHot,
-      .superJournalNamed,
+    case .pageCountStale, .logUncommittedFrames, .logStaleFrames, .journalFinished, .journalHot, .superJournalNamed,
       .superJournalGone:
       .note
-    case .writeVersionUnknown,
-      .expansionNotZero,
-      .fileTooLong,
-      .partialPage,
-      .logHeaderTruncated,
-      .logUnknownBytes,
-      .logPartialFrame,
-      .journalHeaderInvalid,
-      .journalPageSizeDiffers,
-      .tooManyGroups:
+    case .writeVersionUnknown, .expansionNotZero, .fileTooLong, .partialPage, .logHeaderTruncated, .logUnknownBytes,
+      .logPartialFrame, .journalHeaderInvalid, .journalPageSizeDiffers, .tooManyGroups:
       .warning
     case .headerTruncated, .magicMissing, .pageSizeInvalid, .reservedBytesInvalid, .payloadFractionsWrong,
       .readVersionUnknown, .schemaFormatUnknown, .encodingUnknown, .vacuumFieldsContradict, .fileTooShort,
       .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid, .logPageSizeDiffers,
       .logFrameChecksumWrong, .logFrameSaltsWrong, .logMissingPages, .logBehindDatabase, .logBesideEmptyDatabase,
       .journalRecordChecksumWrong, .journalRecordInvalid, .journalSegmentHeaderLost, .journalTruncated, .pageOutOfRange,
-      .pageMissing,
-      .pageUsedTwice, .pageCopied, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid, .cellsOverlap,
-      .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
+      .pageMissing, .pageUsedTwice, .pageCopied, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid,
+      .cellsOverlap, .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
       .overflowTooShort, .overflowTooLong, .payloadTooLong, .freelistTrunkInvalid, .freelistCountWrong,
       .pointerMapWrong, .pageNeverUsed, .reservedPageUsed, .indexCountDiffers, .indexEntriesDiffer, .indexOrder,
-      .keyOrder,
-      .largestRootWrong, .schemaRowMalformed, .schemaRootInvalid, .schemaTooLarge:
+      .keyOrder, .largestRootWrong, .schemaRowMalformed, .schemaRootInvalid, .schemaTooLarge:
       .damage
     }
   }
@@ -375,9 +358,7 @@ public struct Findings: Sendable {
   public private(set) var counts: [Finding.Kind: Int] = [:]
 
   /// Creates an empty list that keeps up to `limit` findings.
-  public init(limit: Int = 1000) {
-    self.limit = max(0, limit)
-  }
+  public init(limit: Int = 1000) { self.limit = max(0, limit) }
 
   /// The number of findings, kept or not.
   public var total: Int { counts.values.reduce(0, &+) }

@@ -82,9 +82,7 @@ struct DatabaseCheck {
   }
 
   /// Claims a page; returns false if it is out of range or used.
-  mutating func claim(
-    _ page: UInt32, as use: PageOwnership.Use, root: UInt32, from parent: UInt32?
-  ) -> Bool {
+  mutating func claim(_ page: UInt32, as use: PageOwnership.Use, root: UInt32, from parent: UInt32?) -> Bool {
     guard page >= 1, page <= database.pageCount else {
       findings.note(.pageOutOfRange, page: parent, root: root == 0 ? nil : root, found: Int64(page))
       return false
@@ -112,9 +110,7 @@ struct DatabaseCheck {
 
   private mutating func claimReservedPages() {
     let layout = database.layout
-    if layout.lockBytePage <= ownership.pageCount {
-      _ = ownership.claim(layout.lockBytePage, as: .lockBytes, root: 0)
-    }
+    if layout.lockBytePage <= ownership.pageCount { _ = ownership.claim(layout.lockBytePage, as: .lockBytes, root: 0) }
     guard isAutoVacuum, ownership.pageCount >= 2 else { return }
     var page: UInt32 = 2
     while let map = layout.pointerMapPage(for: page), map <= ownership.pageCount {
@@ -192,9 +188,7 @@ struct DatabaseCheck {
   private mutating func checkUnused() throws(FileError) {
     let end = min(database.pageCount, database.highestPage)
     guard end >= 1 else { return }
-    for page in 1...end where ownership.use(of: page) == .none {
-      findings.note(.pageNeverUsed, page: page)
-    }
+    for page in 1...end where ownership.use(of: page) == .none { findings.note(.pageNeverUsed, page: page) }
     if database.pageCount > database.highestPage {
       findings.note(.pageMissing, page: database.highestPage &+ 1, found: Int64(database.pageCount))
     }
@@ -222,8 +216,7 @@ extension Database {
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int], visitor: (any PageVisitor)?,
     progress: @escaping (_ done: Int, _ total: Int) -> Bool
   ) throws(FileError) -> IntegrityReport {
-    var check = DatabaseCheck(
-      self, findingLimit: findingLimit, columns: columns, visitor: visitor, progress: progress)
+    var check = DatabaseCheck(self, findingLimit: findingLimit, columns: columns, visitor: visitor, progress: progress)
     return try check.run()
   }
 }
@@ -304,9 +297,7 @@ extension DatabaseCheck {
     }
     tree.pages += 1
     if !page.kind.isLeaf { ownership.mark(number, as: .interior) }
-    for problem in scratch.problems {
-      findings.note(problem.kind, page: number, cell: problem.cell, root: tree.root)
-    }
+    for problem in scratch.problems { findings.note(problem.kind, page: number, cell: problem.cell, root: tree.root) }
     if scratch.isDamaged {
       ownership.mark(number, as: .damaged)
     } else if let visitor {
@@ -315,8 +306,8 @@ extension DatabaseCheck {
     return page
   }
 
-  private func checked(_ tree: IntegrityReport.Tree) -> CheckedTree {
-    CheckedTree(root: tree.root, isTable: tree.isTable, rules: rules[tree.root])
+  private func checked(_ tree: IntegrityReport.Tree) -> ExpectedTree {
+    ExpectedTree(root: tree.root, isTable: tree.isTable, rules: rules[tree.root])
   }
 
   /// Hands the next leaves over, each page once, before the walk comes to them.
@@ -353,8 +344,7 @@ extension DatabaseCheck {
     }
   }
 
-  @inline(__always)
-  private mutating func check(
+  @inline(__always) private mutating func check(
     _ cell: Cell, _ index: Int, _ isMalformed: Bool, of page: BTreePage, tree: inout IntegrityReport.Tree,
     lastRowid: inout Int64?
   ) throws(FileError) {
@@ -369,16 +359,13 @@ extension DatabaseCheck {
     if isMalformed {
       findings.note(.recordMalformed, page: page.number, cell: index, root: tree.root)
     }
-    if let first = cell.overflowPage {
-      try checkChain(from: first, of: cell, on: page, tree: &tree)
-    }
+    if let first = cell.overflowPage { try checkChain(from: first, of: cell, on: page, tree: &tree) }
   }
 
   private mutating func checkChain(
     from first: UInt32, of cell: Cell, on page: BTreePage, tree: inout IntegrityReport.Tree
   ) throws(FileError) {
-    let expected = database.geometry.overflowPageCount(
-      of: cell.payloadLength, onTableLeaf: page.kind == .tableLeaf)
+    let expected = database.geometry.overflowPageCount(of: cell.payloadLength, onTableLeaf: page.kind == .tableLeaf)
     var number = first
     var from = page.number
     var count = 0
@@ -428,8 +415,7 @@ struct GroupedCount {
     return counted.merging([current: run], uniquingKeysWith: +)
   }
 
-  @inline(__always)
-  mutating func add(_ cell: Cell, on page: BTreePage) {
+  @inline(__always) mutating func add(_ cell: Cell, on page: BTreePage) {
     let value = LeafScan.integer(inColumn: column, of: page.bytes.span, payload: cell.localPayload)
     if value != current { begin(value) }
     run += 1

@@ -159,9 +159,7 @@ package struct IndexedRows {
       schema.tables.lazy.filter { $0.rootPage > 0 && $0.tableDefinition?.isWithoutRowid == true }.map(\.rootPage))
     for entry in schema.tables where entry.rootPage > 0 {
       guard let table = IndexedTable(entry, schema.indexes(ofTable: entry.name), in: database) else { continue }
-      if table.root > 0, !table.plans.isEmpty, places[table.root] == nil {
-        places[table.root] = self.tables.count
-      }
+      if table.root > 0, !table.plans.isEmpty, places[table.root] == nil { places[table.root] = self.tables.count }
       self.tables.append(table)
       entries.append(entry.rootPage)
     }
@@ -347,8 +345,7 @@ struct IndexedTable: Sendable {
     for index in cells.indices {
       let payload = cells[index].localPayload
       let isHere =
-        fieldCount == 0
-        || fields.read(span, in: payload, upTo: fieldCount) && fields.end <= payload.upperBound
+        fieldCount == 0 || fields.read(span, in: payload, upTo: fieldCount) && fields.end <= payload.upperBound
       guard !isHere else {
         add(span, cells[index].rowid)
         continue
@@ -370,8 +367,7 @@ struct IndexedTable: Sendable {
     add(payload.span, cell.rowid)
   }
 
-  @inline(__always)
-  private mutating func add(_ bytes: Span<UInt8>, _ rowid: Int64) {
+  @inline(__always) private mutating func add(_ bytes: Span<UInt8>, _ rowid: Int64) {
     var hash = EntryHash()
     var list = 0
     for step in steps {

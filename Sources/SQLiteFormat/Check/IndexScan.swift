@@ -66,9 +66,7 @@ private struct IndexEntries {
     }
   }
 
-  private mutating func read(
-    _ page: BTreePage, _ cells: Range<Int>, behind last: inout BTreePage?
-  ) throws(FileError) {
+  private mutating func read(_ page: BTreePage, _ cells: Range<Int>, behind last: inout BTreePage?) throws(FileError) {
     let span = page.bytes.span
     var isBehindOwn = false
     for index in cells {
@@ -111,8 +109,7 @@ private struct IndexEntries {
     add(payload.span)
   }
 
-  @inline(__always)
-  private mutating func add(_ bytes: Span<UInt8>) {
+  @inline(__always) private mutating func add(_ bytes: Span<UInt8>) {
     if totals.columns < 0 { totals.columns = fields.count - 1 }
     if fields.count - 1 != totals.columns { totals.isUniform = false }
     var hash = EntryHash()
@@ -156,8 +153,7 @@ struct IndexPlanning {
       columns.append(place)
       order.append(self.order(of: column))
     }
-    return columns.isEmpty
-      ? nil : IndexPlan(entry: index, candidates: [columns], condition: condition, order: order)
+    return columns.isEmpty ? nil : IndexPlan(entry: index, candidates: [columns], condition: condition, order: order)
   }
 
   /// Returns a plan for the order alone, if known.
@@ -232,8 +228,7 @@ struct EntryOrder {
   }
 
   enum Relation {
-    case ascending
-    case wrong
+    case ascending, wrong
     /// An unknown collation, or a value on overflow pages.
     case unknown
   }
@@ -250,8 +245,7 @@ struct EntryOrder {
       let (start, otherStart) = (first.starts[index], second.starts[index])
       guard
         let order = Self.compare(
-          code, bytes, start, other, others, otherStart,
-          index < columns.count ? columns[index].collation : .binary)
+          code, bytes, start, other, others, otherStart, index < columns.count ? columns[index].collation : .binary)
       else { return .unknown }
       if order != 0 {
         let isAscending = (order < 0) != (index < columns.count && columns[index].isDescending)
@@ -298,8 +292,7 @@ struct EntryOrder {
   private static func rank(of code: Int64) -> Int { code == 0 ? 0 : code < 12 ? 1 : code & 1 == 1 ? 2 : 3 }
 
   /// Codes 10 and 11 never occur in files.
-  @inline(__always)
-  private static func integer(_ code: Int64, _ bytes: Span<UInt8>, _ start: Int) -> Int64 {
+  @inline(__always) private static func integer(_ code: Int64, _ bytes: Span<UInt8>, _ start: Int) -> Int64 {
     if code > 7 { return code == 9 ? 1 : 0 }
     return bytes.signedInteger(at: start, length: SerialType.length(of: code) ?? 1) ?? 0
   }
@@ -327,30 +320,25 @@ struct EntryHash {
   private(set) var value: UInt64 = 0x9e37_79b9_7f4a_7c15
 
   /// Each step is one-to-one, so one different word changes the hash.
-  @inline(__always)
-  private mutating func fold(_ word: UInt64) {
+  @inline(__always) private mutating func fold(_ word: UInt64) {
     value = (value ^ word) &* 0xff51_afd7_ed55_8ccd
     value ^= value >> 32
   }
 
-  @inline(__always)
-  mutating func addNull() { fold(0) }
+  @inline(__always) mutating func addNull() { fold(0) }
 
-  @inline(__always)
-  mutating func add(_ number: Int64) {
+  @inline(__always) mutating func add(_ number: Int64) {
     fold(1)
     fold(UInt64(bitPattern: number))
   }
 
-  @inline(__always)
-  mutating func add(_ number: Double) {
+  @inline(__always) mutating func add(_ number: Double) {
     if let whole = Int64(exactly: number) { return add(whole) }
     fold(2)
     fold(number.bitPattern)
   }
 
-  @inline(__always)
-  mutating func add(_ bytes: Span<UInt8>, from start: Int, count: Int, isText: Bool) {
+  @inline(__always) mutating func add(_ bytes: Span<UInt8>, from start: Int, count: Int, isText: Bool) {
     fold(UInt64(truncatingIfNeeded: count) << 3 | (isText ? 3 : 4))
     var offset = start
     let end = start &+ count
@@ -368,13 +356,11 @@ struct EntryHash {
   }
 
   /// Adds a complete record field.
-  @inline(__always)
-  mutating func add(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int) {
+  @inline(__always) mutating func add(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int) {
     switch code {
     case 8: add(Int64(0))
     case 9: add(Int64(1))
-    case 1...6:
-      add(bytes.signedInteger(at: offset, length: SerialType.length(of: code) ?? 1) ?? 0)
+    case 1...6: add(bytes.signedInteger(at: offset, length: SerialType.length(of: code) ?? 1) ?? 0)
     case 7:
       let number = Double(bitPattern: UInt64(bitPattern: bytes.signedInteger(at: offset, length: 8) ?? 0))
       if number.isNaN { addNull() } else { add(number) }

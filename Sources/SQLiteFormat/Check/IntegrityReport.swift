@@ -97,9 +97,7 @@ public struct PageOwnership: Sendable {
   }
 
   /// Returns the number of pages with a use.
-  public func count(of use: Use) -> Int {
-    uses.count { $0 == use.rawValue }
-  }
+  public func count(of use: Use) -> Int { uses.count { $0 == use.rawValue } }
 
   /// Assigns a page's first use; returns false if it has one.
   mutating func claim(_ page: UInt32, as use: Use, root: UInt32) -> Bool {

@@ -1,7 +1,7 @@
 internal import Platform
 
 /// The tree that a page is checked for.
-struct CheckedTree: Sendable {
+struct ExpectedTree: Sendable {
   let root: UInt32
   let isTable: Bool
 
@@ -44,7 +44,7 @@ struct PageCheck: Sendable {
 
   var isDamaged: Bool { problems.contains { $0.kind.severity == .damage } }
 
-  mutating func read(_ number: UInt32, of tree: CheckedTree, from database: Database) throws(FileError) {
+  mutating func read(_ number: UInt32, of tree: ExpectedTree, from database: Database) throws(FileError) {
     (page, firstByte, leafSum, isStranger) = (nil, nil, nil, false)
     problems.removeAll(keepingCapacity: true)
     cells.removeAll(keepingCapacity: true)

@@ -7,7 +7,7 @@ internal import Platform
 /// the last on. So each page is checked once, whichever of the two is faster.
 final class PageLookAhead: Sendable {
   private struct Batch: Sendable {
-    var tree: CheckedTree?
+    var tree: ExpectedTree?
     var pages: [UInt32] = []
     /// The results; nil where the walk reads the page itself.
     var checks: [PageCheck?] = []
@@ -57,7 +57,7 @@ final class PageLookAhead: Sendable {
 
   // MARK: The walk
 
-  func hand(_ pages: [UInt32], of tree: CheckedTree) {
+  func hand(_ pages: [UInt32], of tree: ExpectedTree) {
     // The thread begins no more pages of an earlier batch.
     batch.withLock { $0.next = $0.begun }
     waitForThread { $0.begun == $0.done }
@@ -107,7 +107,7 @@ final class PageLookAhead: Sendable {
   // MARK: The thread
 
   private struct Chunk: Sendable {
-    let tree: CheckedTree
+    let tree: ExpectedTree
     let places: Range<Int>
     let pages: ArraySlice<UInt32>
     var checks: [PageCheck?]

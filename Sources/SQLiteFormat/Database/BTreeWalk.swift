@@ -76,11 +76,7 @@ struct BTreeWalk {
         if next < page.cellCount { return Place(page: page, index: next) }
         stack.removeLast()
       } else if isTable {
-        if next <= page.cellCount {
-          try descend(toChild: next, of: page)
-        } else {
-          stack.removeLast()
-        }
+        if next <= page.cellCount { try descend(toChild: next, of: page) } else { stack.removeLast() }
       } else if next <= 2 * page.cellCount {
         if next & 1 == 1 { return Place(page: page, index: next / 2) }
         try descend(toChild: next / 2, of: page)

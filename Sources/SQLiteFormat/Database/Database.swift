@@ -223,19 +223,12 @@ extension Database {
       var high = page.cellCount
       while low < high {
         let middle = (low + high) / 2
-        if let cell = page.cell(at: middle), cell.rowid >= rowid {
-          high = middle
-        } else {
-          low = middle + 1
-        }
+        if let cell = page.cell(at: middle), cell.rowid >= rowid { high = middle } else { low = middle + 1 }
       }
       if page.kind.isLeaf {
-        guard let cell = page.cell(at: low), cell.rowid == rowid else { return nil }
-        var walk = BTreeWalk(gatheringFrom: self, root: root)
-        let payload = try walk.payload(of: cell, on: page, limit: Cell.maximumPayloadLength)
-        guard let record = Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding) else {
-          return nil
-        }
+        guard let cell = page.cell(at: low), cell.rowid == rowid,
+          let record = try record(of: cell, on: page, root: root, limit: Cell.maximumPayloadLength)
+        else { return nil }
         return Row(rowid: rowid, record: record, page: page.number, cell: low)
       }
       guard let child = page.child(at: low), child > 1 else { return nil }
@@ -251,53 +244,47 @@ extension Database {
   ///
   /// Reads at most `payloadLimit` bytes of its record.
   public func lastRow(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FileError) -> Row? {
-    var number = root
-    for _ in 0..<BTreeWalk.maximumDepth {
-      guard let page = try bTreePage(number), page.kind.isTable else { return nil }
-      guard page.kind.isLeaf else {
-        guard page.rightMostChild > 1 else { return nil }
-        number = page.rightMostChild
-        continue
-      }
-      guard page.cellCount > 0, let cell = page.cell(at: page.cellCount - 1) else { return nil }
-      var walk = BTreeWalk(gatheringFrom: self, root: root)
-      let payload = try walk.payload(of: cell, on: page, limit: payloadLimit)
-      guard let record = Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding) else {
-        return nil
-      }
-      return Row(rowid: cell.rowid, record: record, page: page.number, cell: page.cellCount - 1)
-    }
-    return nil
+    guard let (page, index, cell) = try endCell(true, root: root, isTable: true),
+      let record = try record(of: cell, on: page, root: root, limit: payloadLimit)
+    else { return nil }
+    return Row(rowid: cell.rowid, record: record, page: page.number, cell: index)
   }
-}
 
-extension Database {
   /// Returns an index's first and last entries, if readable.
   ///
   /// Reads at most `payloadLimit` bytes of each.
   public func indexEnds(root: UInt32, payloadLimit: Int = 512) throws(FileError) -> [Record] {
     var ends: [Record] = []
     for isLast in [false, true] {
-      if let record = try indexEnd(isLast, root: root, payloadLimit: payloadLimit) { ends.append(record) }
+      guard let (page, _, cell) = try endCell(isLast, root: root, isTable: false),
+        let record = try record(of: cell, on: page, root: root, limit: payloadLimit)
+      else { continue }
+      ends.append(record)
     }
     return ends
   }
 
-  private func indexEnd(_ isLast: Bool, root: UInt32, payloadLimit: Int) throws(FileError) -> Record? {
+  /// Follows the left or the right edge of a tree; nil if it is empty or damaged there.
+  private func endCell(
+    _ isLast: Bool, root: UInt32, isTable: Bool
+  ) throws(FileError) -> (page: BTreePage, index: Int, cell: Cell)? {
     var number = root
     for _ in 0..<BTreeWalk.maximumDepth {
-      guard let page = try bTreePage(number), !page.kind.isTable else { return nil }
-      guard page.kind.isLeaf else {
-        guard let child = isLast ? page.rightMostChild : page.child(at: 0), child > 1 else { return nil }
-        number = child
-        continue
+      guard let page = try bTreePage(number), page.kind.isTable == isTable else { return nil }
+      if page.kind.isLeaf {
+        let index = isLast ? page.cellCount - 1 : 0
+        return page.cell(at: index).map { (page, index, $0) }
       }
-      guard page.cellCount > 0, let cell = page.cell(at: isLast ? page.cellCount - 1 : 0) else { return nil }
-      var walk = BTreeWalk(gatheringFrom: self, root: root)
-      let payload = try walk.payload(of: cell, on: page, limit: payloadLimit)
-      return Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding)
+      guard let child = isLast ? page.rightMostChild : page.child(at: 0), child > 1 else { return nil }
+      number = child
     }
     return nil
+  }
+
+  private func record(of cell: Cell, on page: BTreePage, root: UInt32, limit: Int) throws(FileError) -> Record? {
+    var walk = BTreeWalk(gatheringFrom: self, root: root)
+    let payload = try walk.payload(of: cell, on: page, limit: limit)
+    return Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding)
   }
 }
 

@@ -140,9 +140,7 @@ struct PageCache {
     return page
   }
 
-  mutating func insert(_ page: Page) {
-    slots[Int(page.number) & (slots.count - 1)] = page
-  }
+  mutating func insert(_ page: Page) { slots[Int(page.number) & (slots.count - 1)] = page }
 }
 
 /// A page as a reader sees it, with its origin.

@@ -37,9 +37,7 @@ public struct TableCursor {
         continue
       }
       let payload = try walk.payload(of: cell, on: place.page, limit: payloadLimit)
-      guard
-        let record = Record(payload: payload, payloadLength: cell.payloadLength, encoding: database.encoding)
-      else {
+      guard let record = Record(payload: payload, payloadLength: cell.payloadLength, encoding: database.encoding) else {
         walk.findings.note(.recordMalformed, page: place.page.number, cell: place.index, root: walk.root)
         continue
       }
@@ -109,8 +107,7 @@ struct PageBudget {
   private var rest = 0
 
   /// Takes a cell's bytes; returns false when the page is used up.
-  @inline(__always)
-  mutating func take(_ length: Int, of page: BTreePage) -> Bool {
+  @inline(__always) mutating func take(_ length: Int, of page: BTreePage) -> Bool {
     if self.page != page.number {
       self.page = page.number
       rest = page.geometry.usableSize
@@ -170,8 +167,7 @@ struct LeafScan {
     }
   }
 
-  @inline(__always)
-  private mutating func addRecord(_ bytes: Span<UInt8>, from start: Int, to end: Int) {
+  @inline(__always) private mutating func addRecord(_ bytes: Span<UInt8>, from start: Int, to end: Int) {
     var offset = start
     guard let length = Varint.read(bytes, at: &offset, before: end), length <= Int64(end &- start), length > 0 else {
       badCells &+= 1
@@ -200,8 +196,7 @@ struct LeafScan {
     checksum = sum
   }
 
-  @inline(__always)
-  private static func sum(_ bytes: Span<UInt8>, from start: Int, count: Int) -> UInt64 {
+  @inline(__always) private static func sum(_ bytes: Span<UInt8>, from start: Int, count: Int) -> UInt64 {
     let content = bytes.extracting(start..<(start &+ count))
     var sum: UInt64 = 0
     for index in content.indices { sum &+= UInt64(content[index]) }
@@ -209,8 +204,7 @@ struct LeafScan {
   }
 
   /// Returns a column's integer; nil for other values or overflow.
-  @inline(__always)
-  static func integer(inColumn column: Int, of bytes: Span<UInt8>, payload: Range<Int>) -> Int64? {
+  @inline(__always) static func integer(inColumn column: Int, of bytes: Span<UInt8>, payload: Range<Int>) -> Int64? {
     let end = min(payload.upperBound, bytes.count)
     var offset = payload.lowerBound
     guard let length = Varint.read(bytes, at: &offset, before: end), length > 0,

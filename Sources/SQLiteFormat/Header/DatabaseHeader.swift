@@ -121,9 +121,7 @@ extension DatabaseHeader {
   }
 
   /// The text encoding; UTF-8 for 0 (not yet stored), nil for an unknown code.
-  public var encoding: TextEncoding? {
-    storedEncoding == 0 ? .utf8 : TextEncoding(rawValue: storedEncoding)
-  }
+  public var encoding: TextEncoding? { storedEncoding == 0 ? .utf8 : TextEncoding(rawValue: storedEncoding) }
 
   /// Whether ``pageCount`` was written with the last change.
   public var isPageCountValid: Bool { pageCount != 0 && versionValidFor == changeCounter }
@@ -156,9 +154,7 @@ extension DatabaseHeader {
   }
 
   /// Whether SQLite allows a page size.
-  public static func isPageSize(_ size: Int) -> Bool {
-    size >= 512 && size <= 65536 && size & (size - 1) == 0
-  }
+  public static func isPageSize(_ size: Int) -> Bool { size >= 512 && size <= 65536 && size & (size - 1) == 0 }
 
   /// The oddities of the fields alone.
   public var findings: Findings {

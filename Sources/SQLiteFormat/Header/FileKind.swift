@@ -120,8 +120,8 @@ public enum FileKind: String, Sendable, Hashable {
     switch self {
     case .database, .writeAheadLog, .rollbackJournal, .empty, .zeros, .encrypted, .other: false
     case .databaseOfVersion2, .transactions, .berkeleyDatabase, .locateDatabase, .otherDatabase, .markup, .json, .text,
-      .gzip, .zip, .archive, .binaryPropertyList,
-      .propertyList, .picture, .media, .document, .program, .script, .sealed:
+      .gzip, .zip, .archive, .binaryPropertyList, .propertyList, .picture, .media, .document, .program, .script,
+      .sealed:
       true
     }
   }
@@ -143,9 +143,7 @@ public enum FileKind: String, Sendable, Hashable {
     if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
     let isPlain = rest.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 12 || $0 == 13 }
     // The sample may end inside a character of up to four bytes.
-    guard isPlain, (0...3).contains(where: { String(utf8: rest.dropLast($0)) != nil }) else {
-      return nil
-    }
+    guard isPlain, (0...3).contains(where: { String(utf8: rest.dropLast($0)) != nil }) else { return nil }
     if rest.starts(with: "#!".utf8) { return .script }
     switch rest.first(where: { $0 > 0x20 }) {
     case UInt8(ascii: "<") where isPropertyList(rest): return .propertyList
@@ -174,128 +172,62 @@ public enum FileKind: String, Sendable, Hashable {
   }
 }
 
-struct FileSignature {
-  let bytes: [UInt8]
+enum FileSignature {
+  /// Bytes, which may be written as text.
+  private struct Mark: ExpressibleByArrayLiteral, ExpressibleByStringLiteral {
+    let bytes: [UInt8]
 
-  let offset: Int
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  let kind: FileKind
+    init(arrayLiteral bytes: UInt8...) { self.init(bytes) }
 
-  private init(_ bytes: [UInt8], at offset: Int = 0, _ kind: FileKind) {
-    self.bytes = bytes
-    self.offset = offset
-    self.kind = kind
+    init(stringLiteral text: String) { self.init(Array(text.utf8)) }
   }
-
-  private init(_ text: String, at offset: Int = 0, _ kind: FileKind) { self.init(Array(text.utf8), at: offset, kind) }
-
-  private func isIn(_ sample: [UInt8]) -> Bool { sample.dropFirst(offset).starts(with: bytes) }
 
   static func kind(of sample: [UInt8]) -> FileKind? {
-    if let known = all.first(where: { $0.isIn(sample) }) { return known.kind }
-    return kindOfContainer(sample) ?? kindOfWeakSignature(sample)
+    let known = all.first { _, offset, marks in
+      marks.contains { sample.dropFirst(offset).starts(with: $0.bytes) }
+    }
+    return known?.kind ?? kindOfContainer(sample) ?? kindOfWeakSignature(sample)
   }
 
-  private static let all: [FileSignature] = sqlite + databases + archives + pictures + media + documents + programs
-
-  private static let sqlite = [
-    FileSignature(DatabaseHeader.magic, .database),
-    FileSignature("** This file contains an SQLite 2", .databaseOfVersion2),
-    FileSignature([0x37, 0x7f, 0x06, 0x82], .writeAheadLog),
-    FileSignature([0x37, 0x7f, 0x06, 0x83], .writeAheadLog),
-    FileSignature(RollbackJournal.magic, .rollbackJournal),
-    FileSignature("LTX1", .transactions),
-  ]
-
-  private static let databases = [
-    FileSignature("T-DB", at: 16, .otherDatabase),
-    FileSignature([0, 1, 0, 0] + Array("Standard Jet DB".utf8), .otherDatabase),
-    FileSignature([0, 1, 0, 0] + Array("Standard ACE DB".utf8), .otherDatabase),
-    FileSignature([0x61, 0x15, 0x06, 0, 0], at: 12, .berkeleyDatabase),
-    FileSignature([0x62, 0x31, 0x05, 0, 0], at: 12, .berkeleyDatabase),
-    FileSignature([0, 0, 0x06, 0x15, 0x61], at: 11, .berkeleyDatabase),
-    FileSignature([0, 0, 0x05, 0x31, 0x62], at: 11, .berkeleyDatabase),
-    FileSignature("DUCK", at: 8, .otherDatabase),
+  /// The first that fits counts.
+  private static let all: [(kind: FileKind, offset: Int, marks: [Mark])] = [
+    (.database, 0, [Mark(DatabaseHeader.magic)]),
+    (.databaseOfVersion2, 0, ["** This file contains an SQLite 2"]),
+    (.writeAheadLog, 0, [[0x37, 0x7f, 0x06, 0x82], [0x37, 0x7f, 0x06, 0x83]]),
+    (.rollbackJournal, 0, [Mark(RollbackJournal.magic)]),
+    (.transactions, 0, ["LTX1"]),
+    (.otherDatabase, 16, ["T-DB"]),
+    (.otherDatabase, 0, ["\0\u{1}\0\0Standard Jet DB", "\0\u{1}\0\0Standard ACE DB"]),
+    (.berkeleyDatabase, 12, [[0x61, 0x15, 0x06, 0, 0], [0x62, 0x31, 0x05, 0, 0]]),
+    (.berkeleyDatabase, 11, [[0, 0, 0x06, 0x15, 0x61], [0, 0, 0x05, 0x31, 0x62]]),
+    (.otherDatabase, 8, ["DUCK"]),
     // Berkeley DB 1 hashes and trees in both byte orders, with version.
-    FileSignature([0, 0x06, 0x15, 0x61, 0, 0, 0, 2], .berkeleyDatabase),
-    FileSignature([0x61, 0x15, 0x06, 0, 2, 0, 0, 0], .berkeleyDatabase),
-    FileSignature([0, 0x05, 0x31, 0x62, 0, 0, 0, 3], .berkeleyDatabase),
-    FileSignature([0x62, 0x31, 0x05, 0, 3, 0, 0, 0], .berkeleyDatabase),
-    FileSignature("\0mlocate", .locateDatabase),
-    FileSignature("\0plocate", .locateDatabase),
-    FileSignature([0xde, 0xc0, 0xef, 0xbe], at: 16, .otherDatabase),
-    FileSignature("TDB file\n", .otherDatabase),
-    FileSignature("ToKyO CaBiNeT\n", .otherDatabase),
-    FileSignature("KC\n\0", .otherDatabase),
-    FileSignature("REDIS0", .otherDatabase),
-    FileSignature("!BDN", .otherDatabase),
-    FileSignature([0x89, 0x48, 0x44, 0x46, 0x0d, 0x0a, 0x1a, 0x0a], .otherDatabase),
-    FileSignature("PAR1", .otherDatabase),
-  ]
-
-  private static let archives = [
-    FileSignature([0x1f, 0x8b, 0x08], .gzip),
-    FileSignature([0x50, 0x4b, 0x03, 0x04], .zip),
-    FileSignature([0x50, 0x4b, 0x05, 0x06], .zip),
-    FileSignature("ustar", at: 257, .archive),
-    FileSignature([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], .archive),
-    FileSignature([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0], .archive),
-    FileSignature([0x28, 0xb5, 0x2f, 0xfd], .archive),
-    FileSignature([0x04, 0x22, 0x4d, 0x18], .archive),
-    FileSignature([0x52, 0x61, 0x72, 0x21, 0x1a, 0x07], .archive),
-    FileSignature("xar!", .archive),
-    FileSignature("!<arch>\n", .archive),
-    FileSignature("pbzx", .archive),
-    FileSignature("LZIP", .archive),
-    FileSignature("MSCF\0\0\0\0", .archive),
-    FileSignature("070701", .archive),
-    FileSignature("ANDROID BACKUP\n", .archive),
-    FileSignature("bvx2", .archive),
-    FileSignature([0x51, 0x46, 0x49, 0xfb], .archive),
-    FileSignature("vhdxfile", .archive),
-    FileSignature("age-encryption.org/v1\n", .sealed),
-    FileSignature("-----BEGIN AGE ENCRYPTED FILE-----", .sealed),
-    FileSignature("-----BEGIN PGP MESSAGE-----", .sealed),
-    FileSignature("Salted__", .sealed),
-  ]
-
-  private static let pictures = [
-    FileSignature([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], .picture),
-    FileSignature([0xff, 0xd8, 0xff], .picture),
-    FileSignature("GIF87a", .picture),
-    FileSignature("GIF89a", .picture),
-    FileSignature([0x49, 0x49, 0x2a, 0], .picture),
-    FileSignature([0x4d, 0x4d, 0, 0x2a], .picture),
-    FileSignature("8BPS", .picture),
-    FileSignature("icns", .picture),
-    FileSignature([0, 0, 0, 0x0c, 0x4a, 0x58, 0x4c, 0x20], .picture),
-  ]
-
-  private static let media = [
-    FileSignature("ID3", .media),
-    FileSignature("OggS", .media),
-    FileSignature("fLaC", .media),
-    FileSignature("MThd", .media),
-    FileSignature("caff", .media),
-    FileSignature([0x1a, 0x45, 0xdf, 0xa3], .media),
-  ]
-
-  private static let documents = [
-    FileSignature("bplist", .binaryPropertyList),
-    FileSignature("%PDF-", .document),
-    FileSignature("%!PS", .document),
-    FileSignature("{\\rtf", .document),
-    FileSignature([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1], .document),
-  ]
-
-  private static let programs = [
-    FileSignature([0x7f, 0x45, 0x4c, 0x46], .program),
-    FileSignature([0xfe, 0xed, 0xfa, 0xce], .program),
-    FileSignature([0xfe, 0xed, 0xfa, 0xcf], .program),
-    FileSignature([0xce, 0xfa, 0xed, 0xfe], .program),
-    FileSignature([0xcf, 0xfa, 0xed, 0xfe], .program),
-    FileSignature([0xca, 0xfe, 0xba, 0xbe], .program),
-    FileSignature([0, 0x61, 0x73, 0x6d, 0x01, 0, 0, 0], .program),
+    (.berkeleyDatabase, 0, [[0, 0x06, 0x15, 0x61, 0, 0, 0, 2], [0x61, 0x15, 0x06, 0, 2, 0, 0, 0]]),
+    (.berkeleyDatabase, 0, [[0, 0x05, 0x31, 0x62, 0, 0, 0, 3], [0x62, 0x31, 0x05, 0, 3, 0, 0, 0]]),
+    (.locateDatabase, 0, ["\0mlocate", "\0plocate"]),
+    (.otherDatabase, 16, [[0xde, 0xc0, 0xef, 0xbe]]),
+    (.otherDatabase, 0, ["TDB file\n", "ToKyO CaBiNeT\n", "KC\n\0", "REDIS0", "!BDN"]),
+    (.otherDatabase, 0, [[0x89, 0x48, 0x44, 0x46, 0x0d, 0x0a, 0x1a, 0x0a], "PAR1"]),
+    (.gzip, 0, [[0x1f, 0x8b, 0x08]]),
+    (.zip, 0, [[0x50, 0x4b, 0x03, 0x04], [0x50, 0x4b, 0x05, 0x06]]),
+    (.archive, 257, ["ustar"]),
+    (.archive, 0, [[0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]]),
+    (.archive, 0, [[0x28, 0xb5, 0x2f, 0xfd], [0x04, 0x22, 0x4d, 0x18], [0x52, 0x61, 0x72, 0x21, 0x1a, 0x07]]),
+    (.archive, 0, ["xar!", "!<arch>\n", "pbzx", "LZIP", "MSCF\0\0\0\0", "070701", "ANDROID BACKUP\n", "bvx2"]),
+    (.archive, 0, [[0x51, 0x46, 0x49, 0xfb], "vhdxfile"]),
+    (.sealed, 0, ["age-encryption.org/v1\n", "-----BEGIN AGE ENCRYPTED FILE-----"]),
+    (.sealed, 0, ["-----BEGIN PGP MESSAGE-----", "Salted__"]),
+    (.picture, 0, [[0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], [0xff, 0xd8, 0xff], "GIF87a", "GIF89a"]),
+    (.picture, 0, [[0x49, 0x49, 0x2a, 0], [0x4d, 0x4d, 0, 0x2a], "8BPS", "icns"]),
+    (.picture, 0, [[0, 0, 0, 0x0c, 0x4a, 0x58, 0x4c, 0x20]]),
+    (.media, 0, ["ID3", "OggS", "fLaC", "MThd", "caff", [0x1a, 0x45, 0xdf, 0xa3]]),
+    (.binaryPropertyList, 0, ["bplist"]),
+    (.document, 0, ["%PDF-", "%!PS", "{\\rtf", [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]]),
+    (.program, 0, [[0x7f, 0x45, 0x4c, 0x46], [0xfe, 0xed, 0xfa, 0xce], [0xfe, 0xed, 0xfa, 0xcf]]),
+    (.program, 0, [[0xce, 0xfa, 0xed, 0xfe], [0xcf, 0xfa, 0xed, 0xfe], [0xca, 0xfe, 0xba, 0xbe]]),
+    (.program, 0, [[0, 0x61, 0x73, 0x6d, 0x01, 0, 0, 0]]),
   ]
 
   /// Detects RIFF, IFF and ISO base media containers.

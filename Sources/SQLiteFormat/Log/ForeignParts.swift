@@ -38,14 +38,11 @@ public enum ForeignLog: Sendable, Hashable {
   /// The evidence in a sentence.
   public var words: String {
     switch self {
-    case .pageSize:
-      "The write-ahead log beside the store belongs to another database: its pages have another size."
-    case .older:
-      "The write-ahead log beside the store is older than the store, or belongs to another database."
+    case .pageSize: "The write-ahead log beside the store belongs to another database: its pages have another size."
+    case .older: "The write-ahead log beside the store is older than the store, or belongs to another database."
     case .tables:
       "The write-ahead log beside the store belongs to another database: it has none of the tables that the store has."
-    case .identifier:
-      "The write-ahead log beside the store belongs to another store: it has another identifier in it."
+    case .identifier: "The write-ahead log beside the store belongs to another store: it has another identifier in it."
     case .roots:
       "The write-ahead log beside the store belongs to another database: with it the tables of the store are not where its schema says, and without it they are."
     case .trees:
@@ -141,16 +138,16 @@ extension Database {
     var roots: Set<UInt32> = []
     for entry in schema.entries where entry.rootPage > 0 {
       if !roots.insert(entry.rootPage).inserted {
-        findings.append(Finding(.pageUsedTwice, page: entry.rootPage))
+        findings.note(.pageUsedTwice, page: entry.rootPage)
         continue
       }
       guard entry.rootPage <= pageCount else {
-        findings.append(Finding(.pageOutOfRange, page: entry.rootPage))
+        findings.note(.pageOutOfRange, page: entry.rootPage)
         continue
       }
       let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
       guard let page = try bTreePage(entry.rootPage), page.isHeaderPlausible, page.kind.isTable == isTable else {
-        findings.append(Finding(.pageKindWrong, page: entry.rootPage, root: entry.rootPage))
+        findings.note(.pageKindWrong, page: entry.rootPage, root: entry.rootPage)
         continue
       }
     }
@@ -319,8 +316,7 @@ extension Database {
     let isJournalOwn = try ForeignJournal(of: whole) == nil
     if isLogOwn && isJournalOwn { return whole }
     return try Database(
-      main: main, writeAheadLog: isLogOwn ? writeAheadLog : nil,
-      rollbackJournal: isJournalOwn ? rollbackJournal : nil)
+      main: main, writeAheadLog: isLogOwn ? writeAheadLog : nil, rollbackJournal: isJournalOwn ? rollbackJournal : nil)
   }
 }
 

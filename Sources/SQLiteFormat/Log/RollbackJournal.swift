@@ -32,9 +32,7 @@ public struct RollbackJournal: Sendable {
     /// A zeroed header: the transaction is over, the file kept for the next.
     case finished
 
-    case hot
-
-    case invalid
+    case hot, invalid
   }
 
   /// The first eight bytes of a segment.
@@ -91,8 +89,7 @@ public struct RollbackJournal: Sendable {
   ///   - takesUnsynced: whether to read possibly unsynced segments. SQLite skips them, since their
   ///     pages were not yet overwritten.
   public init(
-    _ source: any ByteSource, databasePageSize: Int? = nil, database: DatabaseHeader? = nil,
-    takesUnsynced: Bool = false
+    _ source: any ByteSource, databasePageSize: Int? = nil, database: DatabaseHeader? = nil, takesUnsynced: Bool = false
   ) throws(FileError) {
     self.source = source
     guard source.count > 0 else { return }

@@ -32,9 +32,7 @@ public struct WriteAheadLog: Sendable {
     public var isChecksumRight: Bool
 
     /// The page size; nil unless a power of two from 512 to 65536.
-    public var pageSize: Int? {
-      DatabaseHeader.isPageSize(Int(storedPageSize)) ? Int(storedPageSize) : nil
-    }
+    public var pageSize: Int? { DatabaseHeader.isPageSize(Int(storedPageSize)) ? Int(storedPageSize) : nil }
   }
 
   /// The length of a frame header in bytes.
@@ -433,9 +431,7 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
   /// Reads an index; nil if it is invalid or being written.
   package init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.length, bytes[0..<48] == bytes[48..<96] else { return nil }
-    func word(_ offset: Int) -> UInt32 {
-      (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
-    }
+    func word(_ offset: Int) -> UInt32 { (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) } }
     var checksum = LogChecksum()
     checksum.add(bytes.span.extracting(0..<40), bigEndian: false)
     guard word(0) == 3_007_000, bytes[12] != 0, checksum.first == word(40), checksum.second == word(44) else {

@@ -81,8 +81,7 @@ public struct BTreePage: Sendable {
   /// Returns a cell's record; nil if it overflows or has no readable header.
   public func localRecord(of cell: Cell, encoding: TextEncoding) -> Record? {
     guard cell.localPayload.upperBound <= bytes.count else { return nil }
-    return Record(
-      payload: bytes[cell.localPayload], payloadLength: cell.payloadLength, encoding: encoding)
+    return Record(payload: bytes[cell.localPayload], payloadLength: cell.payloadLength, encoding: encoding)
   }
 
   /// The children of an interior page, right-most last; nil for an unreadable cell.
@@ -172,8 +171,7 @@ public struct PayloadGeometry: Sendable, Hashable {
   }
 
   /// Returns the bytes of a payload on the page itself.
-  @inline(__always)
-  public func localLength(of length: Int, onTableLeaf: Bool) -> Int {
+  @inline(__always) public func localLength(of length: Int, onTableLeaf: Bool) -> Int {
     let maximum = onTableLeaf ? maximumTableLocal : maximumIndexLocal
     if length <= maximum { return length }
     let surplus = minimumLocal &+ (length &- minimumLocal) % (usableSize &- 4)

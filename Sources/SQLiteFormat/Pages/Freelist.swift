@@ -51,8 +51,7 @@ extension Database {
       number = trunk.next
     }
     if list.count != Int(header.freelistCount) {
-      list.findings.note(
-        .freelistCountWrong, page: 1, expected: Int64(header.freelistCount), found: Int64(list.count))
+      list.findings.note(.freelistCountWrong, page: 1, expected: Int64(header.freelistCount), found: Int64(list.count))
     }
     return list
   }

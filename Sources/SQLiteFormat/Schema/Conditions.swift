@@ -1,8 +1,7 @@
 /// A partial index's simple condition: NULL tests and integer comparisons, joined by AND.
 struct RowCondition: Hashable, Sendable {
   private enum Test: Hashable {
-    case isNull
-    case isNotNull
+    case isNull, isNotNull
     case compared(String, Int64)
   }
 
@@ -127,9 +126,7 @@ package struct TableConditions: Sendable, Hashable {
     }
   }
 
-  private static func names(_ tokens: [SQLToken]?) -> [String] {
-    IndexedColumn.list(tokens ?? []).compactMap(\.name)
-  }
+  private static func names(_ tokens: [SQLToken]?) -> [String] { IndexedColumn.list(tokens ?? []).compactMap(\.name) }
 
   /// Returns the lower-case words of an index with a condition or expressions.
   package static func words(ofIndex sql: String) -> Set<String> {

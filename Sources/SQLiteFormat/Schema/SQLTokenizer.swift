@@ -102,9 +102,7 @@ struct TokenReader {
   private let tokens: [SQLToken]
   private var index = 0
 
-  init(_ tokens: [SQLToken]) {
-    self.tokens = tokens
-  }
+  init(_ tokens: [SQLToken]) { self.tokens = tokens }
 
   var peek: SQLToken? { index < tokens.count ? tokens[index] : nil }
 
@@ -172,9 +170,7 @@ struct TokenReader {
       return reader.takeLiteral(keepingDigits: keepsDigits)
     }
     var sign = ""
-    if peek?.isSymbol("-") == true || peek?.isSymbol("+") == true {
-      sign = next()?.isSymbol("-") == true ? "-" : ""
-    }
+    if peek?.isSymbol("-") == true || peek?.isSymbol("+") == true { sign = next()?.isSymbol("-") == true ? "-" : "" }
     switch next() {
     case .number(let digits):
       if keepsDigits, !digits.lowercased().hasPrefix("0x") { return .text(EncodedText(sign + digits)) }

@@ -32,9 +32,7 @@ public struct Schema: Sendable {
   public var indexes: [SchemaEntry] { entries.filter { $0.kind == .index } }
 
   /// Returns a table by name, ignoring ASCII case.
-  public func table(named name: String) -> SchemaEntry? {
-    tablePlaces[folded(name)].map { entries[$0] }
-  }
+  public func table(named name: String) -> SchemaEntry? { tablePlaces[folded(name)].map { entries[$0] } }
 
   /// Returns a table's indexes.
   public func indexes(ofTable name: String) -> [SchemaEntry] {
@@ -88,22 +86,12 @@ func isSameName(_ first: String, _ second: String) -> Bool {
 /// A name as SQLite compares it.
 func folded(_ name: String) -> [UInt8] { name.utf8.map(lowercased) }
 
-func lowercased(_ byte: UInt8) -> UInt8 {
-  byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
-}
+func lowercased(_ byte: UInt8) -> UInt8 { byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte }
 
 /// A row of `sqlite_schema`: a table, index, view or trigger.
 public struct SchemaEntry: Sendable, Hashable {
   /// The kind of an entry.
-  public enum Kind: String, Sendable, Hashable {
-    case table
-
-    case index
-
-    case view
-
-    case trigger
-  }
+  public enum Kind: String, Sendable, Hashable { case table, index, view, trigger }
 
   /// The kind.
   public var kind: Kind { didSet { cache = DefinitionCache() } }
@@ -151,9 +139,7 @@ public struct SchemaEntry: Sendable, Hashable {
   }
 
   /// The index's definition; nil for automatic indexes.
-  public var indexDefinition: IndexDefinition? {
-    kind == .index ? sql.flatMap { IndexDefinition(sql: $0) } : nil
-  }
+  public var indexDefinition: IndexDefinition? { kind == .index ? sql.flatMap { IndexDefinition(sql: $0) } : nil }
 }
 
 /// A definition read once; it plays no part in an entry's equality.
@@ -191,8 +177,7 @@ extension SchemaEntry {
     switch values[4] {
     case .text(let text) where text.bytes.count <= SchemaEntry.maximumSQLLength:
       self.init(kind: kind, name: name, tableName: tableName, rootPage: root, sql: text.string, rowid: rowid)
-    case .null:
-      self.init(kind: kind, name: name, tableName: tableName, rootPage: root, sql: nil, rowid: rowid)
+    case .null: self.init(kind: kind, name: name, tableName: tableName, rootPage: root, sql: nil, rowid: rowid)
     case .integer, .real, .text, .blob: return nil
     }
   }

@@ -49,9 +49,7 @@ public struct TableDefinition: Sendable, Hashable {
   public var isVirtual: Bool { module != nil }
 
   /// Returns a column's place by name, ignoring ASCII case.
-  public func column(named name: String) -> Int? {
-    columns.firstIndex { isSameName($0.name, name) }
-  }
+  public func column(named name: String) -> Int? { columns.firstIndex { isSameName($0.name, name) } }
 
   /// The column of each record field.
   ///
@@ -132,8 +130,7 @@ extension TableDefinition {
   private func isSameField(_ first: IndexedColumn, _ second: IndexedColumn) -> Bool {
     guard let one = first.name.flatMap({ column(named: $0) }), let other = second.name.flatMap({ column(named: $0) })
     else { return false }
-    return one == other
-      && isSameName(first.collation ?? collation(of: one), second.collation ?? collation(of: other))
+    return one == other && isSameName(first.collation ?? collation(of: one), second.collation ?? collation(of: other))
   }
 
   private func collation(of column: Int) -> String { columns[column].collation ?? "BINARY" }

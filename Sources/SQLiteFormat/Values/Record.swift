@@ -95,8 +95,7 @@ public struct Record: Sendable {
   }
 
   /// Decodes all columns into a reused array; returns whether all were present.
-  @discardableResult
-  public func decode(into values: inout [Value]) -> Bool {
+  @discardableResult public func decode(into values: inout [Value]) -> Bool {
     values.removeAll(keepingCapacity: true)
     let bytes = payload.span
     var body = headerLength
@@ -117,8 +116,7 @@ public struct Record: Sendable {
   }
 
   /// Calls `body` with each serial type until it returns false; returns whether the header ends exactly.
-  @inline(__always)
-  private func forEachSerialType(_ body: (Int64) -> Bool) -> Bool {
+  @inline(__always) private func forEachSerialType(_ body: (Int64) -> Bool) -> Bool {
     let bytes = payload.span
     var offset = firstSerialType
     while offset < headerLength {
@@ -138,9 +136,7 @@ public struct SerialType: RawRepresentable, Sendable, Hashable {
   /// Creates a serial type.
   public init(rawValue: Int64) { self.rawValue = rawValue }
 
-  @inlinable
-  @inline(__always)
-  package static func length(of code: Int64) -> Int? {
+  @inlinable @inline(__always) package static func length(of code: Int64) -> Int? {
     if code >= 12 { return Int((code &- 12) >> 1) }
     guard code >= 0, code < 10 else { return nil }
     // The lengths of codes 0 to 9, four bits each, lowest first: 0, 1, 2, 3, 4, 6, 8, 8, 0, 0.
@@ -189,8 +185,7 @@ struct RecordFields {
   private(set) var end = 0
 
   /// Reads a record's first fields; returns false for an incomplete or invalid header.
-  @inline(__always)
-  mutating func read(_ bytes: Span<UInt8>, in range: Range<Int>, upTo most: Int) -> Bool {
+  @inline(__always) mutating func read(_ bytes: Span<UInt8>, in range: Range<Int>, upTo most: Int) -> Bool {
     if codes.count < most {
       codes = [Int64](repeating: 0, count: most)
       starts = [Int](repeating: 0, count: most)
@@ -205,8 +200,7 @@ struct RecordFields {
     return Self.read(bytes, &offset, before: headerEnd, upTo: most, &codes, &starts, &count, &end)
   }
 
-  @inline(__always)
-  private static func read(
+  @inline(__always) private static func read(
     _ bytes: Span<UInt8>, _ offset: inout Int, before headerEnd: Int, upTo most: Int, _ codeList: inout [Int64],
     _ startList: inout [Int], _ count: inout Int, _ end: inout Int
   ) -> Bool {

@@ -16,10 +16,7 @@ public enum Value: Sendable, Hashable {
 
 extension Value {
   /// The integer, if it is one.
-  public var integer: Int64? {
-    guard case .integer(let value) = self else { return nil }
-    return value
-  }
+  public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
 
   /// The number, if it is a real or integer.
   public var real: Double? {
@@ -31,10 +28,7 @@ extension Value {
   }
 
   /// The text, if it is one, with U+FFFD for invalid parts.
-  public var string: String? {
-    guard case .text(let value) = self else { return nil }
-    return value.string
-  }
+  public var string: String? { if case .text(let value) = self { value.string } else { nil } }
 
   /// The bytes of a blob or of text.
   public var bytes: [UInt8]? {
@@ -67,8 +61,7 @@ public struct EncodedText: Sendable, Hashable {
   public init(_ string: String, encoding: TextEncoding = .utf8) {
     self.encoding = encoding
     switch encoding {
-    case .utf8:
-      bytes = Array(string.utf8)
+    case .utf8: bytes = Array(string.utf8)
     case .utf16LittleEndian:
       bytes = string.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
     case .utf16BigEndian:
@@ -87,8 +80,7 @@ public struct EncodedText: Sendable, Hashable {
   /// The text, or nil if invalid.
   public var validString: String? {
     switch encoding {
-    case .utf8:
-      return String(utf8: bytes)
+    case .utf8: return String(utf8: bytes)
     case .utf16LittleEndian, .utf16BigEndian:
       guard bytes.count.isMultiple(of: 2) else { return nil }
       return String(utf16: codeUnits)
@@ -100,9 +92,7 @@ public struct EncodedText: Sendable, Hashable {
 
   private var codeUnits: [UInt16] {
     let low = encoding == .utf16LittleEndian ? 0 : 1
-    return (0..<bytes.count / 2).map { index in
-      UInt16(bytes[index * 2 + low]) | UInt16(bytes[index * 2 + 1 - low]) << 8
-    }
+    return (0..<bytes.count / 2).map { UInt16(bytes[$0 * 2 + low]) | UInt16(bytes[$0 * 2 + 1 - low]) << 8 }
   }
 }
 
@@ -127,11 +117,7 @@ public enum TextEncoding: UInt32, Sendable, Hashable {
 
 /// A column's preferred kind of value (SQLite, "Datatypes In SQLite", section 3.1).
 public enum Affinity: String, Sendable, Hashable {
-  case integer
-
-  case text
-
-  case blob
+  case integer, text, blob
 
   /// Reals, even if stored as integers.
   case real
