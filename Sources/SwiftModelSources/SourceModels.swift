@@ -114,8 +114,7 @@ extension SourceModels {
     else { return nil }
     let names = Set(words.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
     let property = declaration.properties.first { property in
-      names.contains(property.name)
-        && AttributeOptions(property.attribute("Attribute")?.arguments ?? []).isUnique
+      names.contains(property.name) && AttributeOptions(property.attribute("Attribute")?.arguments ?? []).isUnique
     }
     return property?.place ?? declaration.macros.first { $0.name == "Unique" }?.place
   }

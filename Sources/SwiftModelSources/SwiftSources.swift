@@ -60,8 +60,7 @@ public enum SwiftSources {
   /// - Throws: `ModelError` or `FileError` if sources are unreadable; findings list unresolved parts.
   public static func load(_ path: FilePath, options: Options = Options()) throws -> SourceModels {
     guard isAvailable else {
-      throw ModelError(
-        .sourcesNotBuiltIn, path: path, detail: "this build of Lazaret does not read Swift sources")
+      throw ModelError(.sourcesNotBuiltIn, path: path, detail: "this build of Lazaret does not read Swift sources")
     }
     let files = try SourceFiles().read(path, isDeep: options.readsSubfolders)
     let sources = files.map { (file: $0.path.string, text: $0.bytes) }
@@ -81,8 +80,7 @@ public enum SwiftSources {
   private static func parse(_ bytes: [UInt8], file: String, options: Options) -> ParsedSource {
     #if SwiftSources
       SourceParser.parse(
-        bytes, file: file,
-        conditions: BuildConditions(platform: options.platform ?? .iOS, flags: options.flags),
+        bytes, file: file, conditions: BuildConditions(platform: options.platform ?? .iOS, flags: options.flags),
         isAside: SourceFiles.isAside(file))
     #else
       ParsedSource()
@@ -109,13 +107,7 @@ struct BuildConditions: Hashable, Sendable {
 }
 
 /// An app's platform.
-public enum SourcePlatform: String, Sendable, Hashable, CaseIterable {
-  case iOS
-  case macOS
-  case watchOS
-  case tvOS
-  case visionOS
-}
+public enum SourcePlatform: String, Sendable, Hashable, CaseIterable { case iOS, macOS, watchOS, tvOS, visionOS }
 
 // MARK: Files of a folder
 

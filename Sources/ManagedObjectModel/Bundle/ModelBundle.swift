@@ -328,9 +328,7 @@ public struct VersionOrder: Sendable, Hashable {
       later[name] = found
     }
     let closed = later
-    for (name, found) in closed {
-      later[name] = found.filter { closed[$0]?.contains(name) != true && $0 != name }
-    }
+    for (name, found) in closed { later[name] = found.filter { closed[$0]?.contains(name) != true && $0 != name } }
   }
 
   /// Returns the known relation of two versions; nil if only names exist.

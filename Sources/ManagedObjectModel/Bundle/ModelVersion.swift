@@ -264,9 +264,7 @@ struct ModelFileReader {
   ///
   /// It alone reads files in this module.
   func read(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    try ModelError.reading { () throws(FileError) in
-      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
-    }
+    try ModelError.reading { () throws(FileError) in try fileSystem.contents(of: path, limit: Self.maximumFileSize) }
   }
 
   /// Whether a path is a folder, following links.

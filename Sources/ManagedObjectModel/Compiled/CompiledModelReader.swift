@@ -38,15 +38,12 @@ struct CompiledModelReader {
     var names: Set<String> = []
     for (key, object) in list {
       let entity = try entity(object, key: key)
-      guard names.insert(entity.name).inserted else {
-        throw ModelError.doubled(.damaged, entity.name)
-      }
+      guard names.insert(entity.name).inserted else { throw ModelError.doubled(.damaged, entity.name) }
       entities.append(entity)
     }
     var model = ManagedObjectModel(
       entities: entities,
-      versionIdentifiers: (root.object("NSVersionIdentifiers")?.elements ?? []).compactMap(\.string)
-        .inCodeUnitOrder(),
+      versionIdentifiers: (root.object("NSVersionIdentifiers")?.elements ?? []).compactMap(\.string).inCodeUnitOrder(),
       configurations: configurations(root), fetchRequests: fetchRequests(root))
     // Rejects contradictions before any walk of the hierarchy.
     try model.requireSoundStructure()
@@ -101,8 +98,7 @@ struct CompiledModelReader {
       explicitRenamingIdentifier: object.string("NSRenamingIdentifier")?.identifier(besides: name),
       versionHashModifier: object.string("NSVersionHashModifier")?.nonEmpty, properties: properties,
       uniquenessConstraints: try lists(object.object("NSUniqueTuples"), name), fetchIndexes: indexes,
-      compoundIndexes: try lists(object.object("NSCompoundIndexes"), name),
-      userInfo: try userInfo(object, name))
+      compoundIndexes: try lists(object.object("NSCompoundIndexes"), name), userInfo: try userInfo(object, name))
   }
 
   /// Reads nested lists of names; some archives have property objects.
@@ -125,8 +121,7 @@ struct CompiledModelReader {
       let expression = indexed?.object("NSExpression") ?? (indexed?.integer("NSExpressionType") == nil ? nil : indexed)
       elements.append(
         FetchIndexElement(
-          propertyName: expression != nil
-            ? nil : element.string("NSPropertyName") ?? indexed?.string("NSPropertyName"),
+          propertyName: expression != nil ? nil : element.string("NSPropertyName") ?? indexed?.string("NSPropertyName"),
           expression: expression.map { predicates.expression($0).format },
           kind: element.integer("NSFetchIndexElementType") == 1 ? .rTree : .binary,
           isAscending: element.boolean("NSAscending")))
@@ -194,8 +189,7 @@ struct CompiledModelReader {
     let number = object.integer("NSAttributeType") ?? 0
     guard let type = AttributeType(rawValue: Int(number)) else {
       throw ModelError(
-        .invalid,
-        detail: "attribute \(printable(entity)).\(printable(traits.name)) is of the unknown type \(number)",
+        .invalid, detail: "attribute \(printable(entity)).\(printable(traits.name)) is of the unknown type \(number)",
         hint: "Check that the model was not made by a newer system than this software knows.", entityName: entity,
         propertyName: traits.name)
     }

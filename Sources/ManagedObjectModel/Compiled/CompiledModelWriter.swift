@@ -80,9 +80,8 @@ struct CompiledModelWriter {
       "NSEntityName": archive.string(name).value, "NSClassNameForEntity": archive.string(entity.className).value,
       "NSRenamingIdentifier": archive.string(entity.renamingIdentifier).value,
       "NSVersionHashModifier": archive.string(entity.versionHashModifier).value,
-      "NSSuperentity": (entity.parentName.flatMap { entities[$0] } ?? .null).value,
-      "NSSubentities": subentities.value, "NSProperties": list.value, "NSUserInfo": userInfo.value,
-      "NSManagedObjectModel": root.value,
+      "NSSuperentity": (entity.parentName.flatMap { entities[$0] } ?? .null).value, "NSSubentities": subentities.value,
+      "NSProperties": list.value, "NSUserInfo": userInfo.value, "NSManagedObjectModel": root.value,
     ]
     if entity.isAbstract { fields["NSIsAbstract"] = .boolean(true) }
     if !entity.uniquenessConstraints.isEmpty { fields["NSUniqueTuples"] = lists(entity.uniquenessConstraints).value }
@@ -234,8 +233,7 @@ struct CompiledModelWriter {
   private mutating func fetchRequest(_ request: FetchRequestTemplate) -> Reference {
     var fields: [String: PropertyList] = [
       "NSEntity": (entities[request.entityName] ?? .null).value,
-      "NSPredicate": predicate(request.predicateFormat).value,
-      "NSHasFetchRequestFlags": .boolean(true),
+      "NSPredicate": predicate(request.predicateFormat).value, "NSHasFetchRequestFlags": .boolean(true),
       // The default flags: sub-entities, property values, pending changes, faults.
       "NSFetchRequestFlags": .integer(30),
     ]

@@ -24,8 +24,7 @@ package enum RawDeflate {
     guard
       unsafe deflateInit2_(
         &stream, Int32(clamping: level), Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
-        Int32(MemoryLayout<z_stream>.size))
-        == Z_OK
+        Int32(MemoryLayout<z_stream>.size)) == Z_OK
     else { return nil }
     defer { unsafe deflateEnd(&stream) }
     return unsafe run(&stream, over: bytes, limit: .max) { unsafe deflate($0, Z_FINISH) }

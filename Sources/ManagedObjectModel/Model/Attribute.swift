@@ -49,20 +49,11 @@ public struct Attribute: Sendable, Hashable {
 
   /// Creates an attribute.
   public init(
-    traits: PropertyTraits,
-    type: AttributeType,
-    defaultValue: AttributeValue? = nil,
-    valueTransformerName: String? = nil,
-    valueClassName: String? = nil,
-    allowsExternalBinaryDataStorage: Bool = false,
-    preservesValueInHistoryOnDeletion: Bool = false,
-    derivationExpression: String? = nil,
-    filteringPredicate: String? = nil,
-    compositeElements: [Attribute] = [],
-    compositeTypeName: String? = nil,
-    minimumValue: String? = nil,
-    maximumValue: String? = nil,
-    regularExpression: String? = nil,
+    traits: PropertyTraits, type: AttributeType, defaultValue: AttributeValue? = nil,
+    valueTransformerName: String? = nil, valueClassName: String? = nil, allowsExternalBinaryDataStorage: Bool = false,
+    preservesValueInHistoryOnDeletion: Bool = false, derivationExpression: String? = nil,
+    filteringPredicate: String? = nil, compositeElements: [Attribute] = [], compositeTypeName: String? = nil,
+    minimumValue: String? = nil, maximumValue: String? = nil, regularExpression: String? = nil,
     validationPredicates: [String] = []
   ) {
     self.traits = traits
@@ -115,8 +106,7 @@ extension Attribute {
   /// Bounds compare the value (`SELF >= 3`), or a text's length (`length <= 50`).
   mutating func add(rule: ModelPredicate) {
     switch rule {
-    case .and(let parts) where parts.allSatisfy(isBound):
-      for part in parts { add(rule: part) }
+    case .and(let parts) where parts.allSatisfy(isBound): for part in parts { add(rule: part) }
     case .comparison(let left, .greaterThanOrEqual, .constant(let value), _, _)
     where minimumValue == nil && isMeasure(left):
       minimumValue = value.plainText
@@ -135,9 +125,7 @@ extension Attribute {
     var rules: [ModelPredicate] = []
     if let minimumValue { rules.append(.comparison(measure, .greaterThanOrEqual, bound(minimumValue))) }
     if let maximumValue { rules.append(.comparison(measure, .lessThanOrEqual, bound(maximumValue))) }
-    if let regularExpression {
-      rules.append(.comparison(.selfObject, .matches, .constant(.string(regularExpression))))
-    }
+    if let regularExpression { rules.append(.comparison(.selfObject, .matches, .constant(.string(regularExpression)))) }
     rules += validationPredicates.compactMap { FormatParser.predicate($0) }.filter(\.isComplete)
     return rules
   }

@@ -81,8 +81,7 @@ extension AttributeValue {
       let (first, second) = (UInt16(bytes[2 * index]), UInt16(bytes[2 * index + 1]))
       mantissa.append(word: isLittleEndian ? second << 8 | first : first << 8 | second)
     }
-    return DecimalNumber(
-      isNegative: object.boolean("NS.negative"), mantissa: mantissa, exponent: Int(exponent))
+    return DecimalNumber(isNegative: object.boolean("NS.negative"), mantissa: mantissa, exponent: Int(exponent))
   }
 
   /// Converts to an attribute type, if compatible.
@@ -115,10 +114,8 @@ enum ArchivedValues {
     case .boolean(let flag): return archive.value(.boolean(flag))
     case .string(let text): return archive.string(text)
     case .data(let bytes): return archive.value(.data(bytes))
-    case .date(let seconds):
-      return archive.add(classes: ["NSDate", "NSObject"], ["NS.time": .real(seconds)])
-    case .uuid(let bytes):
-      return archive.add(classes: ["NSUUID", "NSObject"], ["NS.uuidbytes": .data(bytes)])
+    case .date(let seconds): return archive.add(classes: ["NSDate", "NSObject"], ["NS.time": .real(seconds)])
+    case .uuid(let bytes): return archive.add(classes: ["NSUUID", "NSObject"], ["NS.uuidbytes": .data(bytes)])
     case .uri(let text):
       let relative = archive.string(text)
       return archive.add(

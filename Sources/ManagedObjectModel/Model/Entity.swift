@@ -35,16 +35,9 @@ public struct Entity: Sendable, Hashable {
 
   /// Creates an entity; the first of equally named properties counts.
   public init(
-    name: String,
-    className: String? = nil,
-    isAbstract: Bool = false,
-    parentName: String? = nil,
-    explicitRenamingIdentifier: String? = nil,
-    versionHashModifier: String? = nil,
-    properties: [Property] = [],
-    uniquenessConstraints: [[String]] = [],
-    fetchIndexes: [FetchIndex] = [],
-    compoundIndexes: [[String]] = [],
+    name: String, className: String? = nil, isAbstract: Bool = false, parentName: String? = nil,
+    explicitRenamingIdentifier: String? = nil, versionHashModifier: String? = nil, properties: [Property] = [],
+    uniquenessConstraints: [[String]] = [], fetchIndexes: [FetchIndex] = [], compoundIndexes: [[String]] = [],
     userInfo: [String: String] = [:]
   ) {
     self.name = name
@@ -147,9 +140,7 @@ public enum Property: Sendable, Hashable {
   }
 
   /// The attribute, if it is one.
-  public var attribute: Attribute? {
-    if case .attribute(let attribute) = self { attribute } else { nil }
-  }
+  public var attribute: Attribute? { if case .attribute(let attribute) = self { attribute } else { nil } }
 
   /// The relationship, if it is one.
   public var relationship: Relationship? {
@@ -194,16 +185,9 @@ public struct PropertyTraits: Sendable, Hashable {
 
   /// Creates traits.
   public init(
-    name: String,
-    isOptional: Bool = false,
-    isTransient: Bool = false,
-    isReadOnly: Bool = false,
-    isIndexed: Bool = false,
-    explicitRenamingIdentifier: String? = nil,
-    versionHashModifier: String? = nil,
-    userInfo: [String: String] = [:],
-    isIndexedBySpotlight: Bool = false,
-    isStoredInExternalRecord: Bool = false,
+    name: String, isOptional: Bool = false, isTransient: Bool = false, isReadOnly: Bool = false,
+    isIndexed: Bool = false, explicitRenamingIdentifier: String? = nil, versionHashModifier: String? = nil,
+    userInfo: [String: String] = [:], isIndexedBySpotlight: Bool = false, isStoredInExternalRecord: Bool = false,
     allowsCloudEncryption: Bool = false
   ) {
     self.name = name
@@ -268,14 +252,8 @@ public struct Relationship: Sendable, Hashable {
 
   /// Creates a relationship, by default to-one.
   public init(
-    traits: PropertyTraits,
-    destinationEntityName: String,
-    inverseName: String? = nil,
-    inverseEntityName: String? = nil,
-    maximumCount: Int = 1,
-    minimumCount: Int = 0,
-    isOrdered: Bool = false,
-    deleteRule: DeleteRule = .nullify
+    traits: PropertyTraits, destinationEntityName: String, inverseName: String? = nil, inverseEntityName: String? = nil,
+    maximumCount: Int = 1, minimumCount: Int = 0, isOrdered: Bool = false, deleteRule: DeleteRule = .nullify
   ) {
     self.traits = traits
     self.destinationEntityName = destinationEntityName

@@ -20,9 +20,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   /// Creates a model; the first of equally named entities counts.
   public init(
-    entities: [Entity] = [],
-    versionIdentifiers: [String] = [],
-    configurations: [String: [String]] = [:],
+    entities: [Entity] = [], versionIdentifiers: [String] = [], configurations: [String: [String]] = [:],
     fetchRequests: [String: FetchRequestTemplate] = [:]
   ) {
     self.entities = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -69,9 +67,7 @@ extension ManagedObjectModel {
   public func rootName(of name: String) -> String { lineage(of: name).last?.name ?? name }
 
   /// Returns the direct sub-entities, unordered.
-  public func childNames(of name: String) -> [String] {
-    entities.values.filter { $0.parentName == name }.map(\.name)
-  }
+  public func childNames(of name: String) -> [String] { entities.values.filter { $0.parentName == name }.map(\.name) }
 
   /// Returns all sub-entities, unordered.
   public func descendantNames(of name: String) -> Set<String> {
@@ -142,7 +138,7 @@ extension Entity {
 
 extension Property {
   /// Whether stores hold it, and version hashes.
-  var isStored: Bool {
+  package var isStored: Bool {
     if case .fetchedProperty = self { return false }
     return !traits.isTransient
   }

@@ -114,10 +114,7 @@ extension ManagedObjectModel {
 
   private func littleEndian(_ number: Int) -> [UInt8] {
     let value = UInt32(truncatingIfNeeded: number)
-    return [
-      UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value >> 16),
-      UInt8(truncatingIfNeeded: value >> 24),
-    ]
+    return (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
   /// Returns the digest of all version hashes, as in `NSStoreModelVersionHashesDigest` (SHA-512, base 64).
@@ -129,9 +126,7 @@ extension ManagedObjectModel {
   /// Returns the digest of known version hashes.
   public static func versionHashesDigest(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
-    for (name, hash) in hashes.inCodeUnitOrder() {
-      message += Array(name.utf8) + hash.bytes
-    }
+    for (name, hash) in hashes.inCodeUnitOrder() { message += Array(name.utf8) + hash.bytes }
     return Base64.encode(Array(SHA512.hash(data: message)))
   }
 

@@ -134,8 +134,7 @@ package enum ArchivedPredicateWriter {
     case .keyPathOf(let base, let path): return keyPath(path, of: base, type: 4, &archive)
     case .function(let selector, let arguments):
       let className = archive.string("_NSPredicateUtilities")
-      let utilities = object(
-        "NSConstantValueExpression", 0, ["NSConstantValueClassName": className.value], &archive)
+      let utilities = object("NSConstantValueExpression", 0, ["NSConstantValueClassName": className.value], &archive)
       return function(selector, of: utilities, arguments, &archive)
     case .method(let target, let selector, let arguments):
       return function(selector, of: add(target, to: &archive), arguments, &archive)
@@ -152,9 +151,8 @@ package enum ArchivedPredicateWriter {
       let (wanted, place) = (add(request, to: &archive), add(context, to: &archive))
       return object(
         "NSFetchRequestExpression", 50,
-        [
-          "NSFRExpression": wanted.value, "NSMOCExpression": place.value, "NSCountOnlyFlag": .boolean(isCountOnly),
-        ], &archive)
+        ["NSFRExpression": wanted.value, "NSMOCExpression": place.value, "NSCountOnlyFlag": .boolean(isCountOnly)],
+        &archive)
     case .opaque: return .null
     }
   }
@@ -169,9 +167,7 @@ package enum ArchivedPredicateWriter {
       let sign = add(comparison, modifier, options, to: &archive)
       return archive.add(
         classes: ["NSComparisonPredicate", "NSPredicate", "NSObject"],
-        [
-          "NSLeftExpression": leftSide.value, "NSRightExpression": rightSide.value, "NSPredicateOperator": sign.value,
-        ])
+        ["NSLeftExpression": leftSide.value, "NSRightExpression": rightSide.value, "NSPredicateOperator": sign.value])
     case .and(let parts): return compound(1, parts, &archive)
     case .or(let parts): return compound(2, parts, &archive)
     case .not(let part): return compound(0, [part], &archive)
@@ -193,8 +189,7 @@ package enum ArchivedPredicateWriter {
     _ path: String, of base: ModelExpression, type: Int64, _ archive: inout KeyedArchiveWriter
   ) -> KeyedArchiveWriter.Reference {
     let operand = add(base, to: &archive)
-    let specifier = object(
-      "NSKeyPathSpecifierExpression", 10, ["NSKeyPath": archive.string(path).value], &archive)
+    let specifier = object("NSKeyPathSpecifierExpression", 10, ["NSKeyPath": archive.string(path).value], &archive)
     let arguments = archive.array([specifier], isMutable: true)
     let isSingleKey = base == .selfObject && !path.contains(".")
     let selector = archive.string(isSingleKey ? "valueForKey:" : "valueForKeyPath:")

@@ -13,17 +13,14 @@ package struct FormatParser {
   private static let maximumLength = 16_384
   private static let maximumDepth = 40
 
-  package static func expression(_ text: String) -> ModelExpression? {
-    guard text.utf8.count <= maximumLength else { return nil }
-    var parser = FormatParser(text)
-    let result = parser.sum()
-    return parser.isBroken || parser.token != .end ? nil : result
-  }
+  package static func expression(_ text: String) -> ModelExpression? { parsed(text) { $0.sum() } }
 
-  package static func predicate(_ text: String) -> ModelPredicate? {
+  package static func predicate(_ text: String) -> ModelPredicate? { parsed(text) { $0.disjunction() } }
+
+  private static func parsed<Value>(_ text: String, _ parse: (inout FormatParser) -> Value) -> Value? {
     guard text.utf8.count <= maximumLength else { return nil }
     var parser = FormatParser(text)
-    let result = parser.disjunction()
+    let result = parse(&parser)
     return parser.isBroken || parser.token != .end ? nil : result
   }
 
@@ -104,10 +101,16 @@ package struct FormatParser {
   }
 
   private var startsComparison: Bool {
+    if comparisonSign != nil { return true }
+    guard case .sign(let text) = token else { return false }
+    return ["+", "-", "*", "/", "**"].contains(text)
+  }
+
+  private var comparisonSign: ModelPredicate.Comparison? {
     switch token {
-    case .sign(let text): Self.comparisonSigns[text] != nil || ["+", "-", "*", "/", "**"].contains(text)
-    case .word(let text): Self.comparisonWords[text.uppercased()] != nil
-    case .number, .string, .variable, .end: false
+    case .sign(let text): Self.comparisonSigns[text]
+    case .word(let text): Self.comparisonWords[text.uppercased()]
+    case .number, .string, .variable, .end: nil
     }
   }
 
@@ -119,13 +122,7 @@ package struct FormatParser {
       modifier = .all
     }
     let left = sum()
-    var found: ModelPredicate.Comparison?
-    switch token {
-    case .sign(let text): found = Self.comparisonSigns[text]
-    case .word(let text): found = Self.comparisonWords[text.uppercased()]
-    case .number, .string, .variable, .end: break
-    }
-    guard !isBroken, let found else {
+    guard !isBroken, let found = comparisonSign else {
       _ = fail()
       return .always(false)
     }

@@ -43,8 +43,7 @@ package indirect enum ModelPredicate: Sendable, Hashable {
   }
 
   /// `options`: 1 ignores case, 2 ignores diacritics, 4 normalized, 8 locale.
-  case comparison(
-    ModelExpression, Comparison, ModelExpression, modifier: Modifier = .direct, options: Int = 0)
+  case comparison(ModelExpression, Comparison, ModelExpression, modifier: Modifier = .direct, options: Int = 0)
   case and([ModelPredicate])
   case or([ModelPredicate])
   case not(ModelPredicate)

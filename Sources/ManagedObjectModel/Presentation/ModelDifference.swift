@@ -55,8 +55,7 @@ public struct ModelDifference: Sendable, Hashable, Codable {
         case (.some, nil): removed.append(PropertyDifference(entity: name, property: property, changes: []))
         case (.some(let before), .some(let after))
         where first.propertyDigest(before, of: name) != second.propertyDigest(after, of: name):
-          changed.append(
-            PropertyDifference(entity: name, property: property, changes: Self.changes(before, after)))
+          changed.append(PropertyDifference(entity: name, property: property, changes: Self.changes(before, after)))
         default: break
         }
       }
@@ -93,8 +92,7 @@ public struct ModelDifference: Sendable, Hashable, Codable {
     note("optional", yesNo(old.traits.isOptional), yesNo(new.traits.isOptional), &changes)
     note("transient", yesNo(old.traits.isTransient), yesNo(new.traits.isTransient), &changes)
     note("read-only", yesNo(old.traits.isReadOnly), yesNo(new.traits.isReadOnly), &changes)
-    note(
-      "hash modifier", old.traits.versionHashModifier ?? "none", new.traits.versionHashModifier ?? "none", &changes)
+    note("hash modifier", old.traits.versionHashModifier ?? "none", new.traits.versionHashModifier ?? "none", &changes)
     switch (old, new) {
     case (.attribute(let old), .attribute(let new)):
       note("type", old.type.sourceName, new.type.sourceName, &changes)

@@ -14,12 +14,11 @@ public struct ModelListing: Sendable {
     for version in bundle.versions {
       let mark = version.isCurrent ? "current" : ""
       let findings = version.mismatchedEntityNames
-      row(
-        [
-          ("  " + printable(version.name), min(30, max(10, width - 66))),
-          (count(version.model.entities.count, "entity", "entities"), 13),
-          (version.isComplete ? version.checksum : "cannot be told", 46), (mark, 7),
-        ])
+      row([
+        ("  " + printable(version.name), min(30, max(10, width - 66))),
+        (count(version.model.entities.count, "entity", "entities"), 13),
+        (version.isComplete ? version.checksum : "cannot be told", 46), (mark, 7),
+      ])
       if !findings.isEmpty {
         add("    ! the bundle stores other hashes for \(findings.map(printable).joined(separator: ", "))")
       }
@@ -195,9 +194,7 @@ extension ModelListing {
     var notes: [String] = []
     if relationship.isOrdered { notes.append("ordered") }
     let (low, high) = (relationship.minimumCount, relationship.maximumCount)
-    if relationship.isToMany, low > 0 || high > 0 {
-      notes.append(high > 0 ? "\(low) to \(high)" : "at least \(low)")
-    }
+    if relationship.isToMany, low > 0 || high > 0 { notes.append(high > 0 ? "\(low) to \(high)" : "at least \(low)") }
     notes.append(relationship.deleteRule == .noAction ? "no action" : relationship.deleteRule.word)
     return ([text] + notes + common(relationship.traits)).joined(separator: ", ")
   }

@@ -77,8 +77,7 @@ extension Attribute {
       traits.payload,
       [
         "type": type.sourceName, "default": defaultValue?.plainText, "minimum": minimumValue, "maximum": maximumValue,
-        "pattern": regularExpression,
-        "valueClass": valueClassName == type.valueClassName ? nil : valueClassName,
+        "pattern": regularExpression, "valueClass": valueClassName == type.valueClassName ? nil : valueClassName,
         "transformer": valueTransformerName, "externalStorage": allowsExternalBinaryDataStorage ? true : nil,
         "preservedInHistory": preservesValueInHistoryOnDeletion ? true : nil, "derivation": derivationExpression,
         "elements": compositeElements.isEmpty ? nil : compositeElements.map(\.payload),

@@ -86,8 +86,7 @@ struct ModelSourceWriter {
   }
 
   private mutating func write(_ index: FetchIndex) throws(ModelError) {
-    try open(
-      "fetchIndex", "        ", [("name", index.name), ("partialIndexPredicate", index.partialIndexPredicate)])
+    try open("fetchIndex", "        ", [("name", index.name), ("partialIndexPredicate", index.partialIndexPredicate)])
     for part in index.elements {
       try element(
         "fetchIndexElement", "            ",
@@ -255,8 +254,7 @@ struct ModelSourceWriter {
     traits.isReadOnly = false
     try open("fetchedProperty", "        ", Self.attributes(of: traits))
     if let request = property.fetchRequest {
-      try element(
-        "fetchRequest", "            ", Self.attributes(of: request, name: "fetchedPropertyFetchRequest"))
+      try element("fetchRequest", "            ", Self.attributes(of: request, name: "fetchedPropertyFetchRequest"))
     }
     try writeUserInfo(traits.userInfo, "            ")
     lines.append("        </fetchedProperty>")
@@ -268,9 +266,7 @@ struct ModelSourceWriter {
 
   // MARK: Text
 
-  private mutating func open(
-    _ name: String, _ indent: String, _ attributes: [(String, String?)]
-  ) throws(ModelError) {
+  private mutating func open(_ name: String, _ indent: String, _ attributes: [(String, String?)]) throws(ModelError) {
     lines.append("\(indent)<\(name)\(try Self.text(attributes))>")
   }
 
@@ -331,9 +327,7 @@ extension ManagedObjectModel {
     let bytes = try compiledBytes()
     let back = try ManagedObjectModel(compiled: bytes).versionHashes()
     let wanted = versionHashes()
-    guard let other = wanted.keys.inCodeUnitOrder().first(where: { wanted[$0] != back[$0] }) else {
-      return bytes
-    }
+    guard let other = wanted.keys.inCodeUnitOrder().first(where: { wanted[$0] != back[$0] }) else { return bytes }
     throw ModelError(
       .unwritable, operation: "compile the model", detail: "entity \"\(printable(other))\" would get another hash",
       hint: "Name the model that this one was made from.", entityName: other)

@@ -27,9 +27,7 @@ struct EditorModelReader {
     var names: Set<String> = []
     for object in members(classes) where object.className == "XDPMEntity" {
       let entity = try entity(object)
-      guard names.insert(entity.name).inserted else {
-        throw ModelError.doubled(.damaged, entity.name)
-      }
+      guard names.insert(entity.name).inserted else { throw ModelError.doubled(.damaged, entity.name) }
       entities.append(entity)
     }
     let model = ManagedObjectModel(
@@ -54,8 +52,7 @@ struct EditorModelReader {
       throw ModelError(.damaged, detail: "an archived entity has no name")
     }
     try spend()
-    let settings = try settings(
-      object, known: Self.entitySettings, ["XD_PStereotype"])
+    let settings = try settings(object, known: Self.entitySettings, ["XD_PStereotype"])
     var properties: [Property] = []
     var names: Set<String> = []
     for member in members(object.object("XDBucketForOwnedAttributesstorage")) {
@@ -93,8 +90,7 @@ struct EditorModelReader {
     try spend()
     let className = object.className ?? ""
     let known = Self.propertySettings.union(Self.attributeSettings).union(Self.relationshipSettings)
-    let settings = try settings(
-      object, known: known, ["XD_PPropStereotype", "XD_PAtt_Stereotype", "XD_PR_Stereotype"])
+    let settings = try settings(object, known: known, ["XD_PPropStereotype", "XD_PAtt_Stereotype", "XD_PR_Stereotype"])
     let traits = PropertyTraits(
       name: name, isOptional: Self.isTrue(settings["XD_PPSK_isOptional"]),
       isTransient: Self.isTrue(settings["XD_PPSK_isTransient"]),
@@ -184,10 +180,9 @@ struct EditorModelReader {
   ]
 
   private static let attributeSettings: Set<String> = [
-    "XD_PAttK_attributeType", "XD_PAttK_allowsExternalBinaryDataStorage",
-    "XD_PAttK_defaultValueAsString", "XD_PAttK_minValueString", "XD_PAttK_maxValueString",
-    "XD_PAttK_valueTransformerName", "XD_PAttK_regularExpressionString", "XD_PAttK_usesScalarAccessor",
-    "XD_PAttK_customClassName",
+    "XD_PAttK_attributeType", "XD_PAttK_allowsExternalBinaryDataStorage", "XD_PAttK_defaultValueAsString",
+    "XD_PAttK_minValueString", "XD_PAttK_maxValueString", "XD_PAttK_valueTransformerName",
+    "XD_PAttK_regularExpressionString", "XD_PAttK_usesScalarAccessor", "XD_PAttK_customClassName",
   ]
 
   private static let relationshipSettings: Set<String> = [

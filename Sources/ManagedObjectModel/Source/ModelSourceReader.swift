@@ -32,9 +32,7 @@ struct ModelSourceReader {
     var names: Set<String> = []
     for element in root.children(named: "entity") {
       let entity = try entity(element)
-      guard names.insert(entity.name).inserted else {
-        throw ModelError.doubled(.invalid, entity.name)
-      }
+      guard names.insert(entity.name).inserted else { throw ModelError.doubled(.invalid, entity.name) }
       entities.append(entity)
     }
     var configurations: [String: [String]] = [:]
@@ -76,8 +74,7 @@ struct ModelSourceReader {
       explicitRenamingIdentifier: element["elementID"]?.identifier(besides: name),
       versionHashModifier: element["versionHashModifier"]?.nonEmpty, properties: properties,
       uniquenessConstraints: Self.lists(element, "uniquenessConstraints", "uniquenessConstraint", "constraint"),
-      fetchIndexes: indexes,
-      compoundIndexes: Self.lists(element, "compoundIndexes", "compoundIndex", "index"),
+      fetchIndexes: indexes, compoundIndexes: Self.lists(element, "compoundIndexes", "compoundIndex", "index"),
       userInfo: Self.userInfo(element))
   }
 
@@ -149,8 +146,7 @@ struct ModelSourceReader {
     case .integer16, .integer32, .integer64: return (Int64(text) ?? truth(text).map { $0 ? 1 : 0 }).map { .integer($0) }
     case .double, .float: return (Double(text) ?? truth(text).map { $0 ? 1 : 0 }).map { .real($0) }
     case .decimal:
-      return (DecimalNumber(text) ?? truth(text).flatMap { DecimalNumber($0 ? "1" : "0") })
-        .map { .decimal($0.digits) }
+      return (DecimalNumber(text) ?? truth(text).flatMap { DecimalNumber($0 ? "1" : "0") }).map { .decimal($0.digits) }
     case .boolean: return .boolean(truth(text) ?? (Double(text) ?? 0 != 0))
     case .string: return .string(text)
     case .uri: return .uri(text)

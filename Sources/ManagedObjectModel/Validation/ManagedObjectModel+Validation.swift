@@ -59,17 +59,14 @@ extension ManagedObjectModel {
   private func hierarchyFindings(_ entity: Entity) -> [ModelFinding] {
     var findings: [ModelFinding] = []
     let name = entity.name
-    if name.isEmpty { findings.append(ModelFinding(.emptyName, entity: name, detail: "an entity has no name")) }
+    if name.isEmpty { findings.add(.emptyName, name, "an entity has no name") }
     if let parent = entity.parentName {
       if entities[parent] == nil {
-        findings.append(
-          ModelFinding(
-            .missingParent, entity: name,
-            detail: "entity \"\(printable(name))\" inherits from \"\(printable(parent))\", which is not in the model"))
+        findings.add(
+          .missingParent, name,
+          "entity \"\(printable(name))\" inherits from \"\(printable(parent))\", which is not in the model")
       } else if let top = lineage(of: name).last, let beyond = top.parentName, entities[beyond] != nil {
-        findings.append(
-          ModelFinding(
-            .inheritanceCycle, entity: name, detail: "entity \"\(printable(name))\" inherits from itself"))
+        findings.add(.inheritanceCycle, name, "entity \"\(printable(name))\" inherits from itself")
       }
     }
     return findings
@@ -79,11 +76,9 @@ extension ManagedObjectModel {
     var findings: [ModelFinding] = []
     let place = "\(printable(entity.name)).\(printable(property.name))"
     func add(_ kind: ModelFinding.Kind, _ detail: String) {
-      findings.append(ModelFinding(kind, entity: entity.name, property: property.name, detail: detail))
+      findings.add(kind, entity.name, property: property.name, detail)
     }
-    if property.name.isEmpty {
-      add(.emptyName, "a property of entity \"\(printable(entity.name))\" has no name")
-    }
+    if property.name.isEmpty { add(.emptyName, "a property of entity \"\(printable(entity.name))\" has no name") }
     for ancestor in lineage(of: entity.name).dropFirst() where ancestor.properties[property.name] != nil {
       add(.overriddenProperty, "\(place) has the name of a property it inherits from \"\(printable(ancestor.name))\"")
       break
@@ -144,11 +139,9 @@ extension ManagedObjectModel {
         let first = name.split(separator: ".").first.map(String.init) ?? name
         // Apple's tools index a record's identity as `self`.
         if first == "self" || ancestors.contains(where: { $0.properties[first] != nil }) { continue }
-        findings.append(
-          ModelFinding(
-            .missingProperty, entity: entity.name, property: name,
-            detail:
-              "\(what) of entity \"\(printable(entity.name))\" names \"\(printable(name))\", which it does not have"))
+        findings.add(
+          .missingProperty, entity.name, property: name,
+          "\(what) of entity \"\(printable(entity.name))\" names \"\(printable(name))\", which it does not have")
       }
     }
     return findings
@@ -158,30 +151,34 @@ extension ManagedObjectModel {
     var findings: [ModelFinding] = []
     for (name, members) in configurations.inCodeUnitOrder() {
       for entity in members where entities[entity] == nil {
-        findings.append(
-          ModelFinding(
-            .missingEntity, entity: entity,
-            detail:
-              "configuration \"\(printable(name))\" names \"\(printable(entity))\", which is not in the model"))
+        findings.add(
+          .missingEntity, entity,
+          "configuration \"\(printable(name))\" names \"\(printable(entity))\", which is not in the model")
       }
     }
     for (name, request) in fetchRequests.inCodeUnitOrder() where entities[request.entityName] == nil {
       let entity = request.entityName
-      findings.append(
-        ModelFinding(
-          .missingEntity, entity: entity,
-          detail: "fetch request \"\(printable(name))\" fetches \"\(printable(entity))\", which is not in the model"))
+      findings.add(
+        .missingEntity, entity,
+        "fetch request \"\(printable(name))\" fetches \"\(printable(entity))\", which is not in the model")
     }
     var identifiers: [String: String] = [:]
     for (name, entity) in entities.inCodeUnitOrder() {
       if let other = identifiers.updateValue(name, forKey: entity.renamingIdentifier) {
-        findings.append(
-          ModelFinding(
-            .ambiguousRenamingIdentifier, entity: name,
-            detail: "entities \"\(printable(other))\" and \"\(printable(name))\" have the same renaming identifier"))
+        findings.add(
+          .ambiguousRenamingIdentifier, name,
+          "entities \"\(printable(other))\" and \"\(printable(name))\" have the same renaming identifier")
       }
     }
     return findings
+  }
+}
+
+extension [ModelFinding] {
+  fileprivate mutating func add(
+    _ kind: ModelFinding.Kind, _ entity: String, property: String? = nil, _ detail: String
+  ) {
+    append(ModelFinding(kind, entity: entity, property: property, detail: detail))
   }
 }
 

@@ -64,11 +64,7 @@ struct SourceMacro: Sendable {
 /// A type, an alias or an extension.
 struct SourceDeclaration: Sendable {
   enum Kind: Hashable, Sendable {
-    case `class`
-    case structure
-    case enumeration
-    case actor
-    case `protocol`
+    case `class`, structure, enumeration, actor, `protocol`
     case alias(TypeReference)
     case `extension`
   }

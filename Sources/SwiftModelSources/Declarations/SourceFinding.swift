@@ -143,6 +143,15 @@ public struct SourcePlace: Sendable, Hashable {
   public var column: Int
 }
 
+extension [SourceFinding] {
+  mutating func add(
+    _ kind: SourceFinding.Kind, _ severity: SourceFinding.Severity, version: String? = nil, at place: SourcePlace?,
+    _ detail: String, _ hint: String
+  ) {
+    append(SourceFinding(kind, severity, version: version, place: place, detail: detail, hint: hint))
+  }
+}
+
 extension SourceFinding {
   /// Whether it stands before another one in the sources; those without a place come first.
   func precedes(_ other: SourceFinding) -> Bool {

@@ -90,7 +90,7 @@ public struct SchemaLint: Sendable {
   // MARK: Rules of historical schemas
 
   private mutating func checkLiveClasses(_ version: SourceVersion, _ schema: SourceDeclaration) {
-    let live = version.classNames.keys.sorted(by: precedesByCodeUnit)
+    let live = version.classNames.keys.inCodeUnitOrder()
       .compactMap { models.declaration(of: $0, in: version) }.filter { isLive($0) }
     guard !live.isEmpty else { return }
     let hint = "Freeze the version \(version.name) as \(schema.name) with \(Self.freezeSources)"
@@ -106,7 +106,7 @@ public struct SchemaLint: Sendable {
           """, hint)
       }
     }
-    for entity in version.classNames.keys.sorted(by: precedesByCodeUnit) {
+    for entity in version.classNames.keys.inCodeUnitOrder() {
       guard let owner = models.declaration(of: entity, in: version), !isLive(owner) else { continue }
       for property in owner.properties where property.isOfInstance {
         guard let destination = models.program.destination(of: property, in: owner), isLive(destination),
@@ -126,7 +126,7 @@ public struct SchemaLint: Sendable {
   private mutating func checkTypes(_ version: SourceVersion, _ schema: SourceDeclaration) {
     let present = Set((current.map { types(of: $0) } ?? []).map(\.path))
     var told: Set<[String]> = []
-    for entity in version.classNames.keys.sorted(by: precedesByCodeUnit) {
+    for entity in version.classNames.keys.inCodeUnitOrder() {
       guard let owner = models.declaration(of: entity, in: version), Self.isWithin(owner.path, schema.path) else {
         continue
       }
@@ -185,7 +185,7 @@ public struct SchemaLint: Sendable {
   // MARK: Rules of all versions
 
   private mutating func checkRelationships(_ version: SourceVersion) {
-    for entity in version.classNames.keys.sorted(by: precedesByCodeUnit) {
+    for entity in version.classNames.keys.inCodeUnitOrder() {
       guard let owner = models.declaration(of: entity, in: version), let own = namespace(of: owner) else { continue }
       // A schema may list another's unchanged class.
       let isOwnSchema = own.joined(separator: ".") == version.schemaName
@@ -260,8 +260,7 @@ public struct SchemaLint: Sendable {
       return
     }
     let own = nearest.version.versionHashes
-    let entities = Set(own.keys).union(store.hashes.keys).filter { own[$0] != store.hashes[$0] }
-      .sorted(by: precedesByCodeUnit)
+    let entities = Set(own.keys).union(store.hashes.keys).filter { own[$0] != store.hashes[$0] }.inCodeUnitOrder()
     let difference = store.model.map { ModelDifference(from: $0, to: nearest.version.model) }
     let words = difference.map { Self.words($0) } ?? []
     let first = difference.flatMap {
@@ -286,7 +285,7 @@ public struct SchemaLint: Sendable {
   }
 
   private mutating func checkListed(_ before: SourceVersion, _ after: SourceVersion) {
-    for entity in before.classNames.keys.sorted(by: precedesByCodeUnit) where after.classNames[entity] == nil {
+    for entity in before.classNames.keys.inCodeUnitOrder() where after.classNames[entity] == nil {
       let own = after.schemaName.map { $0.split(separator: ".").map(String.init) + [entity] }
       let candidates = classes.filter { $0.path == own || $0.path == [entity] }
       let isLast = after.name == models.currentName
@@ -331,7 +330,7 @@ public struct SchemaLint: Sendable {
       add(
         .platformDependent, .warning, key.version, entity: key.entity, property: key.property, at: key.place,
         """
-        \(subject) is not the same on \(platforms.sorted(by: precedesByCodeUnit).joined(separator: ", ")): the hashes of \
+        \(subject) is not the same on \(platforms.inCodeUnitOrder().joined(separator: ", ")): the hashes of \
         \(key.version) differ by platform, and stores that are shared or copied are unknown there
         """, "Declare it on every platform.")
     }
@@ -367,9 +366,7 @@ public struct ReleasedVersion: Sendable {
   public var model: ManagedObjectModel?
 
   /// Creates a released version.
-  public init(
-    name: String, origin: Origin, hashes: [String: VersionHash], model: ManagedObjectModel? = nil
-  ) {
+  public init(name: String, origin: Origin, hashes: [String: VersionHash], model: ManagedObjectModel? = nil) {
     self.name = name
     self.origin = origin
     self.hashes = hashes

@@ -34,9 +34,7 @@
       }
     }
 
-    private func compiled(
-      _ condition: IfConfigDeclSyntax, _ context: Context
-    ) -> [(IfConfigClauseSyntax, Context)] {
+    private func compiled(_ condition: IfConfigDeclSyntax, _ context: Context) -> [(IfConfigClauseSyntax, Context)] {
       var context = context
       for clause in condition.clauses {
         guard let test = clause.condition else { return [(clause, context)] }
@@ -50,8 +48,7 @@
     }
 
     /// Returns whether it was a type, alias or extension.
-    @discardableResult
-    private mutating func readType(_ syntax: DeclSyntax, _ context: Context) -> Bool {
+    @discardableResult private mutating func readType(_ syntax: DeclSyntax, _ context: Context) -> Bool {
       if let alias = syntax.as(TypeAliasDeclSyntax.self) {
         let kind = SourceDeclaration.Kind.alias(TypeReference(alias.initializer.value))
         var declaration = declaration(kind, alias.name, alias.modifiers, context)
@@ -272,9 +269,7 @@
           anyOf[anyOf.count - 1].append(holds(element, depth: depth + 1))
         }
       }
-      let values: [Bool?] = anyOf.map { allOf in
-        allOf.contains(false) ? false : allOf.contains(nil) ? nil : true
-      }
+      let values: [Bool?] = anyOf.map { allOf in allOf.contains(false) ? false : allOf.contains(nil) ? nil : true }
       return values.contains(true) ? true : values.contains(nil) ? nil : false
     }
 

@@ -15,9 +15,7 @@
     private static func literal(_ syntax: ExprSyntax, _ depth: Int) -> SourceExpression? {
       if let text = syntax.as(StringLiteralExprSyntax.self) { return .string(text.representedLiteralValue) }
       if let number = syntax.as(IntegerLiteralExprSyntax.self) { return .integer(integer(number.literal.text)) }
-      if let number = syntax.as(FloatLiteralExprSyntax.self) {
-        return .real(number.literal.text.filter { $0 != "_" })
-      }
+      if let number = syntax.as(FloatLiteralExprSyntax.self) { return .real(number.literal.text.filter { $0 != "_" }) }
       if let value = syntax.as(BooleanLiteralExprSyntax.self) {
         return .boolean(value.literal.tokenKind == .keyword(.true))
       }
@@ -80,9 +78,7 @@
       names.reverse()
       let isMetatype = member.declName.baseName.tokenKind == .keyword(.self)
       if isMetatype { names.removeLast() }
-      guard let base else {
-        return names.count == 1 && !isMetatype ? .implicitMember(names[0]) : .other
-      }
+      guard let base else { return names.count == 1 && !isMetatype ? .implicitMember(names[0]) : .other }
       var result = SourceExpression(base, depth: depth + 1)
       if case .path(let first) = result {
         result = .path(first + names)

@@ -1,4 +1,5 @@
 import Platform
+
 #if SwiftSources
   internal import SwiftParser
   internal import SwiftSyntax
@@ -10,11 +11,10 @@ import Platform
     static func parse(_ bytes: [UInt8], file: String, conditions: BuildConditions, isAside: Bool) -> ParsedSource {
       guard SourceScan.isBounded(bytes) else {
         var result = ParsedSource()
-        result.findings.append(
-          SourceFinding(
-            .unreadableSource, .warning, place: SourcePlace(file: file, line: 1, column: 1),
-            detail: "the file is nested more deeply than code is, and is left out",
-            hint: "Leave it out, or write it with less nesting."))
+        result.findings.add(
+          .unreadableSource, .warning, at: SourcePlace(file: file, line: 1, column: 1),
+          "the file is nested more deeply than code is, and is left out",
+          "Leave it out, or write it with less nesting.")
         return result
       }
       var parser = Parser(String(decoding: bytes, as: UTF8.self), maximumNestingLevel: maximumNestingLevel)
@@ -30,10 +30,9 @@ import Platform
         result.lists = roots.lists
       }
       if tree.hasError, let place = Self.firstError(in: tree, lines) {
-        result.findings.append(
-          SourceFinding(
-            .unreadableSource, .warning, place: place, detail: "the file cannot be read as Swift from here on",
-            hint: "Correct the file, or leave it out; what it declares may be read wrongly."))
+        result.findings.add(
+          .unreadableSource, .warning, at: place, "the file cannot be read as Swift from here on",
+          "Correct the file, or leave it out; what it declares may be read wrongly.")
       }
       return result
     }

@@ -55,9 +55,8 @@ struct SourceScan {
       let isFine = step()
       let isShallow =
         brackets.count <= Self.maximumBrackets && squares <= Self.maximumSquares && angles <= Self.maximumRun
-        && conditions <= Self.maximumRun
-        && prefixes <= Self.maximumRun && arrows <= Self.maximumRun && alternatives <= Self.maximumAlternatives
-        && interpolations <= Self.maximumInterpolations
+        && conditions <= Self.maximumRun && prefixes <= Self.maximumRun && arrows <= Self.maximumRun
+        && alternatives <= Self.maximumAlternatives && interpolations <= Self.maximumInterpolations
       guard isFine, isShallow else { return false }
     }
     return true

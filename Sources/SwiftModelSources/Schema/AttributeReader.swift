@@ -102,9 +102,7 @@ struct AttributeReader {
     return true
   }
 
-  private mutating func enumeration(
-    _ declaration: SourceDeclaration, _ isTop: Bool, _ attribute: inout Attribute
-  ) {
+  private mutating func enumeration(_ declaration: SourceDeclaration, _ isTop: Bool, _ attribute: inout Attribute) {
     attribute.type = .composite
     attribute.compositeTypeName = declaration.name
     if let raw = rawType(of: declaration) {
@@ -189,9 +187,7 @@ struct AttributeReader {
   private mutating func check(_ property: SourceProperty, of declaration: SourceDeclaration) {
     let subject = "is of struct \(declaration.name), whose \(property.name) (\(Self.words(property.place)))"
     if property.isConstant, property.initialValue != nil { doubt("\(subject) is a constant with a value") }
-    if let wrapper = property.attributes.first {
-      doubt("\(subject) carries @\(wrapper.name)")
-    }
+    if let wrapper = property.attributes.first { doubt("\(subject) carries @\(wrapper.name)") }
     if let condition = property.undecidedCondition {
       problems.append(
         Problem(
@@ -201,4 +197,84 @@ struct AttributeReader {
   }
 
   private static func words(_ place: SourcePlace) -> String { "\(place.file):\(place.line)" }
+}
+
+struct AttributeOptions {
+  private(set) var isUnique = false
+  private(set) var isExternal = false
+  private(set) var isPreserved = false
+  private(set) var isEphemeral = false
+  private(set) var isIndexedBySpotlight = false
+  private(set) var allowsCloudEncryption = false
+
+  private(set) var transformer: String?
+
+  private(set) var unknown: [String] = []
+
+  init(_ arguments: [SourceExpression.Argument]) {
+    for argument in arguments where argument.label == nil || argument.label == "options" { read(argument.value) }
+  }
+
+  private mutating func read(_ value: SourceExpression) {
+    switch value {
+    case .implicitMember(let name): set(name)
+    case .path(let names): set(names.last ?? "")
+    case .call(.implicitMember("transformable"), let arguments): transform(arguments)
+    case .call(.path(let names), let arguments) where names.last == "transformable": transform(arguments)
+    case .array(let values): for value in values { read(value) }
+    default: unknown.append("that is no plain name")
+    }
+  }
+
+  private mutating func set(_ name: String) {
+    switch name {
+    case "unique": isUnique = true
+    case "externalStorage": isExternal = true
+    case "preserveValueOnDeletion": isPreserved = true
+    case "ephemeral": isEphemeral = true
+    case "spotlight": isIndexedBySpotlight = true
+    case "allowsCloudEncryption": allowsCloudEncryption = true
+    default: unknown.append(".\(name)")
+    }
+  }
+
+  private mutating func transform(_ arguments: [SourceExpression.Argument]) {
+    switch arguments.first?.value {
+    case .metatype(let type)?: transformer = type.text
+    case .string(let name?)?: transformer = name
+    default: transformer = "NSSecureUnarchiveFromData"
+    }
+  }
+}
+
+/// Types of Swift and of Apple's frameworks.
+enum PrimitiveTypes {
+  /// The types, and whether SwiftData's handling is known.
+  static let all: [String: (type: AttributeType, isCertain: Bool)] = [
+    "String": (.string, true), "Int": (.integer64, true), "Int64": (.integer64, true), "Int32": (.integer32, true),
+    "Int16": (.integer16, true), "Int8": (.integer16, false), "UInt": (.integer64, false),
+    "UInt64": (.integer64, false), "UInt32": (.integer64, false), "UInt16": (.integer32, false),
+    "UInt8": (.integer16, false), "Double": (.double, true), "TimeInterval": (.double, true),
+    "CGFloat": (.double, false), "Float": (.float, true), "Decimal": (.decimal, true),
+    "NSDecimalNumber": (.decimal, false), "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true),
+    "URL": (.uri, true), "Data": (.binary, true),
+    // Aliases in Apple's frameworks.
+    "CLLocationDegrees": (.double, true), "CLLocationDistance": (.double, true), "CLLocationSpeed": (.double, true),
+    "CLLocationAccuracy": (.double, true), "CLLocationDirection": (.double, true), "CMTimeValue": (.integer64, true),
+    "CMTimeScale": (.integer32, true),
+    "AttributedString": (.binary, false), "Float32": (.float, true), "Float64": (.double, true),
+  ]
+
+  static func rawType(_ name: String) -> AttributeType? {
+    let name = ["Swift.", "Foundation."].first(where: name.hasPrefix).map { String(name.dropFirst($0.count)) } ?? name
+    return name == "Character" ? .string : all[name]?.type
+  }
+
+  /// The system structures that become composites.
+  static let systems: [String: (elements: [(name: String, type: AttributeType)], isCertain: Bool)] = [
+    "Color.Resolved": (
+      [("linearRed", .float), ("linearGreen", .float), ("linearBlue", .float), ("opacity", .float)], true
+    ),
+    "CLLocationCoordinate2D": ([("latitude", .double), ("longitude", .double)], false),
+  ]
 }

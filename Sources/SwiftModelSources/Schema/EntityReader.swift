@@ -79,8 +79,7 @@ struct EntityReader {
         SourceFinding.giveFlags)
     }
     if dependsOnPlatform, options.platform == nil {
-      add(
-        .platformDependent, .warning, property, "depends on the platform; iOS is taken", SourceFinding.givePlatform)
+      add(.platformDependent, .warning, property, "depends on the platform; iOS is taken", SourceFinding.givePlatform)
     }
   }
 
@@ -292,8 +291,7 @@ struct EntityReader {
           draft.entity.uniquenessConstraints.append(names)
         }
       }
-    case "Index":
-      for argument in macro.arguments { index(argument.value, macro, &draft) }
+    case "Index": for argument in macro.arguments { index(argument.value, macro, &draft) }
     default:
       add(
         .foreignMacro, .warning, nil, "has #\(macro.name), which may add properties",

@@ -8,7 +8,7 @@ struct SchemaWriter {
   init(model: ManagedObjectModel) { self.model = model }
 
   mutating func write(_ name: String) throws(ModelError) -> String {
-    let names = model.entities.keys.sorted(by: precedesByCodeUnit)
+    let names = model.entities.keys.inCodeUnitOrder()
     lines = ["import Foundation", "import SwiftData", "", "enum \(try Self.identifier(name)): VersionedSchema {"]
     let numbers = Self.numbers(model.versionIdentifiers)
     lines += [
@@ -45,7 +45,7 @@ struct SchemaWriter {
     if !indexes.isEmpty { lines.append("    #Index<\(name)>(\(try Self.keyPaths(indexes)))") }
     var parameters: [(name: String, type: String)] = []
     var structures: [String] = []
-    for key in entity.properties.keys.sorted(by: precedesByCodeUnit) {
+    for key in entity.properties.keys.inCodeUnitOrder() {
       guard let property = entity.properties[key] else { continue }
       let type: String
       switch property {
@@ -73,8 +73,7 @@ struct SchemaWriter {
     lines.append("    init(")
     for (number, parameter) in parameters.enumerated() {
       let end = number == parameters.count - 1 ? "" : ","
-      lines.append(
-        "      \(parameter.name): \(parameter.type)\(parameter.type.hasSuffix("?") ? " = nil" : "")\(end)")
+      lines.append("      \(parameter.name): \(parameter.type)\(parameter.type.hasSuffix("?") ? " = nil" : "")\(end)")
     }
     lines.append("    ) {")
     for parameter in parameters { lines.append("      self.\(parameter.name) = \(parameter.name)") }
@@ -276,7 +275,7 @@ public struct FrozenSchema: Sendable {
     text = try writer.write(name)
     let found = try Self.hashes(in: Array(text.utf8), schema: name)
     let wanted = model.versionHashes()
-    let names = Set(wanted.keys).union(found.keys).sorted(by: precedesByCodeUnit)
+    let names = Set(wanted.keys).union(found.keys).inCodeUnitOrder()
     guard let other = names.first(where: { wanted[$0] != found[$0] }) else { return }
     throw Self.unwritable("entity \"\(printable(other))\" would get another hash", entity: other)
   }

@@ -183,8 +183,7 @@ extension SourceProgram {
   }
 
   private func gather(
-    _ property: SourceProperty, in declaration: SourceDeclaration, depth: Int,
-    into found: inout [SourceDeclaration]
+    _ property: SourceProperty, in declaration: SourceDeclaration, depth: Int, into found: inout [SourceDeclaration]
   ) {
     guard depth < 16, found.count < 200 else { return }
     let inference = TypeInference(program: self, scopes: declaration.scopes, file: declaration.place.file)

@@ -174,8 +174,7 @@ extension SourceProgram {
     guard depth < 32 else { return .unknown(.unresolvedType, "stands for itself") }
     switch type {
     case .optional(let wrapped): return .optional(resolve(wrapped, scopes: scopes, file: file, depth: depth + 1))
-    case .array(let element):
-      return .array(resolve(element, scopes: scopes, file: file, depth: depth + 1), element)
+    case .array(let element): return .array(resolve(element, scopes: scopes, file: file, depth: depth + 1), element)
     case .set(let element): return .set(resolve(element, scopes: scopes, file: file, depth: depth + 1), element)
     case .dictionary: return .dictionary
     case .other(let words): return .unknown(.unresolvedType, "is \(words)")
@@ -210,9 +209,7 @@ extension SourceProgram {
     case .found(let declaration):
       switch declaration.kind {
       case .alias(let target):
-        guard declaration.genericParameters.isEmpty else {
-          return .unknown(.unresolvedType, "is a generic alias")
-        }
+        guard declaration.genericParameters.isEmpty else { return .unknown(.unresolvedType, "is a generic alias") }
         // `typealias Kind = Kind` in a type means the outer one.
         var scopes = declaration.scopes
         if target.names == [declaration.name], let own = scopes.first, own == Array(declaration.path.dropLast()) {

@@ -45,11 +45,10 @@ struct VersionReader {
     }
     let stages = stages(plan, names)
     for stage in stages where stage.isCustom {
-      findings.append(
-        SourceFinding(
-          .customStage, .warning, version: stage.destination, place: stage.place,
-          detail: "the stage from \(stage.source) to \(stage.destination) runs code of the app, which is not run here",
-          hint: "Say in a mapping file what it does to the records."))
+      findings.add(
+        .customStage, .warning, version: stage.destination, at: stage.place,
+        "the stage from \(stage.source) to \(stage.destination) runs code of the app, which is not run here",
+        "Say in a mapping file what it does to the records.")
     }
     var models = sourceModels(name, path, versions, current, isOrdered, stages)
     models.planPlace = plan.flatMap { program.staticProperty("schemas", of: $0)?.place }
@@ -79,8 +78,7 @@ struct VersionReader {
   /// Directly or by extension.
   static func conforms(_ declaration: SourceDeclaration, to name: String, _ program: SourceProgram) -> Bool {
     switch declaration.kind {
-    case .class, .structure, .enumeration, .actor:
-      program.inherited(declaration).contains { $0.names?.last == name }
+    case .class, .structure, .enumeration, .actor: program.inherited(declaration).contains { $0.names?.last == name }
     case .alias, .extension, .protocol: false
     }
   }
@@ -119,8 +117,7 @@ struct VersionReader {
   private func declaration(named name: String, _ path: FilePath?) throws(ModelError) -> SourceDeclaration {
     let found = program.find(named: name)
     switch found {
-    case .missing:
-      throw ModelError(.unknownType, path: path, detail: "no source declares \"\(printable(name))\"")
+    case .missing: throw ModelError(.unknownType, path: path, detail: "no source declares \"\(printable(name))\"")
     case .ambiguous(let all):
       let places = all.prefix(8).map { "\($0.path.joined(separator: ".")) (\($0.place.file):\($0.place.line))" }
       throw ModelError(
@@ -145,19 +142,15 @@ struct VersionReader {
     guard let models = program.staticProperty("models", of: schema) else { return nil }
     let items = ListedTypes(program: program).items(of: models, in: schema)
     if items == nil {
-      findings.append(
-        SourceFinding(
-          .unresolvedRoots, .error, version: name, place: models.place,
-          detail: "the models of \(name) are no list of types that can be followed",
-          hint: "Write it as [A.self, B.self]."))
+      findings.add(
+        .unresolvedRoots, .error, version: name, at: models.place,
+        "the models of \(name) are no list of types that can be followed", "Write it as [A.self, B.self].")
     }
     let identifier = identifier(of: schema)
     if identifier == nil {
-      findings.append(
-        SourceFinding(
-          .unknownRule, .warning, version: name, place: schema.place,
-          detail: "the version identifier of \(name) cannot be read; taken as 1.0.0",
-          hint: "Write it as Schema.Version(1, 0, 0)."))
+      findings.add(
+        .unknownRule, .warning, version: name, at: schema.place,
+        "the version identifier of \(name) cannot be read; taken as 1.0.0", "Write it as Schema.Version(1, 0, 0).")
     }
     let (classes, isFollowed) = classes(items ?? [], name, models.place)
     var version = version(
@@ -185,11 +178,9 @@ struct VersionReader {
       var words = "is no class with @Model"
       var kind = SourceFinding.Kind.unresolvedType
       if case .unknown(let unknown, let reason) = resolved { (kind, words) = (unknown, reason) }
-      findings.append(
-        SourceFinding(
-          kind, .error, version: version, place: place,
-          detail: "the list of models names \(item.type.text), which \(words)",
-          hint: "Name the files that declare it too."))
+      findings.add(
+        kind, .error, version: version, at: place, "the list of models names \(item.type.text), which \(words)",
+        "Name the files that declare it too.")
     }
     return (result, isFollowed)
   }
@@ -236,12 +227,10 @@ struct VersionReader {
     }
     if let first = used.first, used.allSatisfy({ $0.path == first.path }) { return first }
     guard plans.count > 1 else { return plans.first }
-    findings.append(
-      SourceFinding(
-        .ambiguousRoots, .warning, place: plans[1].place,
-        detail:
-          "there are several migration plans (\(plans.map { $0.path.joined(separator: ".") }.joined(separator: ", "))); none is taken",
-        hint: "Name the files of one of them."))
+    findings.add(
+      .ambiguousRoots, .warning, at: plans[1].place,
+      "there are several migration plans (\(plans.map { $0.path.joined(separator: ".") }.joined(separator: ", "))); none is taken",
+      "Name the files of one of them.")
     return nil
   }
 
@@ -250,18 +239,16 @@ struct VersionReader {
     let lists = ListedTypes(program: program)
     let declarations = lists.items(of: schemas, in: plan)?.map { lists.declaration($0) } ?? [nil]
     if declarations.contains(where: { $0 == nil }) {
-      findings.append(
-        SourceFinding(
-          .unresolvedRoots, .warning, place: schemas.place,
-          detail: "the schemas of plan \(plan.name) are no list that can be followed",
-          hint: "Write it as [SchemaV1.self, SchemaV2.self], and name the files that declare them."))
+      findings.add(
+        .unresolvedRoots, .warning, at: schemas.place,
+        "the schemas of plan \(plan.name) are no list that can be followed",
+        "Write it as [SchemaV1.self, SchemaV2.self], and name the files that declare them.")
     }
     return declarations.compactMap { $0 }
   }
 
   private func stages(_ plan: SourceDeclaration?, _ names: VersionNames) -> [SourceStage] {
-    guard let plan, let stages = program.staticProperty("stages", of: plan),
-      case .array(let elements)? = stages.value
+    guard let plan, let stages = program.staticProperty("stages", of: plan), case .array(let elements)? = stages.value
     else { return [] }
     return elements.compactMap { element in
       var value = element
@@ -312,9 +299,7 @@ struct VersionReader {
     return !order.isEmpty || Set(keys).count == keys.count
   }
 
-  private static func numbers(_ identifier: String) -> [Int] {
-    identifier.split(separator: ".").map { Int($0) ?? 0 }
-  }
+  private static func numbers(_ identifier: String) -> [Int] { identifier.split(separator: ".").map { Int($0) ?? 0 } }
 
   // MARK: The current version
 
@@ -375,11 +360,10 @@ struct VersionReader {
   private mutating func tellUnfollowed(_ root: SourceRoots) {
     // The schema is found where it is made.
     if case .path(let names) = root.models, names.last?.lowercased().hasSuffix("schema") == true { return }
-    findings.append(
-      SourceFinding(
-        .unresolvedRoots, .warning, place: root.place,
-        detail: "what is given to the container here is no list of types that can be followed; it is left out",
-        hint: SourceFinding.nameTypes))
+    findings.add(
+      .unresolvedRoots, .warning, at: root.place,
+      "what is given to the container here is no list of types that can be followed; it is left out",
+      SourceFinding.nameTypes)
   }
 
   /// The list that contains all others.
@@ -392,23 +376,21 @@ struct VersionReader {
     if let place = closures.firstIndex(of: all) {
       let smaller = zip(lists, closures).filter { $0.1 != all }.map(\.0.place)
       if let first = smaller.first {
-        findings.append(
-          SourceFinding(
-            .ambiguousRoots, .warning, place: first,
-            detail: """
-              the types listed here make up a part of those listed at \(lists[place].place.file):\
-              \(lists[place].place.line), which are taken
-              """, hint: SourceFinding.nameTypes))
+        findings.add(
+          .ambiguousRoots, .warning, at: first,
+          """
+          the types listed here make up a part of those listed at \(lists[place].place.file):\
+          \(lists[place].place.line), which are taken
+          """, SourceFinding.nameTypes)
       }
       return lists[place]
     }
-    findings.append(
-      SourceFinding(
-        .ambiguousRoots, .warning, place: lists[0].place,
-        detail: """
-          several lists of types lead to different models; the one here is taken, and not those at \
-          \(lists.dropFirst().prefix(4).map { "\($0.place.file):\($0.place.line)" }.joined(separator: ", "))
-          """, hint: SourceFinding.nameTypes))
+    findings.add(
+      .ambiguousRoots, .warning, at: lists[0].place,
+      """
+      several lists of types lead to different models; the one here is taken, and not those at \
+      \(lists.dropFirst().prefix(4).map { "\($0.place.file):\($0.place.line)" }.joined(separator: ", "))
+      """, SourceFinding.nameTypes)
     let largest = closures.indices.max { closures[$0].count < closures[$1].count }
     return largest.map { lists[$0] }
   }
@@ -417,12 +399,10 @@ struct VersionReader {
   private mutating func everyClass() -> AppTypes? {
     let classes = program.declarations.filter(\.isModel)
     guard let first = classes.first else { return nil }
-    findings.append(
-      SourceFinding(
-        .everyClassTaken, .warning, place: nil,
-        detail:
-          "no Schema, ModelContainer or modelContainer lists the types: \(counted(classes.count, "class", "classes")) with @Model taken",
-        hint: SourceFinding.nameTypes))
+    findings.add(
+      .everyClassTaken, .warning, at: nil,
+      "no Schema, ModelContainer or modelContainer lists the types: \(counted(classes.count, "class", "classes")) with @Model taken",
+      SourceFinding.nameTypes)
     return AppTypes(classes: classes, schema: nil, place: first.place)
   }
 }
