@@ -186,20 +186,26 @@ extension PersistentStoreError {
       case .content, .interrupted: .database
       }
     let words = error.message.map(Self.withoutValues) ?? "SQLite gave no reason"
-    self.init(
-      kind, operation: operation, path: path, detail: words, resultCode: error.extendedResultCode.rawValue)
+    self.init(kind, operation: operation, path: path, detail: words, resultCode: error.extendedResultCode.rawValue)
     if kind == .cannotOpen, FileError.Kind.cannotOpenForSQLite() == .tooManyOpenFiles {
       detail += ": too many files are open"
       hint = FileError.Kind.tooManyOpenFiles.usualHint
     }
   }
 
-  /// Translates SQLite errors and returns others unchanged.
-  static func translated(_ error: any Error, operation: String, path: FilePath?) -> any Error {
-    if let error = error as? DatabaseError {
-      return PersistentStoreError(error, operation: operation, path: path)
+  /// Runs work on a database, and reports its errors as those of an operation.
+  static func reporting<Value>(
+    _ operation: String, at path: FilePath? = nil, unforeseen kind: Kind = .database, _ work: () throws -> Value
+  ) throws(PersistentStoreError) -> Value {
+    do {
+      return try work()
+    } catch let error as PersistentStoreError {
+      throw error
+    } catch let error as DatabaseError {
+      throw PersistentStoreError(error, operation: operation, path: path)
+    } catch {
+      throw PersistentStoreError(kind, operation: operation, path: path, detail: "an unforeseen failure")
     }
-    return error
   }
 
   /// Returns SQLite's message without quoted statement text, which can hold values.

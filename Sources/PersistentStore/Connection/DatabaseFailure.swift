@@ -104,18 +104,12 @@ extension Database {
 /// Environmental errors never count as damage. Codes from the connection's own limits (length, pages, deadline) count
 /// as content; the code that sets one must distinguish.
 package enum ResultCodeCause: Sendable, Hashable {
-  case locked
-
-  case noSpace
-
-  case inputOutput
+  case locked, noSpace, inputOutput
 
   /// No descriptor, folder or permission.
   case cannotOpen
 
-  case permissionDenied
-
-  case readOnly
+  case permissionDenied, readOnly
 
   /// Renamed while open.
   case moved

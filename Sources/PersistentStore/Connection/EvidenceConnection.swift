@@ -118,9 +118,7 @@ package enum EvidenceConnection {
   /// Returns the time limit: 30 seconds plus one per MB.
   ///
   /// Full table scans finish in it unless a file was crafted to be slow.
-  package static func limit(
-    for files: [FilePath], isCancelled: (() -> Bool)? = nil
-  ) -> StatementLimit {
+  package static func limit(for files: [FilePath], isCancelled: (() -> Bool)? = nil) -> StatementLimit {
     StatementLimit(time: time(for: content(of: files)), isCancelled: isCancelled)
   }
 
@@ -266,9 +264,7 @@ final class TemporaryFiles: Sendable {
       guard let file = unsafe file, let system = unsafe system else { return SQLITE_CANTOPEN }
       let parts = unsafe system.pointee.pAppData.assumingMemoryBound(to: Parts.self).pointee
       guard let open = unsafe parts.usual.pointee.xOpen else { return SQLITE_CANTOPEN }
-      guard flags & TemporaryFiles.temporary != 0 else {
-        return unsafe open(parts.usual, name, file, flags, outFlags)
-      }
+      guard flags & TemporaryFiles.temporary != 0 else { return unsafe open(parts.usual, name, file, flags, outFlags) }
       unsafe TemporaryFiles.head(file).initialize(
         to: Head(own: sqlite3_file(pMethods: nil), files: parts.files, end: 0))
       let inner = unsafe TemporaryFiles.inner(file)

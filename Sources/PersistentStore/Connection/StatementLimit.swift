@@ -8,7 +8,7 @@ internal import GRDBSQLite
 @safe package final class StatementLimit {
   private let steps: Int64
   private let valueLength: Int32
-  private let end: ContinuousClock.Instant?
+  private let end: ContinuousClock.Instant
   private let isCancelled: (() -> Bool)?
   private let waited: (() -> Duration)?
   private var taken: Int64 = 0
@@ -34,16 +34,6 @@ internal import GRDBSQLite
   private var memory: Int64 = 0
 
   private let interval: Int32
-
-  package init(steps: Int64, valueLength: Int64) {
-    self.steps = steps
-    self.valueLength = Int32(clamping: valueLength)
-    end = nil
-    isCancelled = nil
-    waited = nil
-    memoryLimit = Self.mostMemory
-    interval = 1_000_000
-  }
 
   /// Creates a time limit that starts now.
   ///
@@ -96,7 +86,7 @@ internal import GRDBSQLite
     taken += Int64(interval)
     if valueLength < .max, sqlite3_memory_used() - memory > memoryLimit { excess = .memory }
     if taken > steps { excess = .steps }
-    if let end, .now >= end + (waited?() ?? .zero) { excess = .time }
+    if .now >= end + (waited?() ?? .zero) { excess = .time }
     return isExceeded || isCancelled?() == true
   }
 }
@@ -129,9 +119,7 @@ internal import GRDBSQLite
     }
   }
 
-  private func call(
-    _ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?
-  ) {
+  private func call(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
     guard count > 0, let values = unsafe values, let text = unsafe sqlite3_value_text(values[0]) else { return }
     let longest = unsafe sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1)
     let format = unsafe UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(values[0])))
@@ -139,9 +127,7 @@ internal import GRDBSQLite
       place + 1 < Int(count) ? unsafe sqlite3_value_int64(values[place + 1]) : 0
     }
     guard asked <= Int64(longest) else { return unsafe sqlite3_result_error_toobig(context) }
-    guard let statement = unsafe statement(count, longest) else {
-      return unsafe sqlite3_result_error_nomem(context)
-    }
+    guard let statement = unsafe statement(count, longest) else { return unsafe sqlite3_result_error_nomem(context) }
     for place in 0..<count { unsafe sqlite3_bind_value(statement, place + 1, values[Int(place)]) }
     let code = unsafe sqlite3_step(statement)
     if code == SQLITE_ROW {

@@ -130,9 +130,7 @@ package final class VirtualFile: Sendable {
     }
     unsafe methods.xRead = { file, target, count, offset in
       guard let file = unsafe file, let target = unsafe target, let content = unsafe VirtualFile.content(of: file)
-      else {
-        return SQLITE_IOERR
-      }
+      else { return SQLITE_IOERR }
       return unsafe content.takeUnretainedValue().read(
         UnsafeMutableRawBufferPointer(start: target, count: Int(count)), at: offset)
     }

@@ -80,8 +80,7 @@ package struct WorkingConnection: Sendable {
 
   /// Attaches a file, created for its owner only.
   package static func attach(_ path: FilePath, _ mode: Mode, as name: String, to database: Database) throws {
-    try database.execute(
-      sql: "ATTACH DATABASE ? AS \(SQLText.identifier(name))", arguments: [readyAddress(path, mode)])
+    try database.execute(sql: "ATTACH DATABASE ? AS \(SQLText.identifier(name))", arguments: [readyAddress(path, mode)])
   }
 
   private static func readyAddress(_ path: FilePath, _ mode: Mode) throws -> String {

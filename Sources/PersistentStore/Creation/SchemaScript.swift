@@ -32,9 +32,7 @@ public struct SchemaScript: Sendable, Hashable {
 
   /// Creates a script from UTF-8 bytes.
   public init(bytes: [UInt8]) throws(PersistentStoreError) {
-    guard let text = String(utf8: bytes) else {
-      throw Self.refused("the schema is not UTF-8 text")
-    }
+    guard let text = String(utf8: bytes) else { throw Self.refused("the schema is not UTF-8 text") }
     try self.init(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)
   }
 
@@ -134,8 +132,7 @@ extension SchemaScript {
   private static func dropShadows(of name: String, _ database: Database) throws {
     for name in Set(ShadowTables.modules.flatMap { ShadowTables.names(of: name, module: $0) }) {
       let isThere = try Bool.fetchOne(
-        database,
-        sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE)",
+        database, sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE)",
         arguments: [name])
       if isThere == true { try database.execute(sql: "DROP TABLE \(SQLText.quotedIdentifier(name))") }
     }
@@ -180,14 +177,10 @@ enum DatabaseImage {
     var size: Int64 = 0
     guard let connection = unsafe database.sqliteConnection,
       let image = unsafe sqlite3_serialize(connection, "main", &size, 0)
-    else {
-      throw DatabaseError(resultCode: .SQLITE_NOMEM, message: "the database could not be serialized")
-    }
+    else { throw DatabaseError(resultCode: .SQLITE_NOMEM, message: "the database could not be serialized") }
     defer { unsafe sqlite3_free(image) }
     var bytes = unsafe Array(UnsafeBufferPointer(start: image, count: Int(size)))
-    guard bytes.count > 100 else {
-      throw DatabaseError(resultCode: .SQLITE_ERROR, message: "the database is empty")
-    }
+    guard bytes.count > 100 else { throw DatabaseError(resultCode: .SQLITE_ERROR, message: "the database is empty") }
     bytes[18] = 2
     bytes[19] = 2
     return bytes

@@ -30,31 +30,19 @@ public struct StoreCreation: Sendable {
   ///
   /// - Throws: `PersistentStoreError.unstorableModel` if the model has no layout.
   public init(model: ManagedObjectModel, uuid: String, modelCache: [UInt8]?) throws(PersistentStoreError) {
-    self.init(
-      layout: try StoreLayout(model), metadata: StoreMetadata(model: model, uuid: uuid), modelCache: modelCache)
+    self.init(layout: try StoreLayout(model), metadata: StoreMetadata(model: model, uuid: uuid), modelCache: modelCache)
   }
 
   /// Returns the bytes of the store file.
   ///
   /// - Throws: `PersistentStoreError` if SQLite refuses, such as for a table of over 2,000 columns.
   public func bytes() throws(PersistentStoreError) -> [UInt8] {
-    let propertyList = try metadata.propertyListBytes()
-    return try Self.image(operation: "create the store") { database in
+    try Self.image { database in
       try database.execute(sql: "PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8'")
       try database.inTransaction {
         for statement in layout.statements { try database.execute(sql: statement) }
-        let insert = try database.makeStatement(
-          sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, 0)")
-        for entity in layout.entities {
-          try insert.execute(arguments: [entity.number, entity.name, entity.parentNumber])
-        }
-        try database.execute(
-          sql: "INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
-          arguments: [metadata.uuid, BlobBytes(propertyList)])
-        if let modelCache {
-          try database.execute(
-            sql: "INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [BlobBytes(modelCache)])
-        }
+        for entity in layout.entities { try StoreLayout.notePrimaryKey(0, of: entity, on: database) }
+        try layout.noteMetadata(metadata, modelCache: modelCache, on: database)
         return .commit
       }
     }
@@ -64,7 +52,7 @@ public struct StoreCreation: Sendable {
   ///
   /// - Throws: `PersistentStoreError.schemaScriptRefused` for an invalid or forbidden statement.
   public static func bytes(of script: SchemaScript) throws(PersistentStoreError) -> [UInt8] {
-    try image(operation: "create the store") { database in
+    try image { database in
       try script.run(in: database)
       guard try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM sqlite_master") == true else {
         throw SchemaScript.refused("the schema creates nothing")
@@ -72,20 +60,12 @@ public struct StoreCreation: Sendable {
     }
   }
 
-  private static func image(
-    operation: String, _ body: @Sendable (Database) throws -> Void
-  ) throws(PersistentStoreError) -> [UInt8] {
-    do {
-      return try MemoryDatabase.open().inDatabase { database in
-        try body(database)
+  private static func image(_ make: @Sendable (Database) throws -> Void) throws(PersistentStoreError) -> [UInt8] {
+    try PersistentStoreError.reporting("create the store") {
+      try MemoryDatabase.open().inDatabase { database in
+        try make(database)
         return try DatabaseImage.bytes(of: database)
       }
-    } catch let error as PersistentStoreError {
-      throw error
-    } catch let error as DatabaseError {
-      throw PersistentStoreError(error, operation: operation, path: nil)
-    } catch {
-      throw PersistentStoreError(.database, operation: operation, detail: "an unforeseen failure")
     }
   }
 }

@@ -70,17 +70,14 @@ struct DriftComparison {
         remarkType(of: column, in: table.name, expected: type)
       }
     }
-    if hasOtherShape {
-      drift.differences.append(.otherBookkeepingTable(name: table.name, statement: table.statement))
-    }
+    if hasOtherShape { drift.differences.append(.otherBookkeepingTable(name: table.name, statement: table.statement)) }
     remarkMandatory(found, expected: [table.key].compactMap(\.self) + table.columns.map(\.name))
   }
 
   /// Returns whether a type converts integers (https://sqlite.org/datatype3.html#determination_of_column_affinity).
   private static func changesIntegers(_ type: String) -> Bool {
     let type = type.uppercased()
-    return !type.contains("INT")
-      && ["CHAR", "CLOB", "TEXT", "REAL", "FLOA", "DOUB"].contains { type.contains($0) }
+    return !type.contains("INT") && ["CHAR", "CLOB", "TEXT", "REAL", "FLOA", "DOUB"].contains { type.contains($0) }
   }
 
   /// Remarks a missing primary key, which lets two records share a key.
@@ -96,8 +93,7 @@ struct DriftComparison {
 
   private mutating func remarkType(of column: StoreOutline.Column, in table: String, expected: String) {
     guard StoreOutline.key(column.declaredType) != expected else { return }
-    drift.remarks.append(
-      .otherType(table: table, column: column.name, expected: expected, found: column.declaredType))
+    drift.remarks.append(.otherType(table: table, column: column.name, expected: expected, found: column.declaredType))
   }
 
   private mutating func remarkMandatory(_ table: StoreOutline.Table, expected: [String]) {
@@ -234,9 +230,7 @@ struct DriftComparison {
         let root = layout.entity(named: table.rootEntityName)
       else { continue }
       let others = found.filter { $0 < Int64(root.numbers.lowerBound) || $0 > Int64(root.numbers.upperBound) }
-      if !others.isEmpty {
-        drift.differences.append(.otherNumbersInRows(table: table.name, numbers: others.sorted()))
-      }
+      if !others.isEmpty { drift.differences.append(.otherNumbersInRows(table: table.name, numbers: others.sorted())) }
     }
   }
 }

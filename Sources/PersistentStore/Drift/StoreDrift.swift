@@ -147,8 +147,7 @@ extension StoreDrift.Difference {
       entity.name
     case .missingIndex(let index): index.purpose.entityName
     case .missingBookkeepingTable, .missingBookkeepingColumn, .otherBookkeepingTable, .missingJoinColumn,
-      .otherNumbersInRows, .missingNumbersInRows,
-      .otherModelCached:
+      .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
       nil
     }
   }
@@ -161,8 +160,7 @@ extension StoreDrift.Difference {
     case .missingTable(let table): table.statement
     case .missingJoinTable(let table): table.statement
     case .missingBookkeepingTable(_, let statement): statement
-    case .missingBookkeepingColumn(let table, let column, let type):
-      "ALTER TABLE \(table) ADD COLUMN \(column) \(type)"
+    case .missingBookkeepingColumn(let table, let column, let type): "ALTER TABLE \(table) ADD COLUMN \(column) \(type)"
     case .missingColumn(let table, let column):
       column.role == .primaryKey
         ? nil : "ALTER TABLE \(SQLText.identifier(table)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)"
@@ -243,14 +241,6 @@ extension StoreDrift.Difference {
     case .missingSpatialIndex(let index): "R-tree index \(printable(index.name)) is missing"
     case .missingTrigger(let trigger):
       "trigger \(printable(trigger.name)) of table \(printable(trigger.tableName)) is missing"
-    case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum,
-      .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
-      bookkeepingWords
-    }
-  }
-
-  private var bookkeepingWords: String {
-    switch self {
     case .missingKeyRow(let entity, _): "Z_PRIMARYKEY has no row of entity \(printable(entity.name))"
     case .otherEntityNumber(let entity, let found):
       "Z_PRIMARYKEY gives entity \(printable(entity.name)) number \(found), the model \(entity.number)"
@@ -275,9 +265,7 @@ extension StoreDrift.Difference {
       \(numbers.prefix(5).map { "\($0)" }.joined(separator: ", "))\(numbers.count > 5 ? " and more" : "")
       """
     case .missingNumbersInRows(let table): "rows of table \(printable(table)) have no entity number"
-    case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn, .otherBookkeepingTable,
-      .missingColumn, .missingJoinColumn, .missingIndex, .missingSpatialIndex, .missingTrigger, .otherModelCached:
-      "the model in Z_MODELCACHE is not the one that the metadata names"
+    case .otherModelCached: "the model in Z_MODELCACHE is not the one that the metadata names"
     }
   }
 }

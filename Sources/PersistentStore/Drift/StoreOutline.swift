@@ -120,14 +120,12 @@ extension StoreOutline {
   private static func keyRows(of table: Table, _ database: Database) throws -> [KeyRow] {
     let found = Set(table.columns.map { key($0.name) })
     let list = ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"].map { found.contains($0) ? $0 : "NULL" }
-    return try Row.fetchAll(database, sql: "SELECT \(list.joined(separator: ", ")) FROM main.Z_PRIMARYKEY")
-      .compactMap { row in
-        integer(row[0]).map { number in
-          KeyRow(
-            number: number, name: String.fromDatabaseValue(row[1] as DatabaseValue), parentNumber: integer(row[2]),
-            maximum: integer(row[3]))
-        }
+    let rows = try Row.fetchAll(database, sql: "SELECT \(list.joined(separator: ", ")) FROM main.Z_PRIMARYKEY")
+    return rows.compactMap { row in
+      row.integer(0).map { number in
+        KeyRow(number: number, name: row.text(1), parentNumber: row.integer(2), maximum: row.integer(3))
       }
+    }
   }
 
   /// Adds entity numbers; nil for a non-integer.
@@ -145,9 +143,9 @@ extension StoreOutline {
     let entries = try Row.fetchCursor(
       database, sql: "SELECT type, name, sql FROM main.sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'")
     while let entry = try entries.next() {
-      guard let name = String.fromDatabaseValue(entry[1] as DatabaseValue) else { continue }
-      let statement = String.fromDatabaseValue(entry[2] as DatabaseValue) ?? ""
-      switch String.fromDatabaseValue(entry[0] as DatabaseValue) {
+      guard let name = entry.text(1) else { continue }
+      let statement = entry.text(2) ?? ""
+      switch entry.text(0) {
       case "table":
         let isVirtual = statement.uppercased().hasPrefix("CREATE VIRTUAL")
         tables.append(Table(name: name, columns: [], isVirtual: isVirtual))
@@ -173,23 +171,20 @@ extension StoreOutline {
       arguments: [table])
     let hasRowids = try Bool.fetchOne(
       database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table])
-    let keys = rows.filter { integer($0[4]) != 0 }
-    let alias =
-      hasRowids == true && keys.count == 1
-      ? keys.first { String.fromDatabaseValue($0[1] as DatabaseValue)?.uppercased() == "INTEGER" } : nil
+    let keys = rows.filter { $0.integer(4) != 0 }
+    let alias = hasRowids == true && keys.count == 1 ? keys.first { $0.text(1)?.uppercased() == "INTEGER" } : nil
     let columns = rows.compactMap { row -> Column? in
-      guard let name = String.fromDatabaseValue(row[0] as DatabaseValue) else { return nil }
+      guard let name = row.text(0) else { return nil }
       let isMandatory =
-        integer(row[2]) == 1 && (row[3] as DatabaseValue).isNull && integer(row[4]) == 0 && integer(row[5]) == 0
-      return Column(
-        name: name, declaredType: String.fromDatabaseValue(row[1] as DatabaseValue) ?? "", isMandatory: isMandatory)
+        row.integer(2) == 1 && (row[3] as DatabaseValue).isNull && row.integer(4) == 0 && row.integer(5) == 0
+      return Column(name: name, declaredType: row.text(1) ?? "", isMandatory: isMandatory)
     }
-    return (columns, alias.flatMap { String.fromDatabaseValue($0[0] as DatabaseValue) })
+    return (columns, alias.flatMap { $0.text(0) })
   }
 
   private mutating func readCachedModel(_ database: Database, isThere: Bool) throws {
     guard isThere, let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM main.Z_MODELCACHE"),
-      let bytes = BlobBytes.fromDatabaseValue(value)?.bytes
+      let bytes = value.blob
     else { return }
     do {
       cachedModel = .model(try ManagedObjectModel(modelCache: bytes).versionHashes())

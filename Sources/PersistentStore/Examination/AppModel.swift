@@ -14,9 +14,7 @@ package enum AppModel: Sendable {
   /// - Parameter order: all version names, oldest first; nil for natural order, current last.
   /// - Throws: `ModelError`, `PersistentStoreError` or `FileError`.
   package static func load(_ path: FilePath, order: [String]? = nil) throws -> AppModel {
-    guard try isScript(path) else {
-      return .coreData(try ModelBundle.load(path: path, order: order))
-    }
+    guard try isScript(path) else { return .coreData(try ModelBundle.load(path: path, order: order)) }
     let bytes = try FileSystem().contents(of: path, limit: SchemaScript.maximumLength)
     do {
       return .sqlite(try SchemaScript(bytes: bytes), name: path.stem ?? "")
@@ -51,8 +49,7 @@ package enum AppModel: Sendable {
     let encoding: TextEncoding
     let main = try opened?[.main] ?? fileSystem.open(path)
     do throws(FileError) {
-      let database = try Database.withOwnParts(
-        main: main, writeAheadLog: part(.wal), rollbackJournal: part(.journal))
+      let database = try Database.withOwnParts(main: main, writeAheadLog: part(.wal), rollbackJournal: part(.journal))
       schema = try database.schema()
       encoding = database.encoding
     } catch {
@@ -73,9 +70,7 @@ package enum AppModel: Sendable {
     }
   }
 
-  package var isCoreData: Bool {
-    if case .coreData = self { true } else { false }
-  }
+  package var isCoreData: Bool { if case .coreData = self { true } else { false } }
 
   /// The current version's or the schema file's name.
   package var currentVersionName: String {

@@ -15,11 +15,11 @@ package struct Examination: Sendable {
 
   package var files: StoreFileSet?
 
-  package var verdict: Verdict
+  package var verdict = Verdict.missing
 
-  package var reason: VerdictReason
+  package var reason = VerdictReason.missing
 
-  package var kind: ExaminedKind
+  package var kind = ExaminedKind.unknown
 
   package var modelVersion: String?
 
@@ -54,7 +54,7 @@ package struct Examination: Sendable {
 
   package var metadata: StoreMetadata?
 
-  package var entities: [EntityCount]
+  package var entities: [EntityCount] = []
 
   package var health: Health
 
@@ -78,9 +78,7 @@ extension Examination {
   }
 
   /// Whether an app can use it as is, with all tables and columns.
-  package var isUsableAsIs: Bool {
-    verdict == .compatible || verdict == .repairable && drift?.concernsRecords == false
-  }
+  package var isUsableAsIs: Bool { verdict == .compatible || verdict == .repairable && drift?.concernsRecords == false }
 
   package var isEncryptedOrRandom: Bool { reason.code == VerdictReason.encryptedOrRandom.code }
 }
@@ -152,14 +150,6 @@ package struct HealthNote: Sendable, Hashable, Encodable {
 
   /// The first affected pages, at most ten.
   package var pages: [UInt32]
-
-  init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
-    self.code = code
-    self.severity = severity
-    self.words = words
-    self.count = count
-    self.pages = pages
-  }
 }
 
 extension Examination: Encodable {
@@ -186,32 +176,20 @@ extension Health {
     let isKnown = isRead || isDamaged || verdict == .damaged
     return [
       "check": JSON.orNull(isRead ? depth : nil),
-      "damaged": JSON.orNull(isKnown ? isDamaged || verdict == .damaged : nil),
-      "notes": notes, "files": files, "fileKind": fileKind?.rawValue,
-      "pageSize": pageSize, "pageCount": pageCount, "encoding": encoding?.nameInSQLite,
+      "damaged": JSON.orNull(isKnown ? isDamaged || verdict == .damaged : nil), "notes": notes, "files": files,
+      "fileKind": fileKind?.rawValue, "pageSize": pageSize, "pageCount": pageCount, "encoding": encoding?.pragmaName,
       "writtenBySQLite": writtenBySQLite, "wal": log, "journal": journal?.rawValue,
     ]
-  }
-}
-
-extension TextEncoding {
-  fileprivate var nameInSQLite: String {
-    switch self {
-    case .utf8: "UTF-8"
-    case .utf16LittleEndian: "UTF-16le"
-    case .utf16BigEndian: "UTF-16be"
-    }
   }
 }
 
 extension Examination {
   mutating func noteEnd(of log: WriteAheadLog?, by index: WriteAheadLogIndex?, isInUse: Bool) {
     if let missing = index?.missingFrames(of: log), missing > 0 {
-      health.notes.append(
-        HealthNote(
-          "wal-frames-gone", .warning,
-          "by the index of the write-ahead log, committed frames of it are gone that were not copied into the file",
-          count: missing))
+      health.note(
+        "wal-frames-gone", .warning,
+        "by the index of the write-ahead log, committed frames of it are gone that were not copied into the file",
+        count: missing)
       health.mayLackCommits = true
     }
     guard let log, log.source.count > 0, !log.isReadToItsEnd else { return }
@@ -229,11 +207,9 @@ extension Examination {
       health.hasUnreadLog = health.hasUnreadLog || journal.state == .invalid
       return
     }
-    health.notes.append(
-      HealthNote(
-        "journal-unfinished", .warning,
-        "the rollback journal has no header, and pages of a transaction that may not have ended; SQLite does not undo it"
-      ))
+    health.note(
+      "journal-unfinished", .warning,
+      "the rollback journal has no header, and pages of a transaction that may not have ended; SQLite does not undo it")
     health.hasUnreadLog = true
     health.mayLackCommits = true
   }
@@ -305,6 +281,12 @@ package struct Unchecked: Sendable, Hashable, Encodable {
 extension Health {
   package static let indexesUncompared = "indexes-uncompared"
 
+  mutating func note(
+    _ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []
+  ) {
+    notes.append(HealthNote(code: code, severity: severity, words: words, count: count, pages: pages))
+  }
+
   /// Adds findings grouped by kind, without duplicates.
   mutating func add(_ findings: Findings) {
     for (kind, count) in findings.counts.ordered(by: { $0.key.rawValue < $1.key.rawValue }) {
@@ -313,27 +295,21 @@ extension Health {
         notes[index].count = max(notes[index].count, count)
         continue
       }
-      notes.append(
-        HealthNote(kind.rawValue, kind.severity, kind.words, count: count, pages: Array(Set(pages).sorted().prefix(10)))
-      )
+      note(kind.rawValue, kind.severity, kind.words, count: count, pages: Array(Set(pages).sorted().prefix(10)))
     }
   }
 
   /// Adds known bugs of the last writer's SQLite (header bytes 96–99).
-  mutating func addKnownBugs(sqliteVersion version: UInt32, usesLog: Bool) {
+  mutating func addKnownBugs(of header: DatabaseHeader) {
+    let version = header.sqliteVersion
     // The WAL-reset bug (https://sqlite.org/wal.html#walresetbug): 3.7.0 to 3.51.2, fixed in 3.44.6 and 3.50.7 too.
     let mended: [ClosedRange<UInt32>] = [3_044_006...3_044_999, 3_050_007...3_050_999]
-    guard usesLog, (3_007_000...3_051_002).contains(version), !mended.contains(where: { $0.contains(version) }) else {
-      return
-    }
-    notes.append(
-      HealthNote(
-        "written-with-wal-reset-bug", .note,
-        "it was written by SQLite \(Self.name(ofSQLite: version)), whose WAL-reset bug can, very rarely, damage a store that two connections write to"
-      ))
-  }
-
-  static func name(ofSQLite version: UInt32) -> String {
-    "\(version / 1_000_000).\(version / 1000 % 1000).\(version % 1000)"
+    guard header.usesWriteAheadLog, (3_007_000...3_051_002).contains(version),
+      !mended.contains(where: { $0.contains(version) }), let name = header.sqliteVersionName
+    else { return }
+    note(
+      "written-with-wal-reset-bug", .note,
+      "it was written by SQLite \(name), whose WAL-reset bug can, very rarely, damage a store that two connections write to"
+    )
   }
 }

@@ -14,9 +14,7 @@ extension Examiner {
     try checkPages(of: database, schema, into: &examination, options)
   }
 
-  private func count(
-    _ database: Database, _ schema: Schema, into examination: inout Examination
-  ) throws(FileError) {
+  private func count(_ database: Database, _ schema: Schema, into examination: inout Examination) throws(FileError) {
     var counted: [String: [Int64?: Int]?] = [:]
     examination.entities = []
     defer {
@@ -64,9 +62,7 @@ extension Examiner {
     // Such a table is an index b-tree with another column order: rows are only counted.
     if byEntity, table.tableDefinition?.isWithoutRowid == true { return nil }
     let trees = health.integrity?.isSound == true ? health.integrity?.trees ?? [] : []
-    if let tree = trees.first(where: { $0.root == table.rootPage }) {
-      return byEntity ? tree.counts : [nil: tree.rows]
-    }
+    if let tree = trees.first(where: { $0.root == table.rootPage }) { return byEntity ? tree.counts : [nil: tree.rows] }
     guard byEntity else {
       let counted = try database.countRows(root: table.rootPage)
       health.add(counted.findings)
@@ -92,11 +88,10 @@ extension Examination {
   fileprivate mutating func noteRowsOfNoEntity() {
     for (table, count) in rowsOfNoEntity.ordered(by: { $0.key < $1.key }) {
       let rows = count == 1 ? "1 row" : "\(grouped(count)) rows"
-      health.notes.append(
-        HealthNote(
-          "rows-of-no-entity", .warning,
-          "\(rows) of table \(printableName(table)) \(count == 1 ? "has" : "have") the number of no entity of that table, and \(count == 1 ? "is" : "are") counted for none"
-        ))
+      health.note(
+        "rows-of-no-entity", .warning,
+        "\(rows) of table \(printableName(table)) \(count == 1 ? "has" : "have") the number of no entity of that table, and \(count == 1 ? "is" : "are") counted for none"
+      )
     }
   }
 }

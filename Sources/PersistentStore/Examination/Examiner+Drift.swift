@@ -12,8 +12,7 @@ extension Examiner {
     _ database: Database, _ schema: Schema, cached: ManagedObjectModel?, _ examination: inout Examination
   ) throws(FileError) {
     guard !schema.findings.hasDamage, !examination.isSchemaRefused, let model = examination.storeModel,
-      let layout = Self.layout(of: model),
-      let hashes = examination.metadata?.versionHashes
+      let layout = Self.layout(of: model), let hashes = examination.metadata?.versionHashes
     else { return }
     var outline = Self.outline(of: schema, layout)
     if let cached { outline.cachedModel = .model(cached.versionHashes()) }
@@ -39,9 +38,7 @@ extension Examiner {
     guard var outline = examination.outline, let model = examination.storeModel, let layout = Self.layout(of: model),
       let hashes = examination.metadata?.versionHashes, !examination.countedNumbers.isEmpty
     else { return }
-    for (table, numbers) in examination.countedNumbers {
-      outline.note(numbers, in: table)
-    }
+    for (table, numbers) in examination.countedNumbers { outline.note(numbers, in: table) }
     let drift = StoreDrift(of: outline, to: layout, hashes: hashes)
     guard drift != examination.drift || drift.isBeyondRepair(outline, layout) != examination.isBeyondRepair else {
       return
@@ -86,8 +83,7 @@ extension Examiner {
         isMandatory: column.isNotNull && !column.hasDefault && column.generation == nil && !column.isPrimaryKey)
     }
     let alias = definition.rowidAlias.map { definition.columns[$0].name }
-    outline.tables.append(
-      .init(name: entry.name, columns: columns, isVirtual: definition.isVirtual, rowidAlias: alias))
+    outline.tables.append(.init(name: entry.name, columns: columns, isVirtual: definition.isVirtual, rowidAlias: alias))
     let keys = definition.rowidAlias == nil && !definition.primaryKey.isEmpty ? [definition.primaryKey] : []
     for (place, key) in (keys + definition.uniqueConstraints).enumerated() {
       outline.indexes.append(
@@ -177,9 +173,7 @@ extension Examiner {
     }
   }
 
-  private func isSame(_ name: String, _ other: String) -> Bool {
-    StoreOutline.key(name) == StoreOutline.key(other)
-  }
+  private func isSame(_ name: String, _ other: String) -> Bool { StoreOutline.key(name) == StoreOutline.key(other) }
 }
 
 extension Examination {
@@ -189,15 +183,13 @@ extension Examination {
     health.notes.removeAll { ["lacks-model-parts"].contains($0.code) || Self.notedRemarks.contains($0.code) }
     if !drift.isEmpty {
       let count = drift.differences.count
-      health.notes.append(
-        HealthNote(
-          "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")")
-      )
+      health.note(
+        "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")")
     }
     for code in Self.notedRemarks {
       let remarks = drift.remarks.filter { $0.code == code }
       guard let first = remarks.first else { continue }
-      health.notes.append(HealthNote(code, .warning, first.words, count: remarks.count))
+      health.note(code, .warning, first.words, count: remarks.count)
     }
   }
 

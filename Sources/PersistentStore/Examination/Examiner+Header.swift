@@ -14,13 +14,12 @@ extension Examiner {
       examination.give(.unavailable, .encryptedOrRandom)
       return nil
     }
-    if let database = try databaseWithFirstPageElsewhere(bytes) {
+    if bytes.main.count > 0, let database = try bytes.databaseWithFirstPageElsewhere() {
       // With a file of zeros, only its log or journal remains.
       if kind == .zeros, try bytes.isMainBlank() { examination.markDamaged(.blank(.zeros, hasPagesElsewhere: true)) }
-      examination.health.notes.append(
-        HealthNote(
-          "header-superseded", .warning,
-          "the file's own first page is damaged, but a whole one stands in its write-ahead log or journal"))
+      examination.health.note(
+        "header-superseded", .warning,
+        "the file's own first page is damaged, but a whole one stands in its write-ahead log or journal")
       return database
     }
     if kind == .writeAheadLog, bytes.log == nil {
@@ -51,8 +50,7 @@ extension Examiner {
     let schema = try database.schema()
     examination.health.add(schema.findings)
     if schema.findings.hasDamage {
-      examination.markDamaged(
-        .damage("schema-damaged", "The list of tables on the store's first pages is damaged."))
+      examination.markDamaged(.damage("schema-damaged", "The list of tables on the store's first pages is damaged."))
     }
     try checkRoots(of: schema, in: database, examination: &examination)
     try askSQLite(about: schema, of: database, &examination)
@@ -69,9 +67,7 @@ extension Examiner {
     return schema
   }
 
-  private func checkRoots(
-    of schema: Schema, in database: Database, examination: inout Examination
-  ) throws(FileError) {
+  private func checkRoots(of schema: Schema, in database: Database, examination: inout Examination) throws(FileError) {
     let findings = try database.rootFindings(of: schema)
     guard !findings.isEmpty else { return }
     examination.health.add(findings)
@@ -91,31 +87,26 @@ extension Examiner {
     let cached = try cachedModel(database, schema, &examination)
     examination.storeModel = cached
     guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0 else {
-      examination.markDamaged(
-        .damage("metadata-missing", "The table with the store's metadata is missing.", sqlite: nil))
+      examination.markMetadataDamaged("The table with the store's metadata is missing.", isMissing: true)
       return
     }
     var rows = try database.rows(root: table.rootPage, payloadLimit: Self.blobLimit)
     guard let row = try rows.next(), let values = table.tableDefinition?.values(of: row) else {
       examination.health.add(rows.findings)
-      examination.markDamaged(.damage("metadata-missing", "The store's metadata cannot be found.", sqlite: nil))
+      examination.markMetadataDamaged("The store's metadata cannot be found.", isMissing: true)
       return
     }
     let columns = table.tableDefinition
     if columns?.column(named: "Z_UUID") == nil {
-      examination.markDamaged(
-        .damage(
-          "metadata-damaged",
-          "The store's metadata has no column for the store's identifier, which nothing else shows.",
-          sqlite: nil))
+      examination.markMetadataDamaged(
+        "The store's metadata has no column for the store's identifier, which nothing else shows.")
     }
     let uuid = columns?.column(named: "Z_UUID").flatMap { values[safe: $0]?.string } ?? ""
     let list = columns?.column(named: "Z_PLIST").flatMap { values[safe: $0]?.bytes } ?? []
     do {
       examination.metadata = try StoreMetadata(uuid: uuid, propertyList: list)
     } catch {
-      examination.markDamaged(
-        .damage("metadata-damaged", "The store's metadata cannot be read: \(error.detail).", sqlite: nil))
+      examination.markMetadataDamaged("The store's metadata cannot be read: \(error.detail).")
       return
     }
     try judgeCoreData(database, schema, into: &examination, model: model)
@@ -135,9 +126,8 @@ extension Examiner {
     do {
       return try ManagedObjectModel(modelCache: bytes)
     } catch {
-      examination.health.notes.append(
-        HealthNote(
-          "model-cache-unreadable", .warning, "the model that the store carries cannot be read (\(error.detail))"))
+      examination.health.note(
+        "model-cache-unreadable", .warning, "the model that the store carries cannot be read (\(error.detail))")
       return nil
     }
   }

@@ -10,15 +10,14 @@ extension Examiner {
     guard let metadata = examination.metadata else { return }
     let hashes = metadata.versionHashes
     guard !hashes.isEmpty else {
-      examination.markDamaged(
-        .damage("metadata-damaged", "The store's metadata does not say which model it was written with.", sqlite: nil))
+      examination.markMetadataDamaged("The store's metadata does not say which model it was written with.")
       return
     }
     let cached = examination.storeModel
     if let cached, cached.versionHashes() != hashes {
       examination.storeModel = nil
-      examination.health.notes.append(
-        HealthNote("model-cache-stale", .warning, "the model that the store carries is not the one its metadata names"))
+      examination.health.note(
+        "model-cache-stale", .warning, "the model that the store carries is not the one its metadata names")
     }
     guard case .coreData(let bundle) = model else {
       if case .sqlite = model {
@@ -52,11 +51,9 @@ extension Examiner {
     } else {
       if examination.storeModel == nil || examination.verdict == .damaged, Self.isContradictory(metadata) {
         // The version is undeterminable, so not reported as a newer one.
-        examination.markDamaged(
-          .damage(
-            "metadata-damaged",
-            "The store's metadata contradicts itself: the version hashes of its entities are not those that its digest was made of.",
-            sqlite: nil))
+        examination.markMetadataDamaged(
+          "The store's metadata contradicts itself: the version hashes of its entities are not those that its digest was made of."
+        )
       } else {
         judgeUnknownVersion(hashes, bundle, &examination)
       }

@@ -23,11 +23,10 @@ extension Examiner {
     }
     for table in schema.tables {
       guard let damaged = try FullTextCheck(of: table, in: database, schema)?.damaged, damaged > 0 else { continue }
-      examination.health.notes.append(
-        HealthNote(
-          "full-text-damaged", .damage,
-          "the full-text index \(printableName(table.name)) is damaged: searches in it fail, or find too little",
-          count: damaged))
+      examination.health.note(
+        "full-text-damaged", .damage,
+        "the full-text index \(printableName(table.name)) is damaged: searches in it fail, or find too little",
+        count: damaged)
     }
     // Another visitor compares the indexes itself.
     guard let indexes else { return }
@@ -40,8 +39,7 @@ extension Examiner {
     guard !compared.isSound else { return }
     distrustIndexes(&examination)
     examination.health.add(compared.findings)
-    examination.markDamaged(
-      .damagedIndexes(compared.findings.indexesAlone(of: schema) ?? [], compared.findings))
+    examination.markDamaged(.damagedIndexes(compared.findings.indexesAlone(of: schema) ?? [], compared.findings))
   }
 }
 
@@ -58,7 +56,7 @@ extension Examination {
       words +=
         "; only the app has the \(functions.count == 1 ? "function" : "functions") \(Self.list(functions.sorted()))"
     }
-    health.notes.append(HealthNote(Health.indexesUncompared, .note, words))
+    health.note(Health.indexesUncompared, .note, words)
   }
 }
 

@@ -26,17 +26,15 @@ extension Examiner {
           examination.give(.incompatible, .otherSchema(schema.tables.map(\.name), schema: name))
         } else {
           // The app's migrator creates it when it opens the store.
-          examination.health.notes.append(
-            HealthNote(
-              "lacks-tables", .note, "the store lacks \(Examination.list(missing, showing: 50)) of the schema",
-              count: missing.count))
+          examination.health.note(
+            "lacks-tables", .note, "the store lacks \(Examination.list(missing, showing: 50)) of the schema",
+            count: missing.count)
           examination.accept(.lacksTables(missing, schema: name))
         }
       } catch {
         examination.give(
           .unavailable,
-          VerdictReason(
-            error.code, words: "The app's schema file cannot be used: \(error.detail).", hint: error.hint))
+          VerdictReason(error.code, "The app's schema file cannot be used: \(error.detail).", hint: error.hint))
       }
     }
   }
@@ -134,9 +132,7 @@ enum SchemaLacks {
 
   private static func isSame(_ name: String, _ other: String) -> Bool { name.lowercased() == other.lowercased() }
 
-  private static func named(
-    _ names: some Sequence<String>, _ kind: SchemaEntry.Kind, in found: Schema
-  ) -> [String] {
+  private static func named(_ names: some Sequence<String>, _ kind: SchemaEntry.Kind, in found: Schema) -> [String] {
     let there = Set(found.entries.filter { $0.kind == kind }.map { $0.name.lowercased() })
     return names.filter { !there.contains($0.lowercased()) }.sorted().map { "\(kind.rawValue) \($0)" }
   }

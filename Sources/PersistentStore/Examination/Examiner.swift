@@ -100,9 +100,7 @@ package struct Examiner: Sendable {
   private func look(
     at files: StoreFileSet, members: [StoreFileSet.Member], model: AppModel?, options: Options
   ) throws -> Examination {
-    var examination = Examination(
-      files: files, verdict: .missing, reason: .missing, kind: .unknown, entities: [],
-      health: Health(depth: options.depth, files: members))
+    var examination = Examination(files: files, health: Health(depth: options.depth, files: members))
     guard let main = members.first(where: { $0.part == .main }) else {
       if members.contains(where: { $0.part != .externalData }) { examination.reason = .orphanedParts }
       try lookAtLeftovers(of: files, &examination, model: model, options: options)
@@ -145,9 +143,7 @@ package struct Examiner: Sendable {
     _ main: StoreFileSet.Member, of files: StoreFileSet, _ lock: borrowing SharedStoreLock,
     _ examination: inout Examination
   ) throws(FileError) -> StoreBytes {
-    guard let file = lock.file else {
-      throw FileError(.notFound, operation: "read the store", path: main.path)
-    }
+    guard let file = lock.file else { throw FileError(.notFound, operation: "read the store", path: main.path) }
     // Read first, so that its frames are in the log.
     let index = try files.logIndex(length: WriteAheadLogIndex.length, in: fileSystem)
     let logIndex = index.flatMap { WriteAheadLogIndex($0.bytes) }
@@ -159,9 +155,8 @@ package struct Examiner: Sendable {
       // allowed. Frames after the index's last may be half written.
       journal = nil
       if isLogWriterActive, let whole = log { log = try logIndex?.committedPart(of: whole) ?? whole }
-      examination.health.notes.append(
-        HealthNote(
-          "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
+      examination.health.note(
+        "writer-active", .note, "another process has a transaction under way; it is not part of the store yet")
     }
     var bytes = StoreBytes(main: file, log: log, journal: journal) { name in superJournalExists(name, beside: files) }
     bytes.logIndex = logIndex
@@ -310,15 +305,13 @@ extension Examination {
   /// Whether the verdict leads to moving or writing the store, and must be certain.
   fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible || verdict == .repairable }
 
-  static func unavailable(
-    _ error: any ReportableError, files: StoreFileSet? = nil, depth: Depth
-  ) -> Examination {
+  static func unavailable(_ error: any ReportableError, files: StoreFileSet? = nil, depth: Depth) -> Examination {
     Examination(
       files: files, verdict: error.code == "file-not-found" ? .missing : .unavailable,
       reason: VerdictReason(
-        error.code, words: "The store cannot be read now: \(error.detail).", hint: error.hint,
-        coreData: nil, sqlite: VerdictReason.sqliteCode(of: error)),
-      kind: .unknown, entities: [], health: Health(depth: depth))
+        error.code, "The store cannot be read now: \(error.detail).", hint: error.hint,
+        sqlite: VerdictReason.sqliteCode(of: error)),
+      health: Health(depth: depth))
   }
 
   /// Sets the damage verdict once: the first reason is closest to the cause.
@@ -326,6 +319,10 @@ extension Examination {
     guard verdict != .damaged else { return }
     verdict = .damaged
     self.reason = reason
+  }
+
+  mutating func markMetadataDamaged(_ words: String, isMissing: Bool = false) {
+    markDamaged(.damage(isMissing ? "metadata-missing" : "metadata-damaged", words, sqlite: nil))
   }
 
   /// Adds that a damaged store is newer too: the app cannot use its salvage.
@@ -374,13 +371,11 @@ extension Examination {
     if let header, header.isConsistent {
       health.usesLog = header.usesWriteAheadLog
       health.writtenBySQLite = header.sqliteVersionName
-      health.addKnownBugs(sqliteVersion: header.sqliteVersion, usesLog: header.usesWriteAheadLog)
+      health.addKnownBugs(of: header)
     }
     health.add(database.findings)
     for member in health.files where member.part == .main && member.status.linkCount > 1 {
-      health.notes.append(
-        HealthNote("hard-linked", .warning, "the file has \(member.status.linkCount) names, which SQLite warns against")
-      )
+      health.note("hard-linked", .warning, "the file has \(member.status.linkCount) names, which SQLite warns against")
     }
   }
 }
@@ -397,9 +392,7 @@ extension Examiner {
     main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?, of files: StoreFileSet,
     members: [StoreFileSet.Member], options: Options = Options(), visitor: (any PageVisitor)? = nil
   ) throws -> Examination {
-    var examination = Examination(
-      files: files, verdict: .missing, reason: .missing, kind: .unknown, entities: [],
-      health: Health(depth: options.depth, files: members))
+    var examination = Examination(files: files, health: Health(depth: options.depth, files: members))
     let bytes = StoreBytes(main: main, log: log, journal: journal) { _ in true }
     do {
       try read(bytes, into: &examination, model: nil, options: options, visitor: visitor)
@@ -412,15 +405,10 @@ extension Examiner {
   /// Has SQLite read the schema: no app can open a store with a refused one.
   ///
   /// Damaged stores are skipped: SQLite adds no news.
-  func askSQLite(
-    about schema: Schema, of database: Database, _ examination: inout Examination
-  ) throws(FileError) {
+  func askSQLite(about schema: Schema, of database: Database, _ examination: inout Examination) throws(FileError) {
     guard examination.verdict != .damaged else { return }
-    let tables = schema.tables.filter { $0.rootPage > 0 }.map {
-      ($0.name, $0.tableDefinition?.isWithoutRowid == true)
-    }
-    let refusal = try SchemaReading(DatabaseContent(database))
-      .refusal(of: Dictionary(tables) { first, _ in first })
+    let tables = schema.tables.filter { $0.rootPage > 0 }.map { ($0.name, $0.tableDefinition?.isWithoutRowid == true) }
+    let refusal = try SchemaReading(DatabaseContent(database)).refusal(of: Dictionary(tables) { first, _ in first })
     guard let refusal else { return }
     examination.isSchemaRefused = true
     // A name without an entry may be arbitrary.
@@ -433,7 +421,7 @@ extension Examiner {
       case .indexMissing:
         "SQLite refuses to use \(entry.map { "the table \($0)" } ?? "a table"), whose statement asks for an index that is not in the schema"
       }
-    examination.health.notes.append(HealthNote(refusal.kind.rawValue, .damage, words))
+    examination.health.note(refusal.kind.rawValue, .damage, words)
     examination.markDamaged(.damage(refusal.kind.rawValue, "\(words).", sqlite: refusal.code))
   }
 }

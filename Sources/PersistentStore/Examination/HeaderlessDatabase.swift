@@ -6,14 +6,14 @@ import SQLiteFormat
 /// B-tree pages are recognized by header and cells (SQLite file format, "B-tree Pages"): one of four first bytes,
 /// counts that fit, cells laid out from the page's end.
 struct HeaderlessDatabase {
-  var pageSize: Int
+  let pageSize: Int
 
-  var treePages: Int
+  var treePages = 0
 
   /// The pages examined after the first.
-  var pagesSeen: Int
+  var pagesSeen = 0
 
-  var isFirstPageReadable: Bool
+  var isFirstPageReadable = false
 
   /// Whether a b-tree page does not look random.
   private var hasPlainPage = false
@@ -71,12 +71,7 @@ struct HeaderlessDatabase {
     look(at: sample, isBeginning: true)
   }
 
-  private init(pageSize: Int) {
-    self.pageSize = pageSize
-    pagesSeen = 0
-    treePages = 0
-    isFirstPageReadable = false
-  }
+  private init(pageSize: Int) { self.pageSize = pageSize }
 
   /// Counts pages from a boundary of any page size.
   private mutating func look(at sample: [UInt8], isBeginning: Bool) {
@@ -119,16 +114,12 @@ struct EmbeddedDatabase: ByteSource {
 
   private static let searchLength = Int64(256 << 20)
 
-  private init(_ file: any ByteSource, from offset: Int64, count: Int64) {
-    self.file = file
-    self.offset = offset
-    self.count = count
-  }
-
   func read(at place: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     try file.read(at: offset + place, length: max(0, min(length, Int(clamping: count - place))), into: &buffer)
   }
+}
 
+extension EmbeddedDatabase {
   /// Finds a file's largest database past its start, unless it is of another format.
   init?(in file: any ByteSource) throws(FileError) {
     let head = try file.bytes(at: 0, length: FileKind.sampleLength)
@@ -151,12 +142,12 @@ struct EmbeddedDatabase: ByteSource {
       }
     }
     guard let best, best.offset > 0 else { return nil }
-    let before = EmbeddedDatabase(file, from: 0, count: best.offset)
+    let before = EmbeddedDatabase(file: file, offset: 0, count: best.offset)
     // At a page boundary after pages of the same size, it is a value of a database without a header.
     if best.offset % Int64(best.size) == 0, try HeaderlessDatabase(before, header: nil)?.pageSize == best.size {
       return nil
     }
-    self.init(file, from: best.offset, count: file.count - best.offset)
+    self.init(file: file, offset: best.offset, count: file.count - best.offset)
   }
 
   private static func headers(in bytes: [UInt8]) -> [Int] {
@@ -198,12 +189,9 @@ extension Examiner {
   }
 
   /// Sets the verdict for an encrypted or foreign file and returns whether it did; its header is meaningless.
-  private func markForeign(
-    _ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination
-  ) throws -> Bool {
+  private func markForeign(_ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination) throws -> Bool {
     if kind.isForeign, try !bytes.hasPagesElsewhere() {
-      examination.health.notes.append(
-        HealthNote("not-sqlite", .damage, "the file is no SQLite database: it is \(kind.words)"))
+      examination.health.note("not-sqlite", .damage, "the file is no SQLite database: it is \(kind.words)")
       examination.markDamaged(.foreign(kind))
       return true
     }
@@ -211,20 +199,6 @@ extension Examiner {
     else { return false }
     examination.give(.unavailable, .encryptedOrRandom)
     return true
-  }
-
-  /// Returns the database if its log or hot journal has page 1: SQLite then never needs the file's own.
-  func databaseWithFirstPageElsewhere(_ bytes: StoreBytes) throws(FileError) -> Database? {
-    guard bytes.main.count > 0, (bytes.log?.count ?? 0) > 0 || (bytes.journal?.count ?? 0) > 0 else { return nil }
-    do throws(FileError) {
-      let database = try bytes.database()
-      guard database.isLogApplied || database.isJournalApplied, let header = database.header, header.hasMagic,
-        header.pageSize == database.pageSize
-      else { return nil }
-      return database
-    } catch  where error.kind == .notADatabase {
-      return nil
-    }
   }
 
   /// Returns the pages' valid size if the header differs.
@@ -288,9 +262,17 @@ extension StoreBytes {
   /// Returns the log's committed database, if it has page 1.
   func databaseOfLogAlone() throws(FileError) -> Database? {
     guard let log, log.count > 0 else { return nil }
+    return try StoreBytes(main: MemoryBytes([]), log: log, superJournalExists: superJournalExists)
+      .databaseWithFirstPageElsewhere()
+  }
+
+  /// Returns the database if its log or hot journal has page 1: SQLite then never needs the file's own.
+  func databaseWithFirstPageElsewhere() throws(FileError) -> Database? {
+    guard (log?.count ?? 0) > 0 || (journal?.count ?? 0) > 0 else { return nil }
     do throws(FileError) {
-      let database = try Database(main: MemoryBytes([]), writeAheadLog: log)
-      guard database.isLogApplied, let header = database.header, header.hasMagic, header.pageSize == database.pageSize
+      let database = try database()
+      guard database.isLogApplied || database.isJournalApplied, let header = database.header, header.hasMagic,
+        header.pageSize == database.pageSize
       else { return nil }
       return database
     } catch  where error.kind == .notADatabase {

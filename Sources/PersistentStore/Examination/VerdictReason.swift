@@ -48,7 +48,7 @@ package struct VerdictReason: Sendable, Hashable, Encodable {
   package var sqliteCode: Int?
 
   /// Creates a reason; words and hint are full sentences without record values.
-  package init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
+  package init(_ code: String, _ words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
     self.code = code
     self.words = words
     self.hint = hint
@@ -71,8 +71,7 @@ extension VerdictReason {
     if hasPagesElsewhere {
       return VerdictReason(
         isEmpty ? "empty-file" : "zeroed",
-        words:
-          "The store's main file \(isEmpty ? "has no byte in it" : "is nothing but zeros"), but its write-ahead log or journal is there and has pages of the store in it.",
+        "The store's main file \(isEmpty ? "has no byte in it" : "is nothing but zeros"), but its write-ahead log or journal is there and has pages of the store in it.",
         hint: isEmpty
           ? "Do not open it with SQLite, which would delete them. Open it with the app's model: they are quarantined, and what is in them is salvaged."
           : salvageHint,
@@ -81,65 +80,54 @@ extension VerdictReason {
     if isEmpty {
       return VerdictReason(
         "empty-file",
-        words:
-          "The file is empty: it has no byte in it, and so no record. SQLite takes such a file for a new database without tables.",
+        "The file is empty: it has no byte in it, and so no record. SQLite takes such a file for a new database without tables.",
         hint: "Open it with the app's model: the empty file is quarantined and a new store is created in its place.")
     }
-    return VerdictReason(
-      "zeroed", words: "The file begins with nothing but zeros, as after a write that never reached the disk.",
-      hint: salvageHint, coreData: 259, sqlite: 26)
+    return damage(
+      "zeroed", "The file begins with nothing but zeros, as after a write that never reached the disk.", sqlite: 26)
   }
 
   static func wrongPageSize(_ size: Int) -> VerdictReason {
-    VerdictReason(
+    damage(
       "page-size-invalid",
-      words: "The header says that pages have \(grouped(size)) bytes, which is no page size of SQLite's.",
-      hint: salvageHint,
-      coreData: 259, sqlite: 26)
+      "The header says that pages have \(grouped(size)) bytes, which is no page size of SQLite's.", sqlite: 26)
   }
 
   /// Page 1 has a damaged header, but a readable b-tree.
   static func headerDamaged(_ remains: HeaderlessDatabase) -> VerdictReason {
-    VerdictReason(
+    damage(
       "header-damaged",
-      words:
-        "The first 100 bytes, where SQLite's header should be, are damaged; what follows is a SQLite database with pages of \(grouped(remains.pageSize)) bytes.",
-      hint: salvageHint, coreData: 259, sqlite: 26)
+      "The first 100 bytes, where SQLite's header should be, are damaged; what follows is a SQLite database with pages of \(grouped(remains.pageSize)) bytes.",
+      sqlite: 26)
   }
 
   static func firstPageLost(_ remains: HeaderlessDatabase, _ kind: FileKind) -> VerdictReason {
-    VerdictReason(
+    damage(
       "first-page-lost",
-      words:
-        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(grouped(remains.treePages)) of the \(grouped(remains.pagesSeen)) pages looked at behind it are those of a SQLite database, with \(grouped(remains.pageSize)) bytes each.",
-      hint: salvageHint, coreData: 259, sqlite: 26)
+      "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(grouped(remains.treePages)) of the \(grouped(remains.pagesSeen)) pages looked at behind it are those of a SQLite database, with \(grouped(remains.pageSize)) bytes each.",
+      sqlite: 26)
   }
 
   static func embedded(behind bytes: Int64) -> VerdictReason {
-    VerdictReason(
+    damage(
       "embedded",
-      words:
-        "\(counted(bytes, "other byte")) \(bytes == 1 ? "stands" : "stand") before the database: it is embedded in another file, or something was written before it.",
-      hint: salvageHint, coreData: 259, sqlite: 26)
+      "\(counted(bytes, "other byte")) \(bytes == 1 ? "stands" : "stand") before the database: it is embedded in another file, or something was written before it.",
+      sqlite: 26)
   }
 
   static func pageSizeContradicted(stated: Int, found: Int) -> VerdictReason {
-    VerdictReason(
+    damage(
       "page-size-wrong",
-      words:
-        "The header says that pages have \(grouped(stated)) bytes, but the pages themselves have \(grouped(found)).",
-      hint: salvageHint, coreData: 259, sqlite: 11)
+      "The header says that pages have \(grouped(stated)) bytes, but the pages themselves have \(grouped(found)).")
   }
 
   static func cutInHeader(bytes: Int64) -> VerdictReason {
-    VerdictReason(
-      "truncated", words: "The file is cut off: it has \(counted(bytes, "byte")), and its header alone needs 100.",
-      hint: salvageHint, coreData: 259, sqlite: 26)
+    damage(
+      "truncated", "The file is cut off: it has \(counted(bytes, "byte")), and its header alone needs 100.", sqlite: 26)
   }
 
   static func unreadable(_ error: FileError) -> VerdictReason {
-    VerdictReason(
-      error.code, words: "The store cannot be read: \(error.detail).", hint: salvageHint, coreData: 259, sqlite: 11)
+    damage(error.code, "The store cannot be read: \(error.detail).")
   }
 
   static func damagedPages(_ report: IntegrityReport) -> VerdictReason {
@@ -147,10 +135,8 @@ extension VerdictReason {
     let worst = kinds.max { ($0.value, $1.key.rawValue) < ($1.value, $0.key.rawValue) }?.key
     let count = kinds.values.reduce(0, +)
     let place = count == 1 ? "one place" : "\(grouped(count)) places"
-    return VerdictReason(
-      "pages-damaged",
-      words: "Its pages are damaged in \(place)\(count == 1 ? "" : "; most often"): \(worst?.words ?? "").",
-      hint: salvageHint, coreData: 259, sqlite: 11)
+    return damage(
+      "pages-damaged", "Its pages are damaged in \(place)\(count == 1 ? "" : "; most often"): \(worst?.words ?? "").")
   }
 
   /// Indexes disagree with sound tables.
@@ -162,29 +148,27 @@ extension VerdictReason {
       return damage("pages-damaged", "Not every row can be found by its key: \(found).")
     }
     let indexes = names.isEmpty ? "" : " (\(Examination.list(names)))"
-    return VerdictReason(
+    return damage(
       "indexes-damaged",
-      words:
-        "Every page of the tables is sound, but \(names.count == 1 ? "an index disagrees with its table" : "indexes disagree with their tables")\(indexes): \(found).",
-      hint: salvageHint, coreData: 259, sqlite: 11)
+      "Every page of the tables is sound, but \(names.count == 1 ? "an index disagrees with its table" : "indexes disagree with their tables")\(indexes): \(found)."
+    )
   }
 
   static func damage(_ code: String, _ words: String, sqlite: Int? = 11) -> VerdictReason {
-    VerdictReason(code, words: words, hint: salvageHint, coreData: 259, sqlite: sqlite)
+    VerdictReason(code, words, hint: salvageHint, coreData: 259, sqlite: sqlite)
   }
 
   /// Returns SQLite's code for an environmental error.
   static func sqliteCode(of error: any ReportableError) -> Int? {
     switch error.code {
     case "locked", "in-use", "changed-meanwhile", "store-locked": 5
-    case "permission-denied": 14
-    case "read-only-file-system": 8
-    case "no-space": 13
-    case "io-error": 10
     case "out-of-memory": 7
-    case "no-locks": 10
-    case "cannot-open", "too-many-open-files": 14
-    case "is-a-directory", "not-a-regular-file", "dangling-link", "not-downloaded": 14
+    case "read-only-file-system": 8
+    case "io-error", "no-locks": 10
+    case "no-space": 13
+    case "permission-denied", "cannot-open", "too-many-open-files", "is-a-directory", "not-a-regular-file",
+      "dangling-link", "not-downloaded":
+      14
     default: nil
     }
   }
@@ -203,8 +187,7 @@ extension Examination {
       )
     }
     if has(.readVersionUnknown) {
-      return .damage(
-        "file-format-unknown", "The header asks for a file format that no known SQLite has.", sqlite: 26)
+      return .damage("file-format-unknown", "The header asks for a file format that no known SQLite has.", sqlite: 26)
     }
     guard let first = findings.first else { return nil }
     return .damage(first.code, "\(first.words.capitalizedFirst).")
@@ -217,53 +200,47 @@ extension String {
 
 extension VerdictReason {
   static let missing = VerdictReason(
-    "no-store", words: "There is no store at this path.", hint: "Open it with the app's model to create one.")
+    "no-store", "There is no store at this path.", hint: "Open it with the app's model to create one.")
 
   /// Only SQLite's companion files remain.
   static let orphanedParts = VerdictReason(
     "no-store-but-leftovers",
-    words: "There is no store at this path, but a write-ahead log, an index of one or a journal is left over from one.",
+    "There is no store at this path, but a write-ahead log, an index of one or a journal is left over from one.",
     hint: "Open it with the app's model: the leftovers are quarantined and a store is created.")
 
   static let mainFileMissing = VerdictReason(
     "main-file-missing",
-    words:
-      "The store's main file is missing, but its write-ahead log or journal is there and has pages of the store in it.",
+    "The store's main file is missing, but its write-ahead log or journal is there and has pages of the store in it.",
     hint:
       "If the main file can be brought back, put it beside them before anything opens the store: SQLite deletes them otherwise. Else open it with the app's model: they are quarantined, and what is in them is salvaged.",
-    coreData: 259, sqlite: nil)
+    coreData: 259)
 
   /// A process still writes to an unlinked log.
   static func deletedLog(_ holder: String) -> VerdictReason {
     VerdictReason(
       "log-deleted-in-use",
-      words:
-        "The store's write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file alone.",
+      "The store's write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file alone.",
       hint:
-        "Save the data from within that process before it ends, such as by an export; the records that are in the log alone go with it. Then look again.",
-      coreData: nil, sqlite: nil)
+        "Save the data from within that process before it ends, such as by an export; the records that are in the log alone go with it. Then look again."
+    )
   }
 
   /// The file may have pages but lacks a database header.
   static func notSQLite(_ kind: FileKind) -> VerdictReason {
-    VerdictReason(
-      "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).", hint: salvageHint, coreData: 259,
-      sqlite: 26)
+    damage("not-sqlite", "The file is not a SQLite database: it is \(kind.words).", sqlite: 26)
   }
 
   /// Another format, without a database page.
   static func foreign(_ kind: FileKind) -> VerdictReason {
     VerdictReason(
-      "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).",
-      hint: "Check that it is the right file; it is as it was.",
-      coreData: 259, sqlite: 26)
+      "not-sqlite", "The file is not a SQLite database: it is \(kind.words).",
+      hint: "Check that it is the right file; it is as it was.", coreData: 259, sqlite: 26)
   }
 
   /// No readable page and no pattern: an encrypted store looks like noise.
   static let encryptedOrRandom = VerdictReason(
     "encrypted-or-random",
-    words:
-      "No page of the file can be read, and its bytes have no pattern: it is an encrypted database, such as SQLCipher's, or another encrypted or compressed file, or random bytes.",
+    "No page of the file can be read, and its bytes have no pattern: it is an encrypted database, such as SQLCipher's, or another encrypted or compressed file, or random bytes.",
     hint:
       "It stays where it is. If it is a SQLCipher database, decrypt it with its key first: give sqlcipher the key, ATTACH a new file with KEY '' and SELECT sqlcipher_export. A wrong or lost key looks the same. If it comes from an encrypted backup or device, restore it from there decrypted. To have it moved away all the same: lazaret quarantine add.",
     coreData: 259, sqlite: 26)
@@ -276,7 +253,7 @@ extension VerdictReason {
   static func repairable(_ drift: StoreDrift, isBeyondRepair: Bool) -> VerdictReason {
     VerdictReason(
       repairableCode,
-      words: "The store's pages are sound, but it is not as its own model wants it: \(drift.summary(showing: 5)).",
+      "The store's pages are sound, but it is not as its own model wants it: \(drift.summary(showing: 5)).",
       hint: isBeyondRepair
         ? "A repair refuses it: the entity of some records, or what is missing, cannot be told for certain. Have it salvaged: a clean store of its records is made, and this one is left as it is."
         : "Have it repaired: what is missing is added on a copy, and the original is kept.",

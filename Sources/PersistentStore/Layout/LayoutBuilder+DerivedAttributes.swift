@@ -58,16 +58,14 @@ extension LayoutBuilder {
       .function("uppercase", let path) where path.count == 1:
       guard let column = column(path[0], of: derived.entity.name) else { return false }
       let source = function(of: expression, applied: "NEW.\(SQLText.identifier(column))")
-      addSourceTriggers(
-        for: derived, value: source, watched: [column], suffixes: ("_SOURCE_INSERT", "_SOURCE_UPDATE"))
+      addSourceTriggers(for: derived, value: source, watched: [column], suffixes: ("_SOURCE_INSERT", "_SOURCE_UPDATE"))
       return true
     case .keyPath(let path) where path.count == 2, .function("lowercase", let path) where path.count == 2,
       .function("uppercase", let path) where path.count == 2:
       return addToOneTriggers(for: derived, expression: expression, path: path)
     case .function("count", let path) where path.count == 1:
       return addCountTriggers(for: derived, relationship: path[0])
-    case .function("sum", let path) where path.count == 2:
-      return addSumTriggers(for: derived, path: path)
+    case .function("sum", let path) where path.count == 2: return addSumTriggers(for: derived, path: path)
     case .keyPath, .function: return false
     }
   }
@@ -88,8 +86,7 @@ extension LayoutBuilder {
     addTrigger(
       prefix + suffixes.insert, on: derived.entity.tableName,
       "AFTER INSERT ON \(derived.table) FOR EACH ROW\(when) BEGIN "
-        + "\(derived.update(to: value, inserted: true, where: "Z_PK = NEW.Z_PK")) END",
-      derivedAttribute: derived.key)
+        + "\(derived.update(to: value, inserted: true, where: "Z_PK = NEW.Z_PK")) END", derivedAttribute: derived.key)
     guard !watched.isEmpty else { return }
     addTrigger(
       prefix + suffixes.update, on: derived.entity.tableName,
@@ -151,9 +148,8 @@ extension LayoutBuilder {
     add("UPDATE_DECREMENT", "UPDATE OF \(reference)", row: "OLD", value: "\(column) - 1")
     add("DELETE", "DELETE", row: "OLD", value: "\(column) - 1")
     addSourceTriggers(
-      for: derived,
-      value: "(SELECT IFNULL(COUNT(\(reference)), 0) FROM \(table) WHERE \(reference) = NEW.Z_PK)", watched: [],
-      suffixes: ("_SOURCE_INSERT", ""))
+      for: derived, value: "(SELECT IFNULL(COUNT(\(reference)), 0) FROM \(table) WHERE \(reference) = NEW.Z_PK)",
+      watched: [], suffixes: ("_SOURCE_INSERT", ""))
     return true
   }
 

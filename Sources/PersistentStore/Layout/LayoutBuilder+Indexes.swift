@@ -8,14 +8,16 @@ extension LayoutBuilder {
     for table in tables {
       for column in table.columns {
         switch column.role {
-        case .toOne(let key), .owner(let key): addIndex(on: column.name, of: table, purpose: .toOne(key))
+        case .toOne(let key), .owner(let key): addIndex(on: column.name, of: table.name, purpose: .toOne(key))
         case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
           break
         }
       }
       guard let root = place(of: table.rootEntityName) else { continue }
-      for joinTable in joinTablesByEntity[root.name] ?? [] { addIndex(of: joinTable) }
-      if root.hasSubentities, !omitsEntityIndex(root) { addIndex(on: "Z_ENT", of: table, purpose: .entityNumber) }
+      for join in joinTablesByEntity[root.name] ?? [] {
+        addIndex(on: join.destinationColumn, join.sourceColumn, of: join.name, purpose: .joinTable)
+      }
+      if root.hasSubentities, !omitsEntityIndex(root) { addIndex(on: "Z_ENT", of: table.name, purpose: .entityNumber) }
       for entity in entities[(root.number - 1)..<root.lastDescendantNumber] {
         addFetchIndexes(of: entity)
         addUniquenessConstraints(of: entity)
@@ -28,20 +30,15 @@ extension LayoutBuilder {
     model.entities[root.name]?.userInfo["_NSEntityOmitSubentityColumnIndex"] == "YES"
   }
 
-  private mutating func addIndex(on column: String, of table: TableLayout, purpose: IndexLayout.Purpose) {
+  /// Adds an index that is named by its first column.
+  private mutating func addIndex(
+    on column: String, _ others: String..., of table: String, purpose: IndexLayout.Purpose
+  ) {
     indexes.append(
       IndexLayout(
-        name: schemaNames.allocate("\(table.name)_\(column)_INDEX"), tableName: table.name, isUnique: false,
-        columns: [IndexLayoutColumn(name: column, isAscending: nil)], condition: nil, purpose: purpose))
-  }
-
-  private mutating func addIndex(of table: JoinTableLayout) {
-    indexes.append(
-      IndexLayout(
-        name: schemaNames.allocate("\(table.name)_\(table.destinationColumn)_INDEX"), tableName: table.name,
-        isUnique: false,
-        columns: [table.destinationColumn, table.sourceColumn].map { IndexLayoutColumn(name: $0, isAscending: nil) },
-        condition: nil, purpose: .joinTable))
+        name: schemaNames.allocate("\(table)_\(column)_INDEX"), tableName: table, isUnique: false,
+        columns: ([column] + others).map { IndexLayoutColumn(name: $0, isAscending: nil) }, condition: nil,
+        purpose: purpose))
   }
 
   /// Adds an entity's fetch indexes, including old indexed flags and compound indexes.
@@ -174,19 +171,15 @@ extension LayoutBuilder {
       "DELETE FROM \(tree) WHERE Z_PK = NEW.Z_PK ; INSERT INTO \(tree) (Z_PK, \(bounds)) VALUES (NEW.Z_PK, \(values)) ;"
     let condition = entityCondition(of: entity, row: "NEW").map { " WHEN \($0)" } ?? ""
     addTrigger(
-      "\(name)_INSERT", on: entity.tableName,
-      "AFTER INSERT ON \(table) FOR EACH ROW\(condition) BEGIN \(fill) END")
+      "\(name)_INSERT", on: entity.tableName, "AFTER INSERT ON \(table) FOR EACH ROW\(condition) BEGIN \(fill) END")
     addTrigger(
-      "\(name)_UPDATE", on: entity.tableName,
-      "AFTER UPDATE ON \(table) FOR EACH ROW\(condition) BEGIN \(refill) END")
+      "\(name)_UPDATE", on: entity.tableName, "AFTER UPDATE ON \(table) FOR EACH ROW\(condition) BEGIN \(refill) END")
     addTrigger(
       "\(name)_DELETE", on: entity.tableName,
       "AFTER DELETE ON \(table) FOR EACH ROW BEGIN DELETE FROM \(tree) WHERE Z_PK = OLD.Z_PK ; END")
   }
 
-  mutating func addTrigger(
-    _ name: String, on tableName: String, _ body: String, derivedAttribute: PropertyKey? = nil
-  ) {
+  mutating func addTrigger(_ name: String, on tableName: String, _ body: String, derivedAttribute: PropertyKey? = nil) {
     let name = triggerNames.allocate(name)
     triggers.append(
       TriggerLayout(

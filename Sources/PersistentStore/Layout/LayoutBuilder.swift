@@ -25,31 +25,18 @@ struct LayoutBuilder {
 
   func place(of name: String) -> EntityLayout? { entityIndexes[name].map { entities[$0] } }
 
-  func lineage(of name: String) -> [String] {
-    var result: [String] = []
-    var next = place(of: name)
-    while let entity = next {
-      result.append(entity.name)
-      next = entity.parentName.flatMap(place(of:))
-    }
-    return result
-  }
-
   /// Searches the entity, then its ancestors.
   func property(_ name: String, of entityName: String) -> (key: PropertyKey, property: Property)? {
-    var next = place(of: entityName)
-    while let entity = next {
-      if let property = model.entities[entity.name]?.properties[name] {
-        return (PropertyKey(entityName: entity.name, name: name), property)
-      }
-      next = entity.parentName.flatMap(place(of:))
+    var next: String? = entityName
+    while let current = next, let entity = model.entities[current] {
+      if let property = entity.properties[name] { return (PropertyKey(entityName: current, name: name), property) }
+      next = entity.parentName
     }
     return nil
   }
 
   func inverse(of relationship: Relationship) -> (key: PropertyKey, relationship: Relationship)? {
-    guard let name = relationship.inverseName,
-      let found = property(name, of: relationship.destinationEntityName),
+    guard let name = relationship.inverseName, let found = property(name, of: relationship.destinationEntityName),
       let inverse = found.property.relationship, !inverse.traits.isTransient
     else { return nil }
     return (found.key, inverse)
@@ -140,7 +127,7 @@ extension LayoutBuilder {
     for name in NameOrder.withoutCase(entities.map(\.name)) {
       let pending = manyToManyProperties(of: name).filter { !done.contains($0.value.key) }
       guard !pending.isEmpty else { continue }
-      let order = pending.count == 1 ? Array(pending.keys) : legacyOrder(of: name)
+      let order = pending.count == 1 ? Array(pending.keys) : legacyOrder(of: name, TableInProgress())
       for propertyName in order {
         guard let found = pending[propertyName], !done.contains(found.key),
           let inverse = inverse(of: found.relationship)
@@ -171,13 +158,11 @@ extension LayoutBuilder {
         destinationOrderColumn: side.relationship.isOrdered ? "FOK_REFLEXIVE" : nil)
     } else {
       let destination = allocate("Z_\(other.number)\(upper)", for: other)
-      let destinationOrder =
-        side.relationship.isOrdered ? allocate("Z_FOK_\(other.number)\(upper)", for: other) : nil
+      let destinationOrder = side.relationship.isOrdered ? allocate("Z_FOK_\(other.number)\(upper)", for: other) : nil
       var source = allocate("Z_\(own.number)\(upperInverse)", for: own)
       // Only names starting with a digit, invalid in models, still collide here.
       while source == destination { source = allocate("Z_\(own.number)\(upperInverse)", for: own) }
-      let sourceOrder =
-        inverse.relationship.isOrdered ? allocate("Z_FOK_\(own.number)\(upperInverse)", for: own) : nil
+      let sourceOrder = inverse.relationship.isOrdered ? allocate("Z_FOK_\(own.number)\(upperInverse)", for: own) : nil
       layout = JoinTableLayout(
         name: schemaNames.allocate("Z_\(own.number)\(upper)"), relationship: side.key, inverse: inverse.key,
         sourceColumn: source, destinationColumn: destination, sourceOrderColumn: sourceOrder,
@@ -195,9 +180,9 @@ extension LayoutBuilder {
 
   private func manyToManyProperties(of entityName: String) -> [String: Side] {
     var result: [String: Side] = [:]
-    for ancestor in lineage(of: entityName).reversed() {
-      for (name, property) in model.entities[ancestor]?.properties ?? [:] {
-        let key = PropertyKey(entityName: ancestor, name: name)
+    for ancestor in model.lineage(of: entityName).reversed() {
+      for (name, property) in ancestor.properties {
+        let key = PropertyKey(entityName: ancestor.name, name: name)
         if let relationship = property.relationship, isManyToMany(relationship, key: key) {
           result[name] = (key, relationship)
         } else {
@@ -206,22 +191,6 @@ extension LayoutBuilder {
       }
     }
     return result
-  }
-
-  /// Returns own and inherited property names in legacy order (format section 3.6.1).
-  func legacyOrder(of entityName: String) -> [String] {
-    var keys: Set<String> = ["_pk", "_ent", "_opt"]
-    for ancestor in lineage(of: entityName) {
-      for (name, property) in model.entities[ancestor]?.properties ?? [:] where !property.traits.isTransient {
-        if case .fetchedProperty = property { continue }
-        keys.insert(name)
-        if case .toOne(let column, let entityColumn, _) = storages[PropertyKey(entityName: ancestor, name: name)] {
-          keys.insert("_" + column)
-          if let entityColumn { keys.insert("_" + entityColumn) }
-        }
-      }
-    }
-    return LegacyOrder.ordered(Array(keys))
   }
 }
 
@@ -294,8 +263,7 @@ extension LayoutBuilder {
     for property in inAllocationOrder(properties) {
       let key = PropertyKey(entityName: entity.name, name: property.name)
       switch property {
-      case .attribute(let attribute):
-        table.allocate(attribute, key: key)
+      case .attribute(let attribute): table.allocate(attribute, key: key)
       case .relationship(let relationship) where !relationship.isToMany:
         let destination = place(of: relationship.destinationEntityName)
         table.allocateToOne(
@@ -308,7 +276,7 @@ extension LayoutBuilder {
     let orderColumns = properties.contains { table.orderColumns[$0.name] != nil }
     table.groupColumns(
       of: entity.name, properties: properties, oneWay: oneWay,
-      legacyOrder: orderColumns ? legacyOrder(of: entity.name, table: table) : [], storages: &storages)
+      legacyOrder: orderColumns ? legacyOrder(of: entity.name, table) : [], storages: &storages)
     for relationship in oneWay {
       guard let owner = table.ownerColumn(of: relationship.key) else { continue }
       storages[relationship.key] = .toManyByColumn(
@@ -326,20 +294,19 @@ extension LayoutBuilder {
     return LegacyOrder.ordered(keys).compactMap { byName[$0] }
   }
 
-  private func legacyOrder(of entityName: String, table: TableInProgress) -> [String] {
+  /// Returns own and inherited property names in legacy order (format section 3.6.1).
+  ///
+  /// - Parameter table: has the columns of an entity that is not stored yet.
+  private func legacyOrder(of entityName: String, _ table: TableInProgress) -> [String] {
     var keys: Set<String> = ["_pk", "_ent", "_opt"]
-    for name in lineage(of: entityName) {
-      for property in sortedProperties(of: name) where !property.traits.isTransient {
-        if case .fetchedProperty = property { continue }
-        keys.insert(property.name)
-        let storage = storages[PropertyKey(entityName: name, name: property.name)]
-        if case .toOne(let column, let entityColumn, _) = storage {
-          keys.insert("_" + column)
-          if let entityColumn { keys.insert("_" + entityColumn) }
-        } else if let column = table.toOneColumns[property.name] {
-          keys.insert("_" + column.column)
-          if let entityColumn = column.entityColumn { keys.insert("_" + entityColumn) }
+    for ancestor in model.lineage(of: entityName) {
+      for (name, property) in ancestor.properties where property.isStored {
+        keys.insert(name)
+        var columns = table.toOneColumns[name]
+        if case .toOne(let column, let entityColumn, _) = storages[PropertyKey(entityName: ancestor.name, name: name)] {
+          columns = (column, entityColumn)
         }
+        keys.formUnion([columns?.column, columns?.entityColumn].compactMap(\.self).map { "_" + $0 })
       }
     }
     return LegacyOrder.ordered(Array(keys))

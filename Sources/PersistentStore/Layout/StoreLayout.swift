@@ -55,8 +55,7 @@ public struct StoreLayout: Sendable {
     triggers = builder.triggers
     notes = builder.notes
     entityIndexes = builder.entityIndexes
-    tableIndexes = Dictionary(
-      builder.tables.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+    tableIndexes = Dictionary(builder.tables.enumerated().map { ($1.name, $0) }) { first, _ in first }
     storages = builder.storages
   }
 
@@ -81,11 +80,11 @@ public struct StoreLayout: Sendable {
 
   /// Returns the storage of an own or inherited property; nil for transient, fetched or unknown ones.
   public func storage(of property: String, in entityName: String) -> PropertyStorage? {
-    var next = entity(named: entityName)
-    while let entity = next {
-      if let storage = storages[PropertyKey(entityName: entity.name, name: property)] { return storage }
-      if model.entities[entity.name]?.properties[property] != nil { return nil }
-      next = entity.parentName.flatMap { self.entity(named: $0) }
+    var next: String? = entityName
+    while let name = next, let entity = model.entities[name] {
+      if let storage = storages[PropertyKey(entityName: name, name: property)] { return storage }
+      if entity.properties[property] != nil { return nil }
+      next = entity.parentName
     }
     return nil
   }
@@ -94,15 +93,7 @@ public struct StoreLayout: Sendable {
   public func storage(of key: PropertyKey) -> PropertyStorage? { storages[key] }
 
   /// Returns the entity and its ancestors, root last.
-  public func lineage(of entityName: String) -> [String] {
-    var result: [String] = []
-    var next = entity(named: entityName)
-    while let entity = next {
-      result.append(entity.name)
-      next = entity.parentName.flatMap { self.entity(named: $0) }
-    }
-    return result
-  }
+  public func lineage(of entityName: String) -> [String] { model.lineage(of: entityName).map(\.name) }
 }
 
 extension StoreLayout {
@@ -191,14 +182,17 @@ extension StoreLayout {
       arguments: [entity.number, entity.name, entity.parentNumber, highest])
   }
 
-  /// Writes `Z_METADATA` and, if wanted, `Z_MODELCACHE`.
-  package func noteMetadata(_ metadata: StoreMetadata, hasModelCache: Bool = true, on database: Database) throws {
+  package func noteMetadata(_ metadata: StoreMetadata, on database: Database) throws {
+    try noteMetadata(metadata, modelCache: try model.modelCache(), on: database)
+  }
+
+  /// Writes `Z_METADATA` and, if there is one, `Z_MODELCACHE`.
+  func noteMetadata(_ metadata: StoreMetadata, modelCache: [UInt8]?, on database: Database) throws {
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
       arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
-    guard hasModelCache else { return }
-    try database.execute(
-      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try model.modelCache())])
+    guard let modelCache else { return }
+    try database.execute(sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(modelCache)])
   }
 }
 
@@ -209,40 +203,38 @@ extension StoreLayout {
   /// tables. Persistent history is not created.
   public var statements: [String] {
     let joinTables = Dictionary(grouping: joinTables) { entity(named: $0.relationship.entityName)?.rootName }
-    return tables.flatMap { table in
-      [table.statement] + (joinTables[table.rootEntityName] ?? []).map(\.statement)
-    } + indexes.map(\.statement) + spatialIndexes.map(\.statement) + triggers.map(\.statement)
+    return tables.flatMap { table in [table.statement] + (joinTables[table.rootEntityName] ?? []).map(\.statement) }
+      + indexes.map(\.statement) + spatialIndexes.map(\.statement) + triggers.map(\.statement)
       + Self.bookkeepingStatements
   }
 
   /// The statements for the bookkeeping tables (format sections 3.2 to 3.4).
-  package static let bookkeepingStatements = [
-    "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
-    "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
-    "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
-  ]
+  package static let bookkeepingStatements = bookkeepingTables.map(\.statement)
 
   /// The bookkeeping tables' columns and keys; `Z_MODELCACHE` has no key.
-  static let bookkeepingTables: [BookkeepingTable] = zip(
-    bookkeepingStatements,
-    [
-      ("Z_PRIMARYKEY", "Z_ENT", [("Z_NAME", "VARCHAR"), ("Z_SUPER", "INTEGER"), ("Z_MAX", "INTEGER")]),
-      ("Z_METADATA", "Z_VERSION", [("Z_UUID", "VARCHAR(255)"), ("Z_PLIST", "BLOB")]),
-      ("Z_MODELCACHE", nil, [("Z_CONTENT", "BLOB")]),
-    ]
-  ).map { BookkeepingTable(name: $1.0, statement: $0, key: $1.1, columns: $1.2) }
+  static let bookkeepingTables = [
+    BookkeepingTable(
+      name: "Z_PRIMARYKEY", key: "Z_ENT",
+      columns: [("Z_NAME", "VARCHAR"), ("Z_SUPER", "INTEGER"), ("Z_MAX", "INTEGER")]),
+    BookkeepingTable(name: "Z_METADATA", key: "Z_VERSION", columns: [("Z_UUID", "VARCHAR(255)"), ("Z_PLIST", "BLOB")]),
+    BookkeepingTable(name: "Z_MODELCACHE", key: nil, columns: [("Z_CONTENT", "BLOB")]),
+  ]
 
   struct BookkeepingTable: Sendable {
     let name: String
-    let statement: String
 
     let key: String?
 
     let columns: [(name: String, type: String)]
+
+    var statement: String {
+      let list = [key.map { "\($0) INTEGER PRIMARY KEY" }].compactMap(\.self) + columns.map { "\($0) \($1)" }
+      return "CREATE TABLE \(name) (\(list.joined(separator: ", ")))"
+    }
   }
 
   /// The tables in every Core Data store.
-  public static let bookkeepingTableNames = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+  public static let bookkeepingTableNames = bookkeepingTables.map(\.name)
 
   /// Returns a column's role; nil for join tables and unknown columns.
   public func role(ofColumn column: String, table: String) -> ColumnRole? {

@@ -107,9 +107,7 @@ struct NameAllocator {
   private var taken: Set<[UInt8]> = []
   private var nextSuffixes: [[UInt8]: Int] = [:]
 
-  init(reserving names: [String] = []) {
-    for name in names { taken.insert(Self.key(name)) }
-  }
+  init(reserving names: [String] = []) { for name in names { taken.insert(Self.key(name)) } }
 
   mutating func allocate(_ name: String) -> String {
     let key = Self.key(name)

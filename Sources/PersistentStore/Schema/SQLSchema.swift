@@ -79,12 +79,11 @@ extension SQLSchema {
     let entries = try Row.fetchCursor(
       database, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'")
     while let entry = try entries.next() {
-      guard let name = Self.text(entry, 1), !shadows.contains(name) else { continue }
-      let statement = Self.text(entry, 3) ?? ""
-      switch Self.text(entry, 0) {
+      guard let name = entry.text(1), !shadows.contains(name) else { continue }
+      let statement = entry.text(3) ?? ""
+      switch entry.text(0) {
       case "table":
-        tables[name] = SQLTable(
-          name: name, columns: [], isVirtual: virtual.contains(name), statement: statement)
+        tables[name] = SQLTable(name: name, columns: [], isVirtual: virtual.contains(name), statement: statement)
       case "trigger": triggers[name] = statement
       case "view": views[name] = statement
       default: break
@@ -108,11 +107,11 @@ extension SQLSchema {
         WHERE m.type = 'table' ORDER BY m.name, c.cid
         """)
     while let row = try columns.next() {
-      guard let table = Self.text(row, 0), let name = Self.text(row, 1) else { continue }
+      guard let table = row.text(0), let name = row.text(1) else { continue }
       tables[table]?.columns.append(
         SQLColumn(
-          name: name, declaredType: Self.text(row, 2) ?? "", isNotNull: Self.integer(row, 3) != 0,
-          primaryKeyPosition: Int(Self.integer(row, 4)), isComputed: Self.integer(row, 5) == 2))
+          name: name, declaredType: row.text(2) ?? "", isNotNull: row.integer(3) ?? 0 != 0,
+          primaryKeyPosition: Int(row.integer(4) ?? 0), isComputed: row.integer(5) == 2))
     }
   }
 
@@ -127,23 +126,13 @@ extension SQLSchema {
         WHERE m.type = 'table' ORDER BY m.name, i.name, c.seqno
         """)
     while let row = try rows.next() {
-      guard let table = Self.text(row, 0), let name = Self.text(row, 1) else { continue }
+      guard let table = row.text(0), let name = row.text(1) else { continue }
       let empty = SQLIndex(
-        name: name, tableName: table, isUnique: Self.integer(row, 2) != 0, isPartial: Self.integer(row, 3) != 0,
+        name: name, tableName: table, isUnique: row.integer(2) ?? 0 != 0, isPartial: row.integer(3) ?? 0 != 0,
         columns: [])
-      indexes[name, default: empty].columns.append(Self.text(row, 4) ?? "")
+      indexes[name, default: empty].columns.append(row.text(4) ?? "")
     }
     return indexes
-  }
-
-  private static func text(_ row: Row, _ index: Int) -> String? {
-    let value: DatabaseValue = row[index]
-    return String.fromDatabaseValue(value)
-  }
-
-  private static func integer(_ row: Row, _ index: Int) -> Int64 {
-    let value: DatabaseValue = row[index]
-    return Int64.fromDatabaseValue(value) ?? 0
   }
 }
 
@@ -152,31 +141,21 @@ extension SQLSchema {
   ///
   /// - Throws: `PersistentStoreError.schemaScriptRefused` for an invalid or forbidden statement.
   public init(_ script: SchemaScript) throws(PersistentStoreError) {
-    do {
-      self = try MemoryDatabase.open().inDatabase { database in
+    self = try PersistentStoreError.reporting("read the schema", unforeseen: .schemaScriptRefused) {
+      try MemoryDatabase.open().inDatabase { database in
         try script.run(in: database)
         return try SQLSchema(database)
       }
-    } catch let error as PersistentStoreError {
-      throw error
-    } catch let error as DatabaseError {
-      throw PersistentStoreError(error, operation: "read the schema", path: nil)
-    } catch {
-      throw SchemaScript.refused("an unforeseen failure")
     }
   }
 
   /// Creates a layout's tables and indexes as SQLite reads them.
   public init(_ layout: StoreLayout) throws(PersistentStoreError) {
-    do {
-      self = try MemoryDatabase.open().inDatabase { database in
+    self = try PersistentStoreError.reporting("lay out the model") {
+      try MemoryDatabase.open().inDatabase { database in
         for statement in layout.statements { try database.execute(sql: statement) }
         return try SQLSchema(database)
       }
-    } catch let error as DatabaseError {
-      throw PersistentStoreError(error, operation: "lay out the model", path: nil)
-    } catch {
-      throw PersistentStoreError(.database, operation: "lay out the model", detail: "an unforeseen failure")
     }
   }
 }
@@ -303,7 +282,5 @@ extension SQLSchema {
     Dictionary(tables.map { (key($0), $1) }, uniquingKeysWith: { first, _ in first })
   }
 
-  private static func key(_ name: String) -> String {
-    String(decoding: name.utf8.map { (0x61...0x7A).contains($0) ? $0 &- 32 : $0 }, as: UTF8.self)
-  }
+  private static func key(_ name: String) -> String { StoreOutline.key(name) }
 }

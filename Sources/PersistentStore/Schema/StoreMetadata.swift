@@ -65,12 +65,9 @@ extension StoreMetadata {
   package init(versionHashes hashes: [String: VersionHash], identifiers: [String], uuid: String) {
     self.init(uuid: uuid.uppercased(), entries: [:])
     entries = [
-      Key.storeType: .string("SQLite"),
-      Key.versionHashes: .dictionary(hashes.mapValues { .data($0.bytes) }),
-      Key.versionHashesVersion: .integer(3),
-      Key.versionIdentifiers: .array(identifiers.map { .string($0) }),
-      Key.frameworkVersion: .integer(Int64(Self.defaultFrameworkVersion)),
-      Key.autoVacuumLevel: .string("2"),
+      Key.storeType: .string("SQLite"), Key.versionHashes: .dictionary(hashes.mapValues { .data($0.bytes) }),
+      Key.versionHashesVersion: .integer(3), Key.versionIdentifiers: .array(identifiers.map { .string($0) }),
+      Key.frameworkVersion: .integer(Int64(Self.defaultFrameworkVersion)), Key.autoVacuumLevel: .string("2"),
       Key.versionHashesDigest: .string(ManagedObjectModel.versionHashesDigest(of: hashes)),
       Key.versionChecksum: .string(ManagedObjectModel.versionChecksum(of: hashes)),
     ]
@@ -83,9 +80,7 @@ extension StoreMetadata {
   }
 
   /// The model version's identifiers.
-  public var versionIdentifiers: [String] {
-    entries[Key.versionIdentifiers]?.array?.compactMap(\.string) ?? []
-  }
+  public var versionIdentifiers: [String] { entries[Key.versionIdentifiers]?.array?.compactMap(\.string) ?? [] }
 
   /// Core Data's version at the last write.
   public var frameworkVersion: Int? { entries[Key.frameworkVersion]?.integer.flatMap { Int(exactly: $0) } }

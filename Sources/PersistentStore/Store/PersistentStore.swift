@@ -75,7 +75,7 @@ public final class PersistentStore: Sendable {
   ) throws(PersistentStoreError) {
     self.path = path
     self.model = model
-    do {
+    let (queue, names) = try PersistentStoreError.reporting("open the store", at: path) {
       let queue =
         options.isEvidence
         ? try EvidenceConnection.open(path, .unchanging, label: "Lazaret.PersistentStore")
@@ -87,13 +87,10 @@ public final class PersistentStore: Sendable {
             database,
             sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('Z_PRIMARYKEY', 'Z_METADATA')"))
       }
-      kind = names.count == 2 ? .coreData : .sqlite
-      state = Mutex(State(queue: queue, layout: options.layout))
-    } catch let error as DatabaseError {
-      throw PersistentStoreError(error, operation: "open the store", path: path)
-    } catch {
-      throw PersistentStoreError(.database, operation: "open the store", path: path, detail: "an unforeseen failure")
+      return (queue, names)
     }
+    kind = names.count == 2 ? .coreData : .sqlite
+    state = Mutex(State(queue: queue, layout: options.layout))
   }
 
   /// Opens a store of a known layout for reading.
@@ -118,12 +115,7 @@ public final class PersistentStore: Sendable {
   ///
   /// - Throws: `PersistentStoreError` for SQLite's errors, and the body's own.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    let queue = try openQueue(for: "read the store")
-    do {
-      return try queue.read(body)
-    } catch {
-      throw PersistentStoreError.translated(error, operation: "read the store", path: path)
-    }
+    try run("read the store") { try $0.read(body) }
   }
 
   /// Writes in one transaction, rolled back if the body throws.
@@ -132,12 +124,7 @@ public final class PersistentStore: Sendable {
   ///
   /// - Throws: `PersistentStoreError` for SQLite's errors, and the body's own.
   public func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    let queue = try openQueue(for: "write to the store")
-    do {
-      return try queue.write(body)
-    } catch {
-      throw PersistentStoreError.translated(error, operation: "write to the store", path: path)
-    }
+    try run("write to the store") { try $0.write(body) }
   }
 
   /// Closes the store; repeated calls are allowed.
@@ -147,19 +134,19 @@ public final class PersistentStore: Sendable {
   /// - Throws: `PersistentStoreError` if SQLite cannot close; the store stays open.
   public func close() throws(PersistentStoreError) {
     guard let queue = state.withLock({ $0.queue }) else { return }
-    do {
-      try queue.close()
-    } catch let error as DatabaseError {
-      throw PersistentStoreError(error, operation: "close the store", path: path)
-    } catch {
-      throw PersistentStoreError(.database, operation: "close the store", path: path, detail: "an unforeseen failure")
-    }
+    try PersistentStoreError.reporting("close the store", at: path) { try queue.close() }
     state.withLock { $0.queue = nil }
   }
 
-  private func openQueue(for operation: String) throws(PersistentStoreError) -> DatabaseQueue {
-    if let queue = state.withLock({ $0.queue }) { return queue }
-    throw PersistentStoreError(.closed, operation: operation, path: path, detail: "the store has been closed")
+  private func run<Value>(_ operation: String, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
+    guard let queue = state.withLock({ $0.queue }) else {
+      throw PersistentStoreError(.closed, operation: operation, path: path, detail: "the store has been closed")
+    }
+    do {
+      return try body(queue)
+    } catch let error as DatabaseError {
+      throw PersistentStoreError(error, operation: operation, path: path)
+    }
   }
 }
 
@@ -173,9 +160,7 @@ extension PersistentStore {
       guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1") else {
         return nil
       }
-      let uuid: DatabaseValue = row[0]
-      let list: DatabaseValue = row[1]
-      return (String.fromDatabaseValue(uuid) ?? "", BlobBytes.fromDatabaseValue(list)?.bytes ?? [])
+      return (row.text(0) ?? "", (row[1] as DatabaseValue).blob ?? [])
     }
     guard let found else {
       throw PersistentStoreError(
@@ -195,7 +180,7 @@ extension PersistentStore {
     try read { database in
       guard try database.tableExists("Z_MODELCACHE") else { return nil }
       let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")
-      return value.flatMap { BlobBytes.fromDatabaseValue($0)?.bytes }
+      return value?.blob
     }
   }
 
@@ -245,16 +230,8 @@ public enum StoreKind: String, Sendable, Hashable {
   case sqlite
 }
 
-struct BlobBytes: DatabaseValueConvertible {
-  let bytes: [UInt8]
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  var databaseValue: DatabaseValue { Data(bytes).databaseValue }
-
-  static func fromDatabaseValue(_ value: DatabaseValue) -> BlobBytes? {
-    if case .blob(let data) = value.storage { BlobBytes([UInt8](data)) } else { nil }
-  }
+extension DatabaseValue {
+  var blob: [UInt8]? { if case .blob(let data) = storage { [UInt8](data) } else { nil } }
 }
 
 package enum CoreDataFunctions {
@@ -262,8 +239,7 @@ package enum CoreDataFunctions {
   ///
   /// The first two serve derived attributes, the third older `ZT_…` triggers (format section 3.9).
   static let notifications = [
-    "NSCoreDataDATriggerUpdatedAffectedObjectValue",
-    "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue",
+    "NSCoreDataDATriggerUpdatedAffectedObjectValue", "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue",
     "NSCoreDataTriggerUpdateAffectedObjectValue",
   ]
 

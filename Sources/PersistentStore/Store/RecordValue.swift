@@ -127,6 +127,10 @@ extension Row {
     let value: WholeValue? = self[index]
     return value?.value ?? .null
   }
+
+  func text(_ index: Int) -> String? { String.fromDatabaseValue(self[index] as DatabaseValue) }
+
+  func integer(_ index: Int) -> Int64? { Int64.fromDatabaseValue(self[index] as DatabaseValue) }
 }
 
 extension Statement {
@@ -178,9 +182,7 @@ extension PersistentStore {
   ///
   /// - Parameter key: the primary key to start after.
   /// - Throws: `PersistentStoreError` without a model, for an unknown entity, or for SQLite's errors.
-  public func records(
-    of entityName: String, after key: Int64 = .min, limit: Int = 500
-  ) throws -> [StoreRecord] {
+  public func records(of entityName: String, after key: Int64 = .min, limit: Int = 500) throws -> [StoreRecord] {
     let reader = try recordReader(for: entityName)
     return try read { try reader.records($0, after: key, limit: limit) }
   }
@@ -188,9 +190,7 @@ extension PersistentStore {
   /// Calls a closure with every record of an entity and its sub-entities, in batches for flat memory.
   ///
   /// Each batch is a separate read that may or may not see concurrent changes. Reading ends if `body` throws.
-  public func forEachRecord(
-    of entityName: String, batchSize: Int = 500, _ body: (StoreRecord) throws -> Void
-  ) throws {
+  public func forEachRecord(of entityName: String, batchSize: Int = 500, _ body: (StoreRecord) throws -> Void) throws {
     let reader = try recordReader(for: entityName)
     let batchSize = max(1, batchSize)
     var key = Int64.min
@@ -207,21 +207,14 @@ extension PersistentStore {
     guard let layout = try layout() else { throw withoutModel() }
     guard let entity = layout.entity(named: entityName) else { throw unknown("entity", entityName) }
     let table = SQLText.identifier(entity.tableName)
-    return try read { database in
-      let sql =
-        entity.isRoot
-        ? "SELECT count(*) FROM \(table)"
-        : "SELECT count(*) FROM \(table) WHERE Z_ENT BETWEEN \(entity.number) AND \(entity.lastDescendantNumber)"
-      return try Int.fetchOne(database, sql: sql) ?? 0
-    }
+    let condition = entity.isRoot ? "" : " WHERE Z_ENT BETWEEN \(entity.number) AND \(entity.lastDescendantNumber)"
+    return try read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)\(condition)") ?? 0 }
   }
 
   /// Returns a record's to-many destination keys, in relationship order if ordered, else by key.
   ///
   /// - Throws: `PersistentStoreError.unknownName` without such a stored to-many relationship.
-  public func destinationKeys(
-    of relationship: String, entity entityName: String, primaryKey: Int64
-  ) throws -> [Int64] {
+  public func destinationKeys(of relationship: String, entity entityName: String, primaryKey: Int64) throws -> [Int64] {
     guard let layout = try layout() else { throw withoutModel() }
     let source: (table: String, key: String, owner: String, order: String?)
     switch layout.storage(of: relationship, in: entityName) {
@@ -322,17 +315,16 @@ struct RecordReader {
 
   func records(_ database: Database, after key: Int64, limit: Int) throws -> [StoreRecord] {
     let rows = try Row.fetchCursor(
-      database, sql: sql,
-      arguments: [key, entity.numbers.lowerBound, entity.numbers.upperBound, limit])
+      database, sql: sql, arguments: [key, entity.numbers.lowerBound, entity.numbers.upperBound, limit])
     var records: [StoreRecord] = []
     while let row = try rows.next() { records.append(record(row)) }
     return records
   }
 
   private func record(_ row: Row) -> StoreRecord {
-    let number = Self.integer(row, 1).flatMap { Int(exactly: $0) } ?? 0
+    let number = row.integer(1).flatMap { Int(exactly: $0) } ?? 0
     let own = layout.entity(numbered: number) ?? entity
-    var record = StoreRecord(entityName: own.name, primaryKey: Self.integer(row, 0) ?? 0, values: [:], toOne: [:])
+    var record = StoreRecord(entityName: own.name, primaryKey: row.integer(0) ?? 0, values: [:], toOne: [:])
     for index in targetIndexes[own.number] ?? [] {
       let value = row.whole(index + 2)
       switch targets[index] {
@@ -348,11 +340,6 @@ struct RecordReader {
       }
     }
     return record
-  }
-
-  private static func integer(_ row: Row, _ index: Int) -> Int64? {
-    let value: DatabaseValue = row[index]
-    return Int64.fromDatabaseValue(value)
   }
 }
 
@@ -371,9 +358,7 @@ public struct StoreRecord: Sendable, Hashable {
   public var toOne: [String: RecordReference]
 
   /// Creates a record.
-  public init(
-    entityName: String, primaryKey: Int64, values: [String: RecordValue], toOne: [String: RecordReference]
-  ) {
+  public init(entityName: String, primaryKey: Int64, values: [String: RecordValue], toOne: [String: RecordReference]) {
     self.entityName = entityName
     self.primaryKey = primaryKey
     self.values = values
