@@ -36,8 +36,7 @@ extension CustomRun {
   func fillRelationships(of owners: [CustomRoute]) throws {
     for table in layout.destination.tables {
       for column in table.columns {
-        switch column.role {
-        case .toOne(let key):
+        if case .toOne(let key) = column.role {
           guard case .toOne(let name, let entityColumn, let orderColumn) = layout.destination.storage(of: key),
             !isCopied(key)
           else { continue }
@@ -49,12 +48,10 @@ extension CustomRun {
           }
           try fill(table.name, name, entityColumn, orderColumn, pairs)
           try countDropped(pairs, of: key)
-        case .owner(let key):
+        } else if case .owner(let key) = column.role {
           guard case .toManyByColumn(_, let name, let orderColumn) = layout.destination.storage(of: key), !isCopied(key)
           else { continue }
           try fill(table.name, name, nil, orderColumn, pairs(of: key, owners).map(\.reversed))
-        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
-          continue
         }
       }
     }
@@ -105,13 +102,8 @@ extension CustomRun {
   ) -> [(column: ColumnLayout, sql: String)] {
     let route = StepLayout.Route(mapping: mapping, source: source, destination: destination)
     let columns = layout.destination.table(named: destination.tableName)?.columns ?? []
-    return columns.filter { column in
-      switch column.role {
-      case .toOne(let key), .toOneEntity(let key), .toOneOrder(let key), .owner(let key), .ownerOrder(let key):
-        isCopied(key)
-      case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf: false
-      }
-    }.map { ($0, layout.expression($0, route)) }
+    // No attribute is a copied relationship.
+    return columns.filter { $0.role.property.map(isCopied) ?? false }.map { ($0, layout.expression($0, route)) }
   }
 
   // MARK: Writing
@@ -128,12 +120,12 @@ extension CustomRun {
           + "\(pair.targetEntity), \(pair.ownOrder ?? pair.own) FROM \(pair.from) "
           + "WHERE \(pair.conditions.joined(separator: " AND "))\(pair.isUnique ? "" : " ORDER BY 1, 2")")
     }
-    let name = SQLText.identifier(column)
+    let name = column.sqlName
     let others = [(entityColumn, "p.e"), (orderColumn, "p.n")].compactMap { column, value in
-      column.map { ", \(SQLText.identifier($0)) = \(value)" }
+      column.map { ", \($0.sqlName) = \(value)" }
     }
     try database.execute(
-      sql: "UPDATE main.\(SQLText.identifier(table)) AS t SET \(name) = p.y\(others.joined()) "
+      sql: "UPDATE main.\(table.sqlName) AS t SET \(name) = p.y\(others.joined()) "
         + "FROM temp.LazaretPairs AS p WHERE t.Z_PK = p.x AND t.\(name) IS NULL")
   }
 
@@ -159,7 +151,7 @@ extension CustomRun {
         pair.own, pair.target, ownOrder: "coalesce(\(pair.ownOrder ?? "NULL"), \(pair.own))",
         destinationOrder: "coalesce(\(pair.targetOrder ?? "NULL"), \(pair.target))")
       try database.execute(
-        sql: "INSERT OR IGNORE INTO main.\(SQLText.identifier(table.name)) (\(columns)) SELECT \(values) "
+        sql: "INSERT OR IGNORE INTO main.\(table.name.sqlName) (\(columns)) SELECT \(values) "
           + "FROM \(pair.from) WHERE \(pair.conditions.joined(separator: " AND ")) ORDER BY 1, 2")
     }
   }
@@ -174,12 +166,12 @@ extension CustomRun {
           let target = layout.destination.entity(named: relationship.destinationEntityName),
           case .toOne(let name, let entityColumn, _) = layout.destination.storage(of: key)
         else { continue }
-        let own = SQLText.identifier(name)
-        let rest = entityColumn.map { ", \(SQLText.identifier($0)) = NULL" } ?? ""
+        let own = name.sqlName
+        let rest = entityColumn.map { ", \($0.sqlName) = NULL" } ?? ""
         try database.execute(
-          sql: "UPDATE main.\(SQLText.identifier(table.name)) AS t SET \(own) = NULL\(rest) WHERE t.\(own) IS NOT NULL "
-            + "AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(target.tableName)) AS q "
-            + "WHERE q.Z_PK = t.\(own) AND q.\(SQLText.identifier(back)) = t.Z_PK)")
+          sql: "UPDATE main.\(table.name.sqlName) AS t SET \(own) = NULL\(rest) WHERE t.\(own) IS NOT NULL "
+            + "AND NOT EXISTS (SELECT 1 FROM main.\(target.tableName.sqlName) AS q "
+            + "WHERE q.Z_PK = t.\(own) AND q.\(back.sqlName) = t.Z_PK)")
       }
     }
   }
@@ -219,21 +211,14 @@ extension CustomRun {
   ) -> [CustomPairs] {
     guard let first = owners.first, let source = first.source else { return [] }
     var query: (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)
-    var targets: [CustomRoute]
+    var targets = step.routes
+    if case .destinations(let name, _) = value { targets = targets.filter { $0.mapping.name == name } }
     switch value {
-    case .destinations(let name, of: .record):
-      query = (
-        CustomPairs(from: "old.\(SQLText.identifier(source.tableName)) AS s1", conditions: []), "s1.Z_PK", source, true
-      )
-      targets = step.routes.filter { $0.mapping.name == name }
-    case .destinations(let name, of: .relationship(let relationship)):
+    case .destinations(_, of: .record):
+      query = (CustomPairs(from: "old.\(source.tableName.sqlName) AS s1", conditions: []), "s1.Z_PK", source, true)
+    case .relationship(let relationship), .destinations(_, of: .relationship(let relationship)):
       guard let found = sourcePairs(relationship, source) else { return [] }
       query = found
-      targets = step.routes.filter { $0.mapping.name == name }
-    case .relationship(let relationship):
-      guard let found = sourcePairs(relationship, source) else { return [] }
-      query = found
-      targets = step.routes
     case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .inverse, .expression: return []
     }
     targets = targets.filter { route in
@@ -257,7 +242,7 @@ extension CustomRun {
         guard !known.contains(route.range), let table = route.source?.tableName else { continue }
         known.append(route.range)
         let same = targets.filter { $0.isSetBased && $0.range == route.range }.compactMap { $0.source?.number }
-        pairs.from += " CROSS JOIN old.\(SQLText.identifier(table)) AS s2 ON s2.Z_PK = \(query.key)"
+        pairs.from += " CROSS JOIN old.\(table.sqlName) AS s2 ON s2.Z_PK = \(query.key)"
         pairs.conditions.append("s2.Z_ENT IN \(same.sqlList)")
       }
       join(&pairs, route, source: "s2", key: query.key, as: "2", wanted)
@@ -271,7 +256,7 @@ extension CustomRun {
     _ pairs: inout CustomPairs, _ route: CustomRoute, source: String, key: String, as suffix: String,
     _ entity: EntityLayout
   ) {
-    let table = SQLText.identifier(entity.tableName)
+    let table = entity.tableName.sqlName
     if route.isSetBased {
       let offset = offset(of: route)
       pairs.from +=
@@ -294,31 +279,27 @@ extension CustomRun {
   private func sourcePairs(
     _ name: String, _ source: EntityLayout
   ) -> (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)? {
-    guard
-      let target = layout.sourceSide.relationship(name, of: source.name)?.destinationEntityName,
+    guard let target = layout.sourceSide.relationship(name, of: source.name)?.destinationEntityName,
       let family = layout.source.entity(named: target), let storage = layout.source.storage(of: name, in: source.name)
     else { return nil }
-    let own = "old.\(SQLText.identifier(source.tableName)) AS s1"
+    let own = "old.\(source.tableName.sqlName) AS s1"
     switch storage {
     case .attribute: return nil
     case .toOne(let column, _, let orderColumn):
       let pairs = CustomPairs(
-        ownOrder: orderColumn.map { "s1.\(SQLText.identifier($0))" }, from: own, conditions: [])
-      return (pairs, "s1.\(SQLText.identifier(column))", family, true)
+        ownOrder: orderColumn.map { "s1.\($0.sqlName)" }, from: own, conditions: [])
+      return (pairs, "s1.\(column.sqlName)", family, true)
     case .toManyByColumn(let table, let column, let orderColumn):
       let pairs = CustomPairs(
-        targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },
-        from: "old.\(SQLText.identifier(table)) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(SQLText.identifier(column))",
-        conditions: [])
+        targetOrder: orderColumn.map { "p.\($0.sqlName)" },
+        from: "old.\(table.sqlName) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(column.sqlName)", conditions: [])
       return (pairs, "p.Z_PK", family, false)
     case .toManyByJoinTable(let table, let ownColumn, let destinationColumn, let orderColumn):
       let inverseOrder = layout.source.ownOrderColumn(ofJoinTable: table, ownColumn: ownColumn)
       let pairs = CustomPairs(
-        ownOrder: inverseOrder.map { "p.\(SQLText.identifier($0))" },
-        targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },
-        from: "old.\(SQLText.identifier(table)) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(SQLText.identifier(ownColumn))",
-        conditions: [])
-      return (pairs, "p.\(SQLText.identifier(destinationColumn))", family, false)
+        ownOrder: inverseOrder.map { "p.\($0.sqlName)" }, targetOrder: orderColumn.map { "p.\($0.sqlName)" },
+        from: "old.\(table.sqlName) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(ownColumn.sqlName)", conditions: [])
+      return (pairs, "p.\(destinationColumn.sqlName)", family, false)
     }
   }
 }

@@ -66,7 +66,7 @@ final class CustomRun {
     offsets = []
     for range in step.ranges {
       guard let source = layout.source.entity(named: range.sourceRoot) else { continue }
-      let table = "old.\(SQLText.identifier(source.tableName))"
+      let table = "old.\(source.tableName.sqlName)"
       let highest = max(
         try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0,
         try Int64.fetchOne(database, sql: "SELECT max(Z_MAX) FROM old.Z_PRIMARYKEY WHERE Z_ENT = \(source.number)")
@@ -126,9 +126,8 @@ final class CustomRun {
       [offset == 0 ? "o.Z_PK" : "o.Z_PK + \(offset)", String(destination.number), "o.Z_OPT"] + columns.map(\.sql)
     do {
       try database.execute(
-        sql: "INSERT INTO main.\(SQLText.identifier(destination.tableName)) (\(names.joined(separator: ", "))) "
-          + "SELECT \(values.joined(separator: ", ")) FROM old.\(SQLText.identifier(source.tableName)) AS o "
-          + "WHERE \(route.condition)")
+        sql: "INSERT INTO main.\(destination.tableName.sqlName) (\(names.joined(separator: ", "))) SELECT "
+          + "\(values.joined(separator: ", ")) FROM old.\(source.tableName.sqlName) AS o WHERE \(route.condition)")
     } catch let error as DatabaseError where CustomFailure.isOfExpression(error) {
       throw try CustomFailure(route: route, database: database).told(error)
     }
@@ -140,14 +139,14 @@ final class CustomRun {
     for route in step.routes where route.isSetBased {
       guard let source = route.source, let destination = route.destination else { continue }
       let rows = try database.count(
-        from: "old.\(SQLText.identifier(source.tableName)) AS o WHERE \(route.condition)")
+        from: "old.\(source.tableName.sqlName) AS o WHERE \(route.condition)")
       account.entities.append(.init(entity: destination.name, source: source.name, rows: rows))
     }
     policies?.count(&account)
     for (key, rows) in droppedPairs.ordered(by: { $0.key.description < $1.key.description }) {
       account.losses.append(
         MigrationPlan.Finding(
-          kind: "dropped-destinations", entity: key.entityName, property: key.name, rows: rows, examples: [],
+          kind: "dropped-destinations", entity: key.entityName, property: key.name, rows: rows,
           text: "\(printable(key.description)): of several records one is kept, and the others are led to no more"))
     }
     let filters = CustomFilters(layout: layout)
@@ -226,7 +225,7 @@ struct CustomFailure {
   private func keys(
     _ sql: String, _ condition: String, _ source: EntityLayout
   ) throws -> (keys: [Int64], isComplete: Bool)? {
-    let table = "old.\(SQLText.identifier(source.tableName)) AS o"
+    let table = "old.\(source.tableName.sqlName) AS o"
     var keys: [Int64] = []
     var last = Int64.min
     while keys.count < 10 {
@@ -301,15 +300,14 @@ struct CustomFilters {
   static func finding(
     _ entity: EntityLayout, where condition: String, schema: String, _ database: Database
   ) throws -> MigrationPlan.Finding? {
-    let place =
-      "\(schema)\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
+    let place = "\(schema)\(entity.tableName.sqlName) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
     let rows = try database.count(from: place)
     return rows > 0 ? finding(entity.name, rows: rows, examples: try database.examples(from: place)) : nil
   }
 
   private static func finding(_ entityName: String, rows: Int?, examples: [Int64]) -> MigrationPlan.Finding {
     MigrationPlan.Finding(
-      kind: MigrationLoss.Kind.filteredRecords.rawValue, entity: entityName, property: nil, rows: rows,
+      kind: MigrationLoss.Kind.filteredRecords.rawValue, entity: entityName, rows: rows,
       examples: examples, text: MigrationLoss(.filteredRecords, source: entityName).text)
   }
 

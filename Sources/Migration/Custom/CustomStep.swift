@@ -39,11 +39,9 @@ struct CustomStep {
   // MARK: Primary keys
 
   private static func assignRanges(_ routes: inout [CustomRoute], _ layout: StepLayout) -> [KeyRange] {
-    var primary: Set<String> = []
-    for route in layout.routes where route.goesOn(in: layout.mapping) { primary.insert(route.mapping.name) }
-    let order = routes.indices.ordered { first, second in
-      let (one, other) = (primary.contains(routes[first].mapping.name), primary.contains(routes[second].mapping.name))
-      return one != other ? one : first < second
+    let primary = Set(layout.routes.filter { $0.goesOn(in: layout.mapping) }.map(\.mapping.name))
+    let order = routes.indices.ordered { one, other in
+      primary.contains(routes[one].mapping.name) && !primary.contains(routes[other].mapping.name)
     }
     var ranges: [KeyRange] = []
     var turns: [[String]: Int] = [:]
@@ -85,8 +83,6 @@ struct CustomRoute {
 
   let columns: [(column: ColumnLayout, sql: String)]
 
-  let sourceProperties: Set<String>
-
   var isSetBased: Bool { makePolicy == nil && source != nil && destination != nil }
 
   /// The condition that selects the source rows `o`.
@@ -117,19 +113,12 @@ struct CustomRouteBuilder {
   let bind: (String, String, String) throws(ExpressionProblem) -> BoundExpression
 
   /// The route; nil for mappings without work, as of new and removed entities.
-  func route(
-    numbered number: Int, _ policies: MigrationPolicies
-  ) throws -> CustomRoute? {
+  func route(numbered number: Int, _ policies: MigrationPolicies) throws -> CustomRoute? {
     let source = mapping.sourceEntityName.flatMap { layout.source.entity(named: $0) }
     let destination = mapping.destinationEntityName.flatMap { layout.destination.entity(named: $0) }
     let makePolicy = try policies.policy(for: mapping)
     guard makePolicy != nil || (source != nil && destination != nil) else { return nil }
-    var properties: Set<String> = []
-    var filter: String?
-    if let bound = try self.filter() {
-      filter = bound.sql
-      properties.formUnion(bound.properties)
-    }
+    let filter = try self.filter()?.sql
     var columns: [(column: ColumnLayout, sql: String)] = []
     if let source, let destination, let table = layout.destination.table(named: destination.tableName) {
       let route = StepLayout.Route(mapping: mapping, source: source, destination: destination)
@@ -137,12 +126,12 @@ struct CustomRouteBuilder {
         guard let path = column.path, let key = column.role.property,
           layout.destination.entity(named: key.entityName)?.numbers.contains(destination.number) == true
         else { continue }
-        columns.append((column, try sql(column, path, route, &properties)))
+        columns.append((column, try sql(column, path, route)))
       }
     }
     return CustomRoute(
-      number: number, mapping: mapping, source: source, destination: destination, makePolicy: makePolicy, range: nil,
-      filter: filter, columns: columns, sourceProperties: properties)
+      number: number, mapping: mapping, source: source, destination: destination, makePolicy: makePolicy,
+      filter: filter, columns: columns)
   }
 
   func filter() throws -> BoundExpression? {
@@ -152,21 +141,17 @@ struct CustomRouteBuilder {
     return try bind(text, of: source, place: "", property: nil)
   }
 
-  private func sql(
-    _ column: ColumnLayout, _ path: PropertyPath, _ route: StepLayout.Route, _ properties: inout Set<String>
-  ) throws -> String {
+  private func sql(_ column: ColumnLayout, _ path: PropertyPath, _ route: StepLayout.Route) throws -> String {
     let property = mapping.propertyMapping(of: path)
     switch property?.value {
     case .expression(let expression):
       let bound = try bind(
         expression, of: route.source, place: "\(mapping.name).\(path)", property: path.description)
-      properties.formUnion(bound.properties)
       return value(bound, path, route, property)
     case nil:
+      if attribute(path, route)?.attribute?.isDerived == true { return "NULL" }
       var complete = route.mapping
       complete.propertyMappings.append(PropertyMapping(path, .defaultValue))
-      let isDerived = attribute(path, route)?.attribute?.isDerived == true
-      guard !isDerived else { return "NULL" }
       return layout.expression(
         column, StepLayout.Route(mapping: complete, source: route.source, destination: route.destination))
     case .copy?, .convert?, .externalize?, .defaultValue?, .null?, .recompute?, .relationship?, .inverse?,
@@ -176,8 +161,7 @@ struct CustomRouteBuilder {
   }
 
   private func value(
-    _ bound: BoundExpression, _ path: PropertyPath, _ route: StepLayout.Route,
-    _ property: PropertyMapping?
+    _ bound: BoundExpression, _ path: PropertyPath, _ route: StepLayout.Route, _ property: PropertyMapping?
   ) -> String {
     let new = attribute(path, route)
     let old = bound.attribute.flatMap { layout.sourceSide.property($0, of: route.source.name) }

@@ -47,9 +47,7 @@ struct CustomStepCheck {
     }
   }
 
-  private func check(
-    _ property: PropertyMapping, _ new: StoredProperty, _ mapping: EntityMapping
-  ) throws {
+  private func check(_ property: PropertyMapping, _ new: StoredProperty, _ mapping: EntityMapping) throws {
     let name = property.destination.description
     let sourceName = mapping.sourceEntityName ?? ""
     func old(_ path: PropertyPath) throws -> StoredProperty {
@@ -63,13 +61,11 @@ struct CustomStepCheck {
     switch property.value {
     case .copy(let path), .convert(let path, _, _), .externalize(let path):
       let old = try old(path)
-      guard old.attribute != nil, new.attribute != nil else {
-        throw Self.invalid(mapping, name, "an attribute and a relationship cannot be copied into each other")
-      }
+      guard old.attribute != nil, new.attribute != nil else { throw Self.invalid(mapping, name, Self.otherKind) }
       if case .copy = property.value { try checkCopy(old, new, mapping, name) }
     case .relationship(let relationship):
       guard try old(PropertyPath(relationship)).relationship != nil, new.relationship != nil else {
-        throw Self.invalid(mapping, name, "an attribute and a relationship cannot be copied into each other")
+        throw Self.invalid(mapping, name, Self.otherKind)
       }
       try checkKinship(try old(PropertyPath(relationship)), new, mapping, name)
     case .destinations(let other, let reference):
@@ -92,6 +88,8 @@ struct CustomStepCheck {
     case .defaultValue, .null, .recompute, .inverse: break
     }
   }
+
+  private static let otherKind = "an attribute and a relationship cannot be copied into each other"
 
   private func checkCopy(
     _ old: StoredProperty, _ new: StoredProperty, _ mapping: EntityMapping, _ name: String
@@ -159,8 +157,7 @@ struct CustomStepCheck {
   }
 
   static func invalid(
-    _ mapping: EntityMapping, _ property: String?, _ detail: String, hint: String? = nil,
-    isUnsupported: Bool = false
+    _ mapping: EntityMapping, _ property: String?, _ detail: String, hint: String? = nil, isUnsupported: Bool = false
   ) -> MigrationError {
     MigrationError(
       isUnsupported ? .expressionUnsupported : .mappingInvalid, operation: "prepare the mapping",
@@ -194,8 +191,7 @@ struct CustomRunCheck {
       if let attribute = property.attribute, let column = layout.destination.column(of: property.path, in: entity.name)
       {
         if attribute.isDerived { continue }
-        let isMade =
-          if case .expression = mapping?.value { true } else { route.makePolicy != nil }
+        let isMade = if case .expression = mapping?.value { true } else { route.makePolicy != nil }
         if isMade, let rule = type(column, attribute.type, property, entity, route) { rules.append(rule) }
         if !property.isOptional, isStricter(property, mapping, route) {
           rules.append(
@@ -213,7 +209,7 @@ struct CustomRunCheck {
 
   /// Reads the records once for all rules; the first broken one is reported.
   private func check(_ rules: ArraySlice<Rule>, _ entity: EntityLayout) throws {
-    let place = "main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)"
+    let place = "main.\(entity.tableName.sqlName) AS o WHERE o.Z_ENT = \(entity.number)"
     let counts = rules.map { "count(*) FILTER (WHERE \($0.isBroken))" }.joined(separator: ", ")
     guard let row = try Row.fetchOne(work.database, sql: "SELECT \(counts) FROM \(place)") else { return }
     for (index, rule) in rules.enumerated() {
@@ -225,17 +221,9 @@ struct CustomRunCheck {
   func run() throws {
     var done: Set<[String]> = []
     for route in work.step.routes {
-      if let destination = route.destination, done.insert([route.mapping.name, destination.name]).inserted {
-        try check(route, destination)
-      }
-      guard route.makePolicy != nil else { continue }
-      for name in work.policies?.entityNames(madeBy: route) ?? [] {
-        guard let entity = layout.destination.entity(named: name), done.insert([route.mapping.name, name]).inserted
-        else {
-          continue
-        }
-        try check(route, entity)
-      }
+      let made = route.makePolicy == nil ? [] : work.policies?.entityNames(madeBy: route) ?? []
+      for case let entity? in [route.destination] + made.map({ layout.destination.entity(named: $0) })
+      where done.insert([route.mapping.name, entity.name]).inserted { try check(route, entity) }
     }
   }
 
@@ -301,7 +289,7 @@ struct CustomRunCheck {
   private func count(_ relationship: Relationship, _ property: StoredProperty, _ entity: EntityLayout) -> [Rule] {
     if case .toOne(let column, _, _) = layout.destination.storage(of: property.path.name, in: entity.name) {
       guard !property.isOptional else { return [] }
-      return [rule("o.\(SQLText.identifier(column)) IS NULL", Self.leadNowhere, property, entity, .missing)]
+      return [rule("o.\(column.sqlName) IS NULL", Self.leadNowhere, property, entity, .missing)]
     }
     guard let count = layout.destination.destinationCount(of: property.path.name, in: entity.name) else { return [] }
     func words(_ limit: String) -> (one: String, many: String) {
@@ -316,9 +304,7 @@ struct CustomRunCheck {
       rules.append(
         rule("\(count) BETWEEN 1 AND \(least - 1)", words("fewer than \(least)"), property, entity, .number))
     }
-    if most > 1 {
-      rules.append(rule("\(count) > \(most)", words("more than \(most)"), property, entity, .number))
-    }
+    if most > 1 { rules.append(rule("\(count) > \(most)", words("more than \(most)"), property, entity, .number)) }
     return rules
   }
 

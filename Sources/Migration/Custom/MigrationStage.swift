@@ -14,9 +14,7 @@ extension Migrator {
     for step in path.steps {
       do {
         try step.mapping.check(policies: options.policies)
-      } catch {
-        throw MigrationError(any: error).told(step: step.name).told(at: step.mapping.origin.path)
-      }
+      } catch { throw MigrationError(any: error).told(step: step.name).told(at: step.mapping.origin.path) }
     }
     var known = Set(bundle.versions.flatMap { [$0.name, $0.checksum] })
     if let first = path.steps.first { known.insert(ManagedObjectModel.versionChecksum(of: first.mapping.sourceHashes)) }
@@ -29,10 +27,11 @@ extension Migrator {
   }
 
   func handlers(_ moment: StageMoment, _ step: MigrationStep, _ options: Options) -> [MigrationStage.Handler] {
-    options.stages.filter { stage in
-      stage.isAt(
-        source: [step.sourceName, ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes)],
-        destination: [step.destinationName, ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes)])
+    if options.stages.isEmpty { return [] }
+    let sources = [step.sourceName, ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes)]
+    let destinations = [step.destinationName, ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes)]
+    return options.stages.filter { stage in
+      (stage.source.map(sources.contains) ?? true) && (stage.destination.map(destinations.contains) ?? true)
     }.compactMap { moment == .willMigrate ? $0.willMigrate : $0.didMigrate }
   }
 
@@ -62,11 +61,7 @@ extension Migrator {
     let handlers = handlers(.willMigrate, step, options)
     guard !handlers.isEmpty else { return source }
     let copy = folder.stageCopy(number)
-    do {
-      try fileSystem.duplicate(source, to: copy)
-    } catch {
-      throw MigrationError(any: error, path: copy)
-    }
+    do { try fileSystem.duplicate(source, to: copy) } catch { throw MigrationError(any: error, path: copy) }
     let stage = PolicyRun.Stage(stepName: step.name, attempt: attempt, userInfo: options.userInfo)
     let layout = try LayoutCache().entry(for: step.mapping.source).layout
     try call(handlers, .willMigrate, on: copy, layout, stage, referenceDate: referenceDate)
@@ -75,8 +70,7 @@ extension Migrator {
 
   /// Runs handlers on a step's result, before it is checked.
   func runDidMigrate(
-    _ step: MigrationStep, _ rebuild: StoreRebuild, _ target: FilePath, _ options: Options,
-    _ account: inout StepAccount
+    _ step: MigrationStep, _ rebuild: StoreRebuild, _ target: FilePath, _ options: Options, _ account: inout StepAccount
   ) throws {
     let handlers = handlers(.didMigrate, step, options)
     guard !handlers.isEmpty else { return }
@@ -84,7 +78,7 @@ extension Migrator {
     try call(handlers, .didMigrate, on: target, layout, rebuild.stage, referenceDate: rebuild.referenceDate)
     account.entities = try StepConnection.read(target) { database in
       try layout.entities.compactMap { entity in
-        let rows = try database.count(from: "\(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)")
+        let rows = try database.count(from: "\(entity.tableName.sqlName) WHERE Z_ENT = \(entity.number)")
         let source = rebuild.layout.routes.first { $0.destination.name == entity.name }?.source.name
         return rows == 0 && source == nil ? nil : .init(entity: entity.name, source: source, rows: rows)
       }
@@ -107,9 +101,7 @@ extension Migrator {
             try handler(context)
             try records.flush()
           }
-        } catch {
-          throw Self.told(error, moment)
-        }
+        } catch { throw Self.told(error, moment) }
         try database.execute(sql: "COMMIT")
         guard moment == .didMigrate else { return }
         try database.execute(sql: "PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL")
@@ -125,20 +117,15 @@ extension Migrator {
 
   /// Wraps a handler's error without record values.
   private static func told(_ error: any Error, _ moment: StageMoment) -> MigrationError {
-    let detail: String
-    switch error {
-    case var error as MigrationError:
+    if var error = error as? MigrationError {
       if error.isEnvironmental { return error }
       error.details.code = error.fileError?.code
       error.kind = .stageHandlerFailed
       error.detail = "\(moment.rawValue): \(error.detail)"
       return error
-    case _ where MigrationError(environmental: error) != nil:
-      return MigrationError(any: error)
-    case let error as DatabaseError:
-      detail = "SQLite reported \(error.resultCode)"
-    default: detail = "the handler threw an error of type \(printable(typeName(of: error)))"
     }
+    if MigrationError(environmental: error) != nil { return MigrationError(any: error) }
+    let detail = MigrationError.words(for: error, of: "the handler")
     return MigrationError(
       .stageHandlerFailed, operation: "carry out a stage of the migration", detail: "\(moment.rawValue): \(detail)")
   }
@@ -171,10 +158,6 @@ public struct MigrationStage: Sendable {
     self.destination = destination
     self.willMigrate = willMigrate
     self.didMigrate = didMigrate
-  }
-
-  func isAt(source names: [String?], destination otherNames: [String?]) -> Bool {
-    (source.map(names.contains) ?? true) && (destination.map(otherNames.contains) ?? true)
   }
 }
 
@@ -230,9 +213,7 @@ public final class StageContext {
 
   /// Makes a record with its entity's defaults.
   public func createRecord(of entityName: String) throws -> MigrationRecord {
-    guard let entity = records.layout.entity(named: entityName),
-      let root = records.layout.entity(named: entity.rootName)
-    else { throw RecordAccess.failure("there is no entity \"\(printable(entityName))\"", entity: entityName) }
+    let root = try records.root(ofEntity: entityName)
     let database = try records.openDatabase()
     try database.cachedStatement(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_ENT = ?")
       .execute(arguments: [root.number])

@@ -47,13 +47,10 @@ extension InferenceBuilder {
     switch property.content {
     case .attribute(let attribute): return Self.newMapping(property.path, attribute)
     case .relationship(let relationship):
-      let inverse = destination.inverse(of: relationship)
-      let isFilled =
-        inverse.map { inverse in
-          inverse.key != property.key
-            && (relationshipSources[inverse.key] != nil || filledRelationships.contains(inverse.key))
-        } ?? false
-      return PropertyMapping(property.path, isFilled ? .inverse : .null)
+      guard let inverse = destination.inverse(of: relationship)?.key, inverse != property.key,
+        relationshipSources[inverse] != nil || filledRelationships.contains(inverse)
+      else { return PropertyMapping(property.path, .null) }
+      return PropertyMapping(property.path, .inverse)
     }
   }
 
@@ -62,23 +59,19 @@ extension InferenceBuilder {
   }
 
   mutating func addConditions(ofNew property: StoredProperty, _ pair: Pair) {
-    func condition(_ kind: MigrationCondition.Kind) -> MigrationCondition {
-      MigrationCondition(
-        kind, source: pair.source.name, destination: pair.destination.name, destinationProperty: property.path)
-    }
     switch property.content {
     case .attribute(let attribute):
       guard !attribute.isDerived else { return }
       if attribute.defaultValue != nil, !attribute.hasReadableDefault {
-        conditions.append(condition(.unreadableDefault))
+        addCondition(.unreadableDefault, nil, property, pair)
       } else if !property.isOptional, attribute.defaultValue == nil {
-        conditions.append(condition(.newMandatoryAttribute))
+        addCondition(.newMandatoryAttribute, nil, property, pair)
       }
     case .relationship(let relationship):
       guard relationship.needsDestination else { return }
       // If the inverse fills it, count only records the inverse doesn't reach.
       let isFilled = newMapping(property).value == .inverse
-      conditions.append(condition(isFilled ? .missingRelationship : .newMandatoryRelationship))
+      addCondition(isFilled ? .missingRelationship : .newMandatoryRelationship, nil, property, pair)
     }
   }
 
@@ -87,8 +80,10 @@ extension InferenceBuilder {
     let name = property.path.name
     let isTransient =
       property.path.leaf.isEmpty
-      && destination.model.lineage(of: pair.destination.name)
-        .contains { $0.properties[name].map { isTransientHeir($0, of: property) } ?? false }
+      && destination.model.lineage(of: pair.destination.name).contains { entity in
+        guard let heir = entity.properties[name] else { return false }
+        return heir.traits.isTransient && (heir.relationship != nil) == property.identity.isRelationship
+      }
     switch property.content {
     case .attribute(let attribute):
       // A derived attribute can be recomputed while the model defines it.
@@ -107,10 +102,6 @@ extension InferenceBuilder {
 
   func loss(_ kind: MigrationLoss.Kind, of property: StoredProperty, _ pair: Pair) -> MigrationLoss {
     MigrationLoss(kind, source: pair.source.name, declaredBy: property.declaringEntityName, property: property.path)
-  }
-
-  private func isTransientHeir(_ heir: Property, of property: StoredProperty) -> Bool {
-    heir.traits.isTransient && (heir.relationship != nil) == property.identity.isRelationship
   }
 
   // MARK: Uniqueness
@@ -179,8 +170,7 @@ extension InferenceBuilder {
     guard let names = chain.names(of: pair.source.name), names.last == pair.destination.name else { return }
     // A property whose name the source has too is no other's heir.
     let open = (destination.properties[pair.destination.name] ?? []).filter { property in
-      pair.sources[property.path] == nil
-        && !unmatched.contains { $0.path == property.path && $0.isOfKind(property) }
+      pair.sources[property.path] == nil && !unmatched.contains { $0.path == property.path && $0.isOfKind(property) }
     }
     guard !open.isEmpty else { return }
     var found: [PropertyPath: [StoredProperty]] = [:]
@@ -214,12 +204,10 @@ extension InferenceBuilder {
         continue
       }
       refuse(
-        MigrationRefusal(
-          .disagreeingIdentifiers, entity: name,
-          reason: "The entity has another renaming identifier in the destination",
-          detail: Self.disagreement(
-            "entity \"\(printable(name))\"", before.renamingIdentifier, after.renamingIdentifier, "all its records"),
-          wayRound: Self.wayRound))
+        .disagreeingIdentifiers, entity: name, reason: "The entity has another renaming identifier in the destination",
+        detail: Self.disagreement(
+          "entity \"\(printable(name))\"", before.renamingIdentifier, after.renamingIdentifier, "all its records"),
+        wayRound: Self.wayRound)
     }
   }
 
@@ -241,15 +229,12 @@ extension InferenceBuilder {
       guard disagreement == .refuse else { continue }
       let name = "\(printable(pair.destination.name)).\(printable(property.path.description))"
       refuse(
-        MigrationRefusal(
-          .disagreeingIdentifiers, entity: pair.destination.name, property: property.path,
-          reason: "The property has another renaming identifier in the destination",
-          detail: Self.disagreement(
-            "\(old.relationship == nil ? "attribute" : "relationship") \(name)",
-            old.identity.identifiers.joined(separator: "."), property.identity.identifiers.joined(separator: "."),
-            "its values"),
-          wayRound: Self.wayRound),
-        source: old, destination: property)
+        .disagreeingIdentifiers, entity: pair.destination.name, old, property,
+        reason: "The property has another renaming identifier in the destination",
+        detail: Self.disagreement(
+          "\(old.relationship == nil ? "attribute" : "relationship") \(name)",
+          old.identity.identifiers.joined(separator: "."), property.identity.identifiers.joined(separator: "."),
+          "its values"), wayRound: Self.wayRound)
     }
   }
 
@@ -266,10 +251,8 @@ extension InferenceBuilder {
   }
 
   private static func disagreement(_ what: String, _ before: String, _ after: String, _ goes: String) -> String {
-    """
-    \(what) is in both versions, but its renaming identifier is "\(printable(before))" in the older one and \
-    "\(printable(after))" in the newer one, so that \(goes) would be deleted
-    """
+    "\(what) is in both versions, but its renaming identifier is \"\(printable(before))\" in the older one and "
+      + "\"\(printable(after))\" in the newer one, so that \(goes) would be deleted"
   }
 
   private static let wayRound = """

@@ -8,36 +8,24 @@ extension InferenceBuilder {
   ) -> PropertyMapping {
     if old.isToMany, !new.isToMany {
       refuse(
-        MigrationRefusal(
-          .toManyToOne, entity: pair.destination.name, property: property.path,
-          reason: "Can not map from a to-many to a to-one relationship",
-          detail: """
-            relationship \(Self.place(pair, origin, property)) leads to many records and is to lead to one
-            """,
-          wayRound: """
-            Add a to-one relationship under another name, choose the record in a custom step, and remove the old \
-            relationship in the version after it.
-            """),
-        source: origin, destination: property)
+        .toManyToOne, entity: pair.destination.name, origin, property,
+        reason: "Can not map from a to-many to a to-one relationship",
+        detail: "relationship \(Self.place(pair, origin, property)) leads to many records and is to lead to one",
+        wayRound: "Add a to-one relationship under another name, choose the record in a custom step, and remove the "
+          + "old relationship in the version after it.")
       return PropertyMapping(property.path, .relationship(origin.path.name))
     }
     let fit = destinationFit(old.destinationEntityName, new.destinationEntityName)
     guard fit != .none else {
-      if !pair.source.isAbstract {
-        losses.append(loss(.unrelatedDestination, of: origin, pair))
-      }
-      if pair.hasRecords, new.needsDestination {
-        var mandatory = condition(.newMandatoryRelationship, origin, property, pair)
-        mandatory.sourceProperty = nil
-        conditions.append(mandatory)
-      }
+      if !pair.source.isAbstract { losses.append(loss(.unrelatedDestination, of: origin, pair)) }
+      if pair.hasRecords, new.needsDestination { addCondition(.newMandatoryRelationship, nil, property, pair) }
       return PropertyMapping(property.path, .null)
     }
     if !pair.source.isAbstract, old.isOrdered, !new.isOrdered {
       losses.append(loss(.relationshipOrder, of: origin, pair))
     }
     if pair.hasRecords {
-      if fit == .some { conditions.append(condition(.destinationOfOtherEntity, origin, property, pair)) }
+      if fit == .some { addCondition(.destinationOfOtherEntity, origin, property, pair) }
       addCountConditions(origin, old, property, new, pair)
       addInverseConditions(origin, old, property, new, pair)
     }
@@ -47,16 +35,14 @@ extension InferenceBuilder {
   private mutating func addCountConditions(
     _ origin: StoredProperty, _ old: Relationship, _ property: StoredProperty, _ new: Relationship, _ pair: Pair
   ) {
-    if !old.needsDestination, new.needsDestination {
-      conditions.append(condition(.missingRelationship, origin, property, pair))
-    }
+    if !old.needsDestination, new.needsDestination { addCondition(.missingRelationship, origin, property, pair) }
     guard new.isToMany else { return }
     if new.minimumCount > 1, new.minimumCount > old.minimumCount {
-      conditions.append(condition(.tooFewDestinations, origin, property, pair, limit: new.minimumCount))
+      addCondition(.tooFewDestinations, origin, property, pair, limit: new.minimumCount)
     }
     let hadLimit = old.maximumCount > 0 && old.maximumCount <= new.maximumCount
     if new.maximumCount > 0, !hadLimit {
-      conditions.append(condition(.tooManyDestinations, origin, property, pair, limit: new.maximumCount))
+      addCondition(.tooManyDestinations, origin, property, pair, limit: new.maximumCount)
     }
   }
 
@@ -68,16 +54,16 @@ extension InferenceBuilder {
     // A to-many without an inverse is a column of the destination: one owner per record (section 3.5).
     let hadSeveralOwners = before?.relationship.isToMany ?? !old.isToMany
     let hasOneOwner = after.map { !$0.relationship.isToMany } ?? new.isToMany
-    if hadSeveralOwners, hasOneOwner { conditions.append(condition(.severalOwners, origin, property, pair)) }
+    if hadSeveralOwners, hasOneOwner { addCondition(.severalOwners, origin, property, pair) }
     // Newly inverse relationships: both sides' pairs count.
     if let after, after.key != property.key, let inverseOrigin = relationshipSources[after.key],
       inverseOrigin != before?.key
     {
-      conditions.append(condition(.newInverse, origin, property, pair))
+      addCondition(.newInverse, origin, property, pair)
     }
     // Newly its own inverse: targets now lead back.
     if let after, after.key == property.key, before?.key != origin.key {
-      conditions.append(condition(.newInverse, origin, property, pair))
+      addCondition(.newInverse, origin, property, pair)
     }
   }
 
@@ -121,9 +107,7 @@ extension InferenceBuilder {
     _ origin: StoredProperty, _ old: Attribute, _ property: StoredProperty, _ new: Attribute, _ pair: Pair
   ) -> PropertyMapping {
     if new.isDerived {
-      if !old.isDerived, !pair.source.isAbstract {
-        losses.append(loss(.becomesDerived, of: origin, pair))
-      }
+      if !old.isDerived, !pair.source.isAbstract { losses.append(loss(.becomesDerived, of: origin, pair)) }
       return PropertyMapping(property.path, .recompute)
     }
     guard let value = value(origin, old, property, new, pair) else {
@@ -134,22 +118,23 @@ extension InferenceBuilder {
       if new.hasReadableDefault {
         mapping.replacesNilWithDefault = true
       } else if pair.hasRecords {
-        conditions.append(condition(.missingAttributeValue, origin, property, pair))
+        addCondition(.missingAttributeValue, origin, property, pair)
       }
     }
     if case .convert(_, let from, let to) = value, !from.converts(losslesslyTo: to), pair.hasRecords {
-      conditions.append(condition(.valueOutOfRange, origin, property, pair))
+      addCondition(.valueOutOfRange, origin, property, pair)
     }
     return mapping
   }
 
-  func condition(
-    _ kind: MigrationCondition.Kind, _ origin: StoredProperty, _ property: StoredProperty, _ pair: Pair,
+  mutating func addCondition(
+    _ kind: MigrationCondition.Kind, _ origin: StoredProperty?, _ property: StoredProperty, _ pair: Pair,
     limit: Int? = nil
-  ) -> MigrationCondition {
-    MigrationCondition(
-      kind, source: pair.source.name, destination: pair.destination.name, sourceProperty: origin.path,
-      destinationProperty: property.path, limit: limit)
+  ) {
+    conditions.append(
+      MigrationCondition(
+        kind, source: pair.source.name, destination: pair.destination.name, sourceProperty: origin?.path,
+        destinationProperty: property.path, limit: limit))
   }
 
   private mutating func value(
@@ -157,35 +142,24 @@ extension InferenceBuilder {
   ) -> PropertyMapping.Value? {
     guard areCompatible(old, new, origin.isMarked || property.isMarked) else {
       refuse(
-        MigrationRefusal(
-          .incompatibleTypes, entity: pair.destination.name, property: property.path,
-          reason: "Source and destination attribute types are incompatible",
-          detail: """
-            attribute \(Self.place(pair, origin, property)) changes its type from \(old.type.sourceName) to \
-            \(new.type.sourceName)
-            """,
-          wayRound: """
-            Keep the attribute and add a new one under another name, convert the values in a custom step, and remove \
-            the old one in the version after it; or give a mapping with an expression for it.
-            """),
-        source: origin, destination: property)
+        .incompatibleTypes, entity: pair.destination.name, origin, property,
+        reason: "Source and destination attribute types are incompatible",
+        detail: "attribute \(Self.place(pair, origin, property)) changes its type from \(old.type.sourceName) to "
+          + "\(new.type.sourceName)",
+        wayRound: "Keep the attribute and add a new one under another name, convert the values in a custom step, "
+          + "and remove the old one in the version after it; or give a mapping with an expression for it.")
       return nil
     }
-    switch (origin.isMarked, property.isMarked) {
-    case (true, false):
+    if origin.isMarked, !property.isMarked {
       refuse(
-        MigrationRefusal(
-          .externalStorageOff, entity: pair.destination.name, property: property.path,
-          reason: "Unable to use inferred mapping to move external reference into store.",
-          detail: "attribute \(Self.place(pair, origin, property)) had external storage and no longer has",
-          wayRound: """
-            Leave external storage on; or add a new attribute without it and move the values over in a custom step.
-            """),
-        source: origin, destination: property)
+        .externalStorageOff, entity: pair.destination.name, origin, property,
+        reason: "Unable to use inferred mapping to move external reference into store.",
+        detail: "attribute \(Self.place(pair, origin, property)) had external storage and no longer has",
+        wayRound: "Leave external storage on; or add a new attribute without it and move the values over in a "
+          + "custom step.")
       return nil
-    case (false, true): return .externalize(origin.path)
-    case (true, true), (false, false): break
     }
+    if property.isMarked, !origin.isMarked { return .externalize(origin.path) }
     guard old.type != new.type, old.type.isNumeric, new.type.isNumeric else { return .copy(origin.path) }
     return .convert(origin.path, from: old.type, to: new.type)
   }

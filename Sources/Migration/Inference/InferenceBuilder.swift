@@ -22,10 +22,7 @@ struct InferenceBuilder {
 
   let hashes: Hashes
 
-  struct Hashes {
-    let source: [String: VersionHash]
-    let destination: [String: VersionHash]
-  }
+  typealias Hashes = (source: [String: VersionHash], destination: [String: VersionHash])
 
   /// The destination entity of each source entity.
   var images: [String: String] = [:]
@@ -73,8 +70,8 @@ struct InferenceBuilder {
   ) {
     self.source = InferenceSide(source)
     self.destination = InferenceSide(destination)
-    self.hashes = hashes ?? Hashes(source: source.versionHashes(), destination: destination.versionHashes())
-    chain = RenameChain(from: source, through: between, to: destination)
+    self.hashes = hashes ?? (source.versionHashes(), destination.versionHashes())
+    chain = RenameChain(models: [source] + between + [destination])
     self.later = later
     self.disagreement = disagreement
     self.carrying = carrying
@@ -116,14 +113,19 @@ struct InferenceBuilder {
   }
 
   /// Records a refusal once per property, not for each inheriting entity.
-  mutating func refuse(_ refusal: MigrationRefusal, source: StoredProperty? = nil, destination: StoredProperty? = nil) {
+  mutating func refuse(
+    _ kind: MigrationRefusal.Kind, entity: String, _ source: StoredProperty? = nil,
+    _ destination: StoredProperty? = nil, reason: String, detail: String, wayRound: String
+  ) {
     let key = [
-      refusal.kind.rawValue, source?.declaringEntityName ?? "", source?.path.description ?? "",
+      kind.rawValue, source?.declaringEntityName ?? "", source?.path.description ?? "",
       destination?.declaringEntityName ?? "", destination?.path.description ?? "",
-      source == nil && destination == nil ? refusal.entityName + "." + refusal.reason : "",
+      source == nil && destination == nil ? entity + "." + reason : "",
     ]
     guard refused.insert(key).inserted else { return }
-    refusals.append(refusal)
+    refusals.append(
+      MigrationRefusal(
+        kind, entity: entity, property: destination?.path, reason: reason, detail: detail, wayRound: wayRound))
   }
 
   mutating func takeRefusals() -> [MigrationRefusal] {
@@ -153,18 +155,15 @@ struct InferenceBuilder {
       for other in group.keys.inCodeUnitOrder() where other != home {
         guard let moved = group[other] else { continue }
         refuse(
-          MigrationRefusal(
-            .mergedHierarchies, entity: moved,
-            reason: "Entities that do not share a common parent in the source cannot share one in the destination",
-            detail: """
-              entities "\(printable(keeper))" and "\(printable(moved))" have no common ancestor in the source and get \
-              one in the destination, "\(printable(root))"
-              """,
-            wayRound: """
-              Put a version between the two that has a new entity below "\(printable(root))" beside \
-              "\(printable(moved))", copy the records over in a custom step, and remove the old entity in the version \
-              after it.
-              """))
+          .mergedHierarchies, entity: moved,
+          reason: "Entities that do not share a common parent in the source cannot share one in the destination",
+          detail: """
+            entities "\(printable(keeper))" and "\(printable(moved))" have no common ancestor in the source and get \
+            one in the destination, "\(printable(root))"
+            """,
+          wayRound: "Put a version between the two that has a new entity below \"\(printable(root))\" beside "
+            + "\"\(printable(moved))\", copy the records over in a custom step, and remove the old entity in the "
+            + "version after it.")
       }
     }
   }
@@ -199,14 +198,12 @@ extension InferenceBuilder {
         continue
       }
       refuse(
-        MigrationRefusal(
-          .ambiguousEntity, entity: name,
-          reason: "Each \(word) entity must have a unique renaming identifier",
-          detail: """
-            entities "\(printable(other))" and "\(printable(name))" of the \(word) model both have the renaming \
-            identifier "\(printable(entity.renamingIdentifier))"
-            """,
-          wayRound: "Give one of them another renaming identifier."))
+        .ambiguousEntity, entity: name, reason: "Each \(word) entity must have a unique renaming identifier",
+        detail: """
+          entities "\(printable(other))" and "\(printable(name))" of the \(word) model both have the renaming \
+          identifier "\(printable(entity.renamingIdentifier))"
+          """,
+        wayRound: "Give one of them another renaming identifier.")
     }
     return result
   }
@@ -267,16 +264,14 @@ extension InferenceBuilder {
       }
       guard isChecked else { continue }
       refuse(
-        MigrationRefusal(
-          .ambiguousProperty, entity: entity, property: property.path,
-          reason: "Each property must have a unique renaming identifier",
-          detail: """
-            properties "\(printable(other.path.description))" and "\(printable(property.path.description))" of entity \
-            "\(printable(entity))" of the \(word) model both have the renaming identifier \
-            "\(printable(property.identity.identifiers.joined(separator: ".")))"
-            """,
-          wayRound: "Give one of them another renaming identifier."),
-        source: other, destination: property)
+        .ambiguousProperty, entity: entity, other, property,
+        reason: "Each property must have a unique renaming identifier",
+        detail: """
+          properties "\(printable(other.path.description))" and "\(printable(property.path.description))" of entity \
+          "\(printable(entity))" of the \(word) model both have the renaming identifier \
+          "\(printable(property.identity.identifiers.joined(separator: ".")))"
+          """,
+        wayRound: "Give one of them another renaming identifier.")
     }
     return result
   }

@@ -18,19 +18,13 @@ struct InferenceSide {
 
   init(_ model: ManagedObjectModel) {
     self.model = model
-    var children: [String: [String]] = [:]
-    var tops: [String] = []
-    for name in model.entities.keys.inCodeUnitOrder() {
-      if let parent = model.entities[name]?.parentName, model.entities[parent] != nil {
-        children[parent, default: []].append(name)
-      } else {
-        tops.append(name)
-      }
+    let children = Dictionary(grouping: model.entities.keys.inCodeUnitOrder()) { name in
+      model.entities[name]?.parentName.flatMap { model.entities[$0] == nil ? nil : $0 }
     }
     var names: [String] = []
     var ranges: [String: ClosedRange<Int>] = [:]
     var roots: [String: String] = [:]
-    for top in tops {
+    for top in children[nil] ?? [] {
       var waiting = [(name: top, start: Int?.none)]
       while let next = waiting.popLast() {
         if let start = next.start {
@@ -146,27 +140,22 @@ extension StoredProperty {
 
   /// Iterative, so that deep nesting can't exhaust the stack.
   private static func leaves(of attribute: Attribute, declaredBy declaring: String) -> [StoredProperty] {
-    struct Step {
-      let attribute: Attribute
-      let names: [String]
-      let identifiers: [String]
-      let isOptional: Bool
-    }
     var result: [StoredProperty] = []
     var waiting = [
-      Step(
-        attribute: attribute, names: [], identifiers: [attribute.traits.renamingIdentifier],
-        isOptional: attribute.traits.isOptional)
+      (
+        attribute: attribute, names: [String](), identifiers: [attribute.traits.renamingIdentifier],
+        isOptional: attribute.traits.isOptional
+      )
     ]
     while let step = waiting.popLast() {
       let current = step.attribute
       guard !current.traits.isTransient else { continue }
       if current.type == .composite, !current.compositeElements.isEmpty, !current.isDerived {
         waiting += current.compositeElements.reversed().map { element in
-          Step(
-            attribute: element, names: step.names + [element.name],
-            identifiers: step.identifiers + [element.traits.renamingIdentifier],
-            isOptional: step.isOptional || element.traits.isOptional)
+          (
+            element, step.names + [element.name], step.identifiers + [element.traits.renamingIdentifier],
+            step.isOptional || element.traits.isOptional
+          )
         }
       } else {
         result.append(

@@ -43,10 +43,8 @@ struct PathFinder {
     guard let version = bundle.version(named: name) else {
       throw MigrationError(
         .unknownVersion, operation: "plan the migration", path: bundle.path,
-        detail: """
-          the model has no version "\(printable(name))"; it has \
-          \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))
-          """)
+        detail: "the model has no version \"\(printable(name))\"; it has "
+          + "\(bundle.versions.map { printable($0.name) }.joined(separator: ", "))")
     }
     return version
   }
@@ -57,8 +55,7 @@ struct PathFinder {
     case .stored(let name, let model): return Place(try version(name), carried: model)
     case .model(let model):
       let hashes = model.versionHashes()
-      guard
-        let known = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model)
+      guard let known = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model)
       else { return Place(model, hashes) }
       return Place(known, carried: model)
     }
@@ -71,10 +68,8 @@ struct PathFinder {
     if bundle.isUnlisted(version) {
       throw MigrationError(
         .newerModel, operation: "plan the migration", path: bundle.path,
-        detail: """
-          the store is of version "\(printable(version.name))", which is not among the versions whose order was given, \
-          and has what "\(printable(bundle.current.name))" lacks: \(surplus)
-          """,
+        detail: "the store is of version \"\(printable(version.name))\", which is not among the versions whose order "
+          + "was given, and has what \"\(printable(bundle.current.name))\" lacks: \(surplus)",
         hint: "Name that version where it belongs in the order; the store is left as it is.")
     }
     throw MigrationError(
@@ -207,10 +202,9 @@ struct PathFinder {
       InferenceBuilder(
         from: (carried ? place.carried : nil) ?? place.model, to: target.model, through: between,
         before: bundle.versions(after: target).map(\.model), disagreement: disagreement, carrying: .all,
-        hashes: .init(source: place.hashes, destination: target.versionHashes)))
+        hashes: (place.hashes, target.versionHashes)))
     let step = MigrationStep(from: place.name, to: target.name, mapping: inference.mapping)
-    return InferredStep(
-      step: step, refusals: inference.refusals.map { $0.ofStep(step.name) })
+    return (step, inference.refusals.map { $0.ofStep(step.name) })
   }
 
   /// A step by the version's renaming identifiers, else by those of the store's model.
@@ -225,10 +219,7 @@ struct PathFinder {
   private mutating func inferred(_ place: Place, _ target: ModelVersion) throws -> [MigrationStep] {
     let direct = settled(place, target)
     guard !direct.refusals.isEmpty else { return [direct.step] }
-    let walk = VersionWalk(
-      self, from: place, through: versions(from: place, to: target), to: target,
-      mayLose: direct.step.mapping.losses)
-    guard mayWalk, let found = walk.best() else {
+    guard mayWalk, let found = bestWay(from: place, to: target, mayLose: direct.step.mapping.losses) else {
       try refuse(direct.refusals)
       return [direct.step]
     }
@@ -245,7 +236,7 @@ struct PathFinder {
     let earlier = bundle.order.names(from: nil, to: target.name).compactMap { bundle.version(named: $0) }
     mayWalk = false
     defer { mayWalk = true }
-    for version in earlier.suffix(VersionWalk.limit).reversed() {
+    for version in earlier.suffix(Self.walkLimit).reversed() {
       let first: MigrationStep
       if let custom = custom(from: start.hashes, to: version) {
         first = step(from: nil, to: version, custom)
@@ -273,10 +264,7 @@ struct PathFinder {
   }
 }
 
-struct InferredStep {
-  let step: MigrationStep
-  let refusals: [MigrationRefusal]
-}
+typealias InferredStep = (step: MigrationStep, refusals: [MigrationRefusal])
 
 extension MigrationPath.Detour {
   init(_ direct: InferredStep) {
@@ -286,88 +274,64 @@ extension MigrationPath.Detour {
   }
 }
 
-/// Finds paths through intermediate versions.
-struct VersionWalk {
+/// Paths through intermediate versions.
+extension PathFinder {
   struct Way {
-    var steps: [MigrationStep]
-    var losses: Int
+    let steps: [MigrationStep]
+    let losses: Int
   }
 
-  private let finder: PathFinder
-  private let start: PathFinder.Place
-  private let between: [ModelVersion]
-  private let target: ModelVersion
-
-  /// The acceptable losses: all that source and target do not share.
-  private let allowed: Set<String>
-
-  init(
-    _ finder: PathFinder, from start: PathFinder.Place, through between: [ModelVersion], to target: ModelVersion,
-    mayLose losses: [MigrationLoss]
-  ) {
-    self.finder = finder
-    self.start = start
-    self.between = between.suffix(Self.limit)
-    self.target = target
-    allowed = Set(losses.map(\.place))
-  }
+  /// The most versions examined, newest first: each is compared with all others.
+  private static let walkLimit = 48
 
   /// The path with the least loss, the fewest steps, the newest version.
   ///
   /// A lossless one-stop path can't be improved on.
-  func best() -> Way? {
+  ///
+  /// - Parameter losses: The acceptable losses: all that source and target do not share.
+  private func bestWay(from start: Place, to target: ModelVersion, mayLose losses: [MigrationLoss]) -> Way? {
+    let between = versions(from: start, to: target).suffix(Self.walkLimit)
     guard !between.isEmpty else { return nil }
+    let allowed = Set(losses.map(\.place))
     var best: Way?
     for version in between.reversed() {
-      let first = finder.inference(start, version)
+      let first = inference(start, version)
       guard first.refusals.isEmpty else { continue }
-      let second = finder.inference(PathFinder.Place(version), target)
-      guard second.refusals.isEmpty else { continue }
-      let way = Way([first.step, second.step])
-      guard isAllowed(way) else { continue }
+      let second = inference(Place(version), target)
+      guard second.refusals.isEmpty, let way = Self.way([first.step, second.step], allowed) else { continue }
       if best.map({ way.losses < $0.losses }) ?? true { best = way }
       if way.losses == 0 { return way }
     }
-    let longer = longest()
+    let longer = longestWay(from: start, through: between + [target], allowed)
     return longer.map { way in best.map { $0.losses <= way.losses } ?? false ? best : way } ?? best
   }
 
-  /// The most versions examined, newest first: each is compared with all others.
-  static let limit = 48
-
-  /// Whether a path keeps everything source and target share.
-  private func isAllowed(_ way: Way) -> Bool {
-    way.losses == 0 || Way.losses(of: way.steps).allSatisfy(allowed.contains)
-  }
-
-  /// The best path to each version, oldest first.
-  private func longest() -> Way? {
-    var reached: [(place: PathFinder.Place, way: Way)] = [(start, Way(steps: [], losses: 0))]
-    for version in between + [target] {
+  /// The best path to the last version, by the best ones to each before it.
+  private func longestWay(from start: Place, through versions: ArraySlice<ModelVersion>, _ allowed: Set<String>) -> Way?
+  {
+    var reached = [(place: start, way: Way(steps: [], losses: 0))]
+    for version in versions {
       var found: Way?
       for (place, way) in reached.reversed() {
-        let next = finder.inference(place, version)
-        guard next.refusals.isEmpty else { continue }
-        let longer = Way(way.steps + [next.step])
-        guard isAllowed(longer) else { continue }
+        let next = inference(place, version)
+        guard next.refusals.isEmpty, let longer = Self.way(way.steps + [next.step], allowed) else { continue }
         if found.map({ (longer.losses, longer.steps.count) < ($0.losses, $0.steps.count) }) ?? true { found = longer }
       }
       guard let found else { continue }
-      if version.name == target.name { return found }
-      reached.append((PathFinder.Place(version), found))
+      if version.name == versions.last?.name { return found }
+      reached.append((Place(version), found))
     }
     return nil
   }
-}
 
-extension VersionWalk.Way {
-  init(_ steps: [MigrationStep]) {
-    self.steps = steps
-    losses = Self.losses(of: steps).count
+  /// The path, if it keeps everything source and target share.
+  private static func way(_ steps: [MigrationStep], _ allowed: Set<String>) -> Way? {
+    let losses = losses(of: steps)
+    return losses.allSatisfy(allowed.contains) ? Way(steps: steps, losses: losses.count) : nil
   }
 
   /// The losses of the store's own data, in its names (`Car`, `Car.color`).
-  static func losses(of steps: [MigrationStep]) -> [String] {
+  private static func losses(of steps: [MigrationStep]) -> [String] {
     var result: [String] = []
     for (number, step) in steps.enumerated() {
       let trace = PropertyTrace(earlier: steps[..<number].map(\.mapping))

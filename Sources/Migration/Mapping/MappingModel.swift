@@ -111,11 +111,8 @@ public struct MappingModel: Sendable, Hashable {
 
   private static func precedes(_ first: EntityMapping, _ second: EntityMapping) -> Bool {
     func key(_ mapping: EntityMapping) -> [String] {
-      if let destination = mapping.destinationEntityName {
-        ["0", destination, mapping.sourceEntityName ?? "", mapping.name]
-      } else {
-        ["1", mapping.sourceEntityName ?? "", mapping.name]
-      }
+      let (source, destination) = (mapping.sourceEntityName ?? "", mapping.destinationEntityName)
+      return [destination == nil ? "1" : "0", destination ?? "", source, mapping.name]
     }
     for (one, other) in zip(key(first), key(second)) where one != other { return precedesByCodeUnit(one, other) }
     return false
@@ -124,14 +121,13 @@ public struct MappingModel: Sendable, Hashable {
 
 extension MappingModel {
   /// The first mapping from each source entity, as an index.
-  var mappingsBySource: [String: EntityMapping] {
-    let pairs = entityMappings.compactMap { mapping in mapping.sourceEntityName.map { ($0, mapping) } }
-    return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
-  }
+  var mappingsBySource: [String: EntityMapping] { mappings(by: \.sourceEntityName) }
 
   /// The first mapping to each destination entity, as an index.
-  var mappingsByDestination: [String: EntityMapping] {
-    let pairs = entityMappings.compactMap { mapping in mapping.destinationEntityName.map { ($0, mapping) } }
+  var mappingsByDestination: [String: EntityMapping] { mappings(by: \.destinationEntityName) }
+
+  private func mappings(by name: KeyPath<EntityMapping, String?>) -> [String: EntityMapping] {
+    let pairs = entityMappings.compactMap { mapping in mapping[keyPath: name].map { ($0, mapping) } }
     return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }
 
@@ -195,9 +191,7 @@ extension MappingModel {
   /// - Parameter referenceDate: In seconds since 2001-01-01T00:00:00Z.
   /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` if a filter fails for a
   ///   record.
-  package func recordsLeftOut(
-    in database: Database?, referenceDate: Double = 0
-  ) throws -> [MigrationPlan.Finding] {
+  package func recordsLeftOut(in database: Database?, referenceDate: Double = 0) throws -> [MigrationPlan.Finding] {
     try CustomFilters.leftOut(database, try StepLayout(self), referenceDate: referenceDate)
   }
 }
@@ -240,11 +234,7 @@ extension MappingModel {
       }
     }
     // Keep the path order among equals.
-    let ranked = result.mappings.enumerated().ordered { first, second in
-      let (one, other) = (first.element.loadingRank, second.element.loadingRank)
-      return one == other ? first.offset < second.offset : one.lexicographicallyPrecedes(other)
-    }
-    result.mappings = ranked.map(\.element)
+    result.mappings = result.mappings.ordered { $0.loadingRank.lexicographicallyPrecedes($1.loadingRank) }
     return result
   }
 
@@ -259,8 +249,7 @@ extension MappingModel {
     result.notes.append(
       MigrationError(
         .mappingInvalid, operation: "use \(counted(file.emptyCount, "entry", "entries")) of the mapping model",
-        path: path,
-        detail: "neither an entity of the source nor one of the destination is named",
+        path: path, detail: "neither an entity of the source nor one of the destination is named",
         hint: "Remove what is empty in Xcode; the others are used."))
   }
 

@@ -144,9 +144,7 @@ extension MigrationCondition {
 
 extension MigrationLoss {
   /// The place, as `Car.color` or `Car`.
-  public var place: String {
-    printable(sourceEntityName) + (property.map { ".\(printable($0.description))" } ?? "")
-  }
+  public var place: String { printable(sourceEntityName) + (property.map { ".\(printable($0.description))" } ?? "") }
 
   /// The loss, as a sentence without a full stop.
   public var text: String {

@@ -137,9 +137,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   /// Whether no mapping is given or can be inferred.
   ///
   /// Invalid mappings and unfit records can be corrected and don't count.
-  package var leavesNoWay: Bool {
-    [.notInferable, .otherModel, .sourceModelMissing, .mappingMissing].contains(self)
-  }
+  package var leavesNoWay: Bool { [.notInferable, .otherModel, .sourceModelMissing, .mappingMissing].contains(self) }
 
   /// Whether the file error's code is used.
   public var standsForCause: Bool { self == .file }

@@ -178,9 +178,7 @@ struct CoreDataExpressionReader {
     let place = try place(path, isMany: true)
     guard place.toMany != nil, let type = place.property.attribute.flatMap({ ValueType($0.type) }),
       type.isNumber || type == .date
-    else {
-      throw ExpressionObstacle("\(printable(path)) does not lead to the numbers of many records", in: function)
-    }
+    else { throw ExpressionObstacle("\(printable(path)) does not lead to the numbers of many records", in: function) }
     let value = place.reading(type, by: function)
     switch function {
     case "sum": return .call("ifnull", value, "0", type: type == .boolean ? .integer : type)
@@ -244,8 +242,7 @@ extension CoreDataExpressionReader {
       let end = TypedExpression.call("substr", value, .series(whole, "-", length, "+", "1"))
       return .call("", .series(whole, ">=", length, "AND", end, "=", part))
     case .contains:
-      return .series(
-        .call("instr", try text(left, comparison.format), try text(right, comparison.format)), ">", "0")
+      return .series(.call("instr", try text(left, comparison.format), try text(right, comparison.format)), ">", "0")
     case .like:
       guard case .constant(.string(let pattern)) = right else {
         throw ExpressionObstacle("its pattern is not written into it", in: "LIKE")

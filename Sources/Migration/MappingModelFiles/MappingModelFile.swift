@@ -22,10 +22,7 @@ struct MappingModelFile {
     var model: EditorModel?
 
     /// The version in the path: `V2` for `Model.xcdatamodeld/V2.xcdatamodel`.
-    var versionName: String? {
-      guard let name = modelPath?.split(separator: "/").last, let stem = FilePath(String(name)).stem else { return nil }
-      return stem
-    }
+    var versionName: String? { modelPath?.split(separator: "/").last.flatMap { FilePath(String($0)).stem } }
   }
 
   let path: FilePath
@@ -43,12 +40,7 @@ struct MappingModelFile {
     return (isInner ? path.removingLastComponent() : path).stem ?? ""
   }
 
-  var origin: MappingModel.Origin {
-    switch format {
-    case .source: .mappingModelSource(path)
-    case .compiled: .compiledMappingModel(path)
-    }
-  }
+  var origin: MappingModel.Origin { format == .source ? .mappingModelSource(path) : .compiledMappingModel(path) }
 }
 
 extension MappingModelFile {
@@ -134,8 +126,7 @@ extension MappingModelFile {
       file = path.appending(MappingModelFiles.sourceFileName)
       guard try fileSystem.status(of: file) != nil else {
         throw FileError(
-          .notFound, operation: operation, path: file,
-          detail: "the folder has no \(MappingModelFiles.sourceFileName)")
+          .notFound, operation: operation, path: file, detail: "the folder has no \(MappingModelFiles.sourceFileName)")
       }
     }
     let bytes = try fileSystem.contents(of: file, limit: maximumFileSize)
@@ -154,9 +145,7 @@ extension MappingModelFile {
       return try reader.read(bytes)
     } catch let error as FileError {
       throw MigrationError(.mappingInvalid, because: error, operation: operation, path: path)
-    } catch let error as MigrationError {
-      throw error
-    } catch {
+    } catch let error as MigrationError { throw error } catch {
       throw MigrationError(.mappingInvalid, operation: operation, path: path, detail: "it cannot be read")
     }
   }
@@ -217,9 +206,8 @@ extension MappingModelFile {
     if let best { return (bundle.versions[best.source], bundle.versions[best.destination]) }
     throw MigrationError(
       .mappingStale, operation: Self.operation, path: path,
-      detail: """
-        it leads from version "\(printable(bundle.versions[sources[0]].name))" to versions with the same version hashes
-        """)
+      detail: "it leads from version \"\(printable(bundle.versions[sources[0]].name))\" to versions with the same "
+        + "version hashes")
   }
 
   // MARK: One side
@@ -280,10 +268,7 @@ extension MappingModelFile {
       : "entity \"\(printable(first))\" of \(version) has another version hash than the one it maps"
     return MigrationError(
       .mappingStale, operation: Self.operation, path: path,
-      detail: """
-        it was made for another \(end.rawValue) model: \(what)\(more(than: wrong.count))
-        """,
-      entityName: first)
+      detail: "it was made for another \(end.rawValue) model: \(what)\(more(than: wrong.count))", entityName: first)
   }
 }
 

@@ -79,13 +79,9 @@ struct CompiledMappingModelReader {
       case .method(.variable("manager"), "fetchRequestForSourceEntityNamed:predicateString:", let arguments) = request,
       arguments.count == 2
     else { return .expression(expression) }
-    switch arguments[1] {
-    case .constant(.string(let predicate)): return predicate == "TRUEPREDICATE" ? .all : .predicate(predicate)
-    case .constant(.null): return .all
-    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
-      .opaque:
-      return .expression(expression)
-    }
+    if arguments[1] == .constant(.null) { return .all }
+    guard case .constant(.string(let predicate)) = arguments[1] else { return .expression(expression) }
+    return predicate == "TRUEPREDICATE" ? .all : .predicate(predicate)
   }
 
   private mutating func properties(
@@ -141,9 +137,7 @@ struct MappingModelSourceReader {
 
     func text(_ name: String) -> String? { attributes[name].flatMap { $0.text.isEmpty ? nil : $0.text } }
 
-    func flag(_ name: String) -> Bool? {
-      attributes[name].map { ["1", "YES", "TRUE"].contains($0.text.uppercased()) }
-    }
+    func flag(_ name: String) -> Bool? { attributes[name].map { ["1", "YES", "TRUE"].contains($0.text.uppercased()) } }
   }
 
   private let path: FilePath

@@ -53,14 +53,11 @@ extension MappingTranslation {
     of other: EntityRecord, _ origin: StoredProperty?, _ property: StoredProperty, _ relationship: Relationship,
     _ record: EntityRecord
   ) throws(ExpressionObstacle) -> PropertyMapping {
-    guard let made = other.destinationName,
-      builder.destination.isKind(made, of: relationship.destinationEntityName)
+    guard let made = other.destinationName, builder.destination.isKind(made, of: relationship.destinationEntityName)
     else {
       throw ExpressionObstacle(
-        """
-        mapping "\(printable(other.name))" makes no records of entity \
-        "\(printable(relationship.destinationEntityName))"
-        """)
+        "mapping \"\(printable(other.name))\" makes no records of entity "
+          + "\"\(printable(relationship.destinationEntityName))\"")
     }
     let reference = origin.map { PropertyMapping.SourceReference.relationship($0.path.name) } ?? .record
     return PropertyMapping(property.path, .destinations(mapping: other.name, of: reference))
@@ -70,8 +67,7 @@ extension MappingTranslation {
 
   /// Notes the filled destination relationships, which fill their inverses.
   mutating func noteFilledRelationships(of record: EntityRecord) {
-    guard let source = record.sourceName, let destination = record.destinationName,
-      builder.source.entity(source) != nil
+    guard let source = record.sourceName, let destination = record.destinationName, builder.source.entity(source) != nil
     else { return }
     for property in builder.destination.properties[destination] ?? [] where property.relationship != nil {
       let found = record.relationships.first { $0.name == property.path.name }
@@ -106,13 +102,14 @@ extension MappingTranslation {
     }
   }
 
-  private func request(
-    _ expression: ModelExpression, _ record: EntityRecord
-  ) throws(ExpressionObstacle) -> Request {
-    switch expression {
-    case .constant(.null): return .nothing
-    case .method(.variable("manager"), let selector, let arguments):
-      guard arguments.count == 2, case .constant(.string(let name)) = arguments[0] else { break }
+  private func request(_ expression: ModelExpression, _ record: EntityRecord) throws(ExpressionObstacle) -> Request {
+    if expression == .constant(.null) { return .nothing }
+    if case .keyPathOf(.variable("source"), let path) = expression {
+      throw ExpressionObstacle("\(printable(path)) leads to records of the source, not to what has become of them")
+    }
+    if case .method(.variable("manager"), let selector, let arguments) = expression, arguments.count == 2,
+      case .constant(.string(let name)) = arguments[0]
+    {
       switch selector {
       case "destinationInstancesForEntityMappingNamed:sourceInstances:":
         return try destinations(named: name, try reference(arguments[1], record))
@@ -124,11 +121,6 @@ extension MappingTranslation {
         return .relationship(origin)
       default: break
       }
-    case .keyPathOf(.variable("source"), let path):
-      throw ExpressionObstacle("\(printable(path)) leads to records of the source, not to what has become of them")
-    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
-      .opaque:
-      break
     }
     throw ExpressionObstacle("it asks for records in a way not known", in: Self.function(of: expression))
   }
@@ -174,16 +166,13 @@ extension MappingTranslation {
   private func reference(
     _ expression: ModelExpression, _ record: EntityRecord
   ) throws(ExpressionObstacle) -> StoredProperty? {
-    switch expression {
-    case .variable("source"): return nil
-    case .keyPathOf(.variable("source"), let path): return try sourceRelationship(ofKeyPath: path, record)
     // Xcode's editor also writes an array of the source alone.
-    case .aggregate(let elements) where elements == [.variable("source")]: return nil
-    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
-      .opaque:
+    if expression == .variable("source") || expression == .aggregate([.variable("source")]) { return nil }
+    guard case .keyPathOf(.variable("source"), let path) = expression else {
       throw ExpressionObstacle(
         "the records that it starts from are not those of $source", in: Self.function(of: expression))
     }
+    return try sourceRelationship(ofKeyPath: path, record)
   }
 
   /// The relationship at the end of a key path, with or without `$source`; nil for the record itself.
@@ -221,10 +210,8 @@ extension MappingTranslation {
     switch found?.value ?? .nothing {
     case .expression(let expression): expression.format
     case .through(let mapping, let keyPath):
-      """
-      FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", "\(mapping ?? "")", \
-      \(keyPath ?? ""))
-      """
+      "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"\(mapping ?? "")\", "
+        + "\(keyPath ?? ""))"
     case .unreadable(let what): what
     case .generated, .nothing: ""
     }

@@ -121,8 +121,7 @@ struct MappingTranslation {
 
   /// Whether a to-one takes its record from a to-many, which inference never does.
   private func choosesOne(_ property: PropertyMapping, _ pair: InferenceBuilder.Pair) -> Bool {
-    guard case .relationship = property.value,
-      pair.sources[property.destination]?.relationship?.isToMany == true
+    guard case .relationship = property.value, pair.sources[property.destination]?.relationship?.isToMany == true
     else { return false }
     let new = builder.destination.property(property.destination, of: pair.destination.name)
     return new?.relationship?.isToMany == false
@@ -183,13 +182,9 @@ extension MappingTranslation {
       MigrationRefusal(
         .unsupportedExpression, entity: record.destinationName ?? record.sourceName ?? "", property: property,
         reason: "The expression could not be evaluated",
-        detail: """
-          \(what) of mapping "\(printable(record.name))" cannot be carried out: \(obstacle.reason)\(function)
-          """,
-        wayRound: """
-          Write the expression in a mapping file as SQL, or give the mapping a policy and register it under its class \
-          name.
-          """))
+        detail: "\(what) of mapping \"\(printable(record.name))\" cannot be carried out: \(obstacle.reason)\(function)",
+        wayRound: "Write the expression in a mapping file as SQL, or give the mapping a policy and register it under "
+          + "its class name."))
   }
 
   static func expression(of property: PropertyPath) -> String {
@@ -202,8 +197,7 @@ extension MappingTranslation {
     _ property: StoredProperty, _ record: EntityRecord, _ pair: InferenceBuilder.Pair?
   ) -> PropertyMapping {
     let list = property.attribute == nil ? record.relationships : record.attributes
-    let found =
-      list.first { $0.name == property.path.description } ?? list.first { $0.name == property.path.name }
+    let found = list.first { $0.name == property.path.description } ?? list.first { $0.name == property.path.name }
     var mapping: PropertyMapping
     if let attribute = property.attribute {
       mapping = attributeMapping(property, attribute, found, record, pair)
@@ -311,9 +305,7 @@ extension MappingTranslation {
   mutating func refused(
     _ property: StoredProperty, _ obstacle: ExpressionObstacle, _ text: String, _ record: EntityRecord
   ) -> PropertyMapping {
-    if !record.hasPolicy {
-      refuse(obstacle, Self.expression(of: property.path), record, property.path)
-    }
+    if !record.hasPolicy { refuse(obstacle, Self.expression(of: property.path), record, property.path) }
     return PropertyMapping(property.path, .expression(.coreData(text)))
   }
 

@@ -102,7 +102,7 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     public var rows: Int?
 
     /// The first ten primary keys; empty for whole properties.
-    public var examples: [Int64]
+    public var examples: [Int64] = []
 
     /// The finding as a sentence without a full stop.
     public var text: String
@@ -183,10 +183,10 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
   public var repair: RepairAccount?
 
   /// The steps in order; empty at the target version or without a path.
-  public var steps: [Step]
+  public var steps: [Step] = []
 
   /// The reasons that no path exists or is taken.
-  public var refusals: [Refusal]
+  public var refusals: [Refusal] = []
 
   /// The sections through intermediate versions, with reasons.
   public var detours: [Detour] = []
@@ -195,22 +195,22 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
   public var carriedRenames: [String] = []
 
   /// The unused mappings with reasons.
-  public var unusedMappings: [String]
+  public var unusedMappings: [String] = []
 
   /// The store's record count.
-  public var rows: Int
+  public var rows = 0
 
   /// The size of its files, without large values.
-  public var bytes: Int64
+  public var bytes: Int64 = 0
 
   /// The space needed next to the store; the original stays as the backup.
-  public var neededBytes: Int64
+  public var neededBytes: Int64 = 0
 
   /// The free space there.
-  public var freeBytes: Int64
+  public var freeBytes: Int64 = 0
 
   /// Whether an earlier migration was interrupted; it resumes after its last finished step.
-  public var isInterrupted: Bool
+  public var isInterrupted = false
 
   /// Whether there is anything to do.
   public var isNeeded: Bool { !steps.isEmpty || repair != nil }

@@ -24,8 +24,7 @@ extension Migrator {
       guard members.contains(where: { $0.part == .main }) else {
         throw FileError(.notFound, operation: "plan the migration", path: path)
       }
-      var place = original
-      if let output = options.output { place = try StoreFileSet.locate(output, in: fileSystem) }
+      let place = try options.output.map { try StoreFileSet.locate($0, in: fileSystem) } ?? original
       let folder = WorkingFolder(for: place, in: fileSystem)
       let files = members.filter { [.main, .wal, .journal].contains($0.part) }
       let bytes = files.reduce(Int64(0)) { $0 + $1.status.size }
@@ -43,9 +42,7 @@ extension Migrator {
       }
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
-    } catch {
-      throw MigrationError(any: error, path: path).told(at: path)
-    }
+    } catch { throw MigrationError(any: error, path: path).told(at: path) }
   }
 
   /// Plans a store; an incomplete one is repaired on a private copy first, as in a migration.
@@ -89,10 +86,7 @@ extension Migrator {
   private func plan(of database: Database, _ options: Options) throws -> MigrationPlan {
     let facts = try StoreFacts(database)
     var plan = MigrationPlan(
-      store: PathText(""), from: version(of: facts)?.name,
-      to: options.version ?? bundle.current.name, steps: [], refusals: [], unusedMappings: [], rows: 0, bytes: 0,
-      neededBytes: 0,
-      freeBytes: 0, isInterrupted: false)
+      store: PathText(""), from: version(of: facts)?.name, to: options.version ?? bundle.current.name)
     let path: MigrationPath
     do {
       path = try way(from: facts, options)
@@ -117,14 +111,12 @@ extension Migrator {
     var earlier: [MappingModel] = []
     for step in path.steps {
       let layout = try StepLayout(step.mapping, layouts: layouts)
-      let refusal =
-        try ConditionCount(layout: layout).mirroringRefusal(database)
-        ?? foreignTable(layout, contents, isFirst: earlier.isEmpty)
+      let refusal = try layout.mirroringRefusal(database) ?? foreignTable(layout, contents, isFirst: earlier.isEmpty)
       if let refusal { plan.refusals.append(.init(refusal.ofStep(step.name))) }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
       var planned = try self.step(step, layout, forecast, known, database)
       planned.code = code(of: step, options)
-      if earlier.isEmpty { planned.failures += try ConditionCount(layout: layout).sharedKeys(database) }
+      if earlier.isEmpty { planned.failures += try layout.sharedKeys(database) }
       plan.steps.append(planned)
       earlier.append(step.mapping)
       // The app's additions are known only for the present store.
@@ -134,9 +126,7 @@ extension Migrator {
   }
 
   /// The first table a step can't carry over; the app's and framework's additions exist at every step.
-  private func foreignTable(
-    _ layout: StepLayout, _ contents: SourceContents, isFirst: Bool
-  ) -> MigrationRefusal? {
+  private func foreignTable(_ layout: StepLayout, _ contents: SourceContents, isFirst: Bool) -> MigrationRefusal? {
     guard StepDecision(layout, contents: isFirst ? contents : nil).way == .rebuild else { return nil }
     return StoreRebuild.foreignTables(contents, layout.source).lazy
       .compactMap { StoreRebuild.refusal($0, layout) }.first
@@ -148,12 +138,10 @@ extension Migrator {
   ) throws -> MigrationPlan.Step {
     let decision = StepDecision(layout, contents: contents)
     let leftOut = try CustomFilters.leftOut(
-      contents == nil ? nil : database, layout,
-      referenceDate: surroundings.now().secondsSinceReferenceDate)
+      contents == nil ? nil : database, layout, referenceDate: surroundings.now().secondsSinceReferenceDate)
     return MigrationPlan.Step(
       source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping),
-      alternatives: step.alternatives.map(MigrationPlan.Mapping.init), way: decision.way,
-      reason: decision.reason,
+      alternatives: step.alternatives.map(MigrationPlan.Mapping.init), way: decision.way, reason: decision.reason,
       entities: try step.mapping.entityMappings.map { mapping in
         MigrationPlan.EntityPlan(
           source: mapping.sourceEntityName, destination: mapping.destinationEntityName,
@@ -178,16 +166,13 @@ extension Migrator {
 
 extension StepForecast {
   func losses(_ database: Database) throws -> [MigrationPlan.Finding] {
-    var result: [MigrationPlan.Finding] = []
-    for loss in mapping.losses {
+    try mapping.losses.compactMap { loss in
       let count = try count(loss, database)
-      guard count?.rows != 0 else { continue }
-      result.append(
-        .init(
-          kind: loss.kind.rawValue, entity: loss.sourceEntityName, property: loss.property?.description,
-          rows: count?.rows, examples: [], text: loss.text))
-    }
-    return result + (try findings(.loses, database))
+      guard count?.rows != 0 else { return nil }
+      return .init(
+        kind: loss.kind.rawValue, entity: loss.sourceEntityName, property: loss.property?.description,
+        rows: count?.rows, text: loss.text)
+    } + findings(.loses, database)
   }
 
   func failures(_ database: Database) throws -> [MigrationPlan.Finding] {
@@ -200,20 +185,15 @@ extension StepForecast {
     try findings(.fails, database).filter { $0.rows == nil }
   }
 
-  private func findings(
-    _ effect: MigrationCondition.Effect, _ database: Database
-  ) throws -> [MigrationPlan.Finding] {
-    var result: [MigrationPlan.Finding] = []
-    for condition in mapping.conditions where condition.effect == effect {
+  private func findings(_ effect: MigrationCondition.Effect, _ database: Database) throws -> [MigrationPlan.Finding] {
+    try mapping.conditions.filter { $0.effect == effect }.compactMap { condition in
       let count = try count(condition, database)
-      guard count?.rows != 0 else { continue }
-      result.append(
-        .init(
-          kind: condition.kind.rawValue, entity: condition.destinationEntityName,
-          property: condition.destinationProperty?.description ?? condition.propertyNames.first, rows: count?.rows,
-          examples: count?.examples ?? [], text: condition.text))
+      guard count?.rows != 0 else { return nil }
+      return .init(
+        kind: condition.kind.rawValue, entity: condition.destinationEntityName,
+        property: condition.destinationProperty?.description ?? condition.propertyNames.first, rows: count?.rows,
+        examples: count?.examples ?? [], text: condition.text)
     }
-    return result
   }
 }
 
@@ -225,8 +205,7 @@ extension Migrator {
   func needsTrial(_ plan: MigrationPlan) -> Bool {
     guard plan.refusals.isEmpty, !plan.steps.isEmpty, plan.steps.allSatisfy(\.code.isEmpty) else { return false }
     // A certain failure needs no trial.
-    let certain = plan.steps.first?.failures ?? []
-    guard certain.isEmpty else { return false }
+    guard (plan.steps.first?.failures ?? []).isEmpty else { return false }
     return plan.steps.contains { step in
       step.mapping.kind != .inferred || !step.uncertain.isEmpty || step.losses.contains { $0.rows == nil }
     }
@@ -259,9 +238,7 @@ extension Migrator {
         }
         if error.fileError?.kind == .noSpace { return leaveOpen(&plan, because: error.detail) }
         if error.isEnvironmental || error.kind == .cancelled { throw error }
-        if let journal = try working.journal() {
-          note(journal, in: &plan)
-        }
+        if let journal = try working.journal() { note(journal, in: &plan) }
         return note(error, in: &plan)
       }
     }
@@ -284,7 +261,7 @@ extension Migrator {
     for number in plan.steps.indices where plan.steps[number].mapping.kind != .inferred {
       plan.steps[number].uncertain.append(
         MigrationPlan.Finding(
-          kind: MigrationPlan.Finding.notTried, entity: "", property: nil, rows: nil, examples: [],
+          kind: MigrationPlan.Finding.notTried, entity: "",
           text: "what its mapping makes of the records was not tried" + (reason.map { ": \($0)" } ?? "")))
     }
   }
@@ -328,8 +305,7 @@ extension Migrator {
     plan.steps[number].uncertain = []
     plan.steps[number].failures = [
       MigrationPlan.Finding(
-        kind: error.code, entity: error.entityName ?? "", property: error.propertyName, rows: nil,
-        examples: [], text: detail)
+        kind: error.code, entity: error.entityName ?? "", property: error.propertyName, text: detail)
     ]
   }
 }

@@ -57,19 +57,16 @@ struct StepForecast {
     let none = StoreCensus.Count(rows: 0, examples: [])
     let (records, values) = trace.trace(source, condition.sourceProperty)
     guard case .entity(let name) = records else { return records == .none ? none : nil }
-    switch condition.kind {
-    case .newMandatoryAttribute, .recordsOfAbstractEntity, .unreadableDefault:
-      return try census.count(name, where: "", database)
-    case .newMandatoryRelationship:
+    if condition.kind == .newMandatoryRelationship {
       // One its inverse fills is known only afterwards.
       guard let path = condition.destinationProperty,
         mapping.entityMappings(from: source).first?.propertyMapping(of: path)?.value != .inverse
       else { return nil }
-      return try census.count(name, where: "", database)
-    case .missingAttributeValue, .missingRelationship, .tooFewDestinations, .tooManyDestinations, .duplicateValues,
-      .valueOutOfRange, .severalOwners, .destinationOfOtherEntity, .newInverse:
-      break
     }
+    let ofAllRecords: [MigrationCondition.Kind] = [
+      .newMandatoryAttribute, .newMandatoryRelationship, .recordsOfAbstractEntity, .unreadableDefault,
+    ]
+    if ofAllRecords.contains(condition.kind) { return try census.count(name, where: "", database) }
     guard condition.sourceProperty != nil else { return nil }
     switch values {
     case .unknown: return nil
@@ -170,7 +167,7 @@ struct StepForecast {
   /// The column of a uniqueness constraint: an attribute or a to-one relationship.
   private func key(_ path: PropertyPath, in entityName: String) -> String? {
     if case .toOne(let column, _, _) = census.layout.storage(of: path.name, in: entityName) {
-      return "o.\(SQLText.identifier(column))"
+      return "o.\(column.sqlName)"
     }
     return census.column(of: path, in: entityName)
   }
@@ -212,8 +209,7 @@ struct PropertyTrace {
       let sources = mapping.entityMappings(to: name).filter { $0.kind != .add }
       guard let only = sources.first else { return (.none, .none) }
       guard sources.count == 1, only.kind == .copy || only.kind == .transform, only.sourceFilter == nil,
-        only.policyClassName == nil, let source = only.sourceEntityName,
-        mapping.entityMappings(from: source).count == 1
+        only.policyClassName == nil, let source = only.sourceEntityName, mapping.entityMappings(from: source).count == 1
       else { return (.unknown, .unknown) }
       name = source
       if case .property(let path, let isFilled, let isConverted) = values {
@@ -263,7 +259,7 @@ struct StoreCensus {
   ) throws -> Count? {
     guard let entity = layout.entity(named: entityName) else { return nil }
     return try count(
-      from: "\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)\(condition)",
+      from: "\(entity.tableName.sqlName) AS o WHERE o.Z_ENT = \(entity.number)\(condition)",
       hasExamples: hasExamples, database)
   }
 
@@ -282,17 +278,17 @@ struct StoreCensus {
   func hasValue(_ path: PropertyPath, in entityName: String) -> String? {
     switch layout.storage(of: path.name, in: entityName) {
     case .attribute: return column(of: path, in: entityName).map { "\($0) IS NOT NULL" }
-    case .toOne(let column, _, _): return "o.\(SQLText.identifier(column)) IS NOT NULL"
+    case .toOne(let column, _, _): return "o.\(column.sqlName) IS NOT NULL"
     case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-      let column = SQLText.identifier(column)
-      return "o.Z_PK IN (SELECT p.\(column) FROM \(SQLText.identifier(table)) AS p WHERE p.\(column) IS NOT NULL)"
+      let column = column.sqlName
+      return "o.Z_PK IN (SELECT p.\(column) FROM \(table.sqlName) AS p WHERE p.\(column) IS NOT NULL)"
     case nil: return nil
     }
   }
 
   func destinations(of relationship: String, in entityName: String) -> String? {
     if case .toOne(let column, _, _) = layout.storage(of: relationship, in: entityName) {
-      return "(o.\(SQLText.identifier(column)) IS NOT NULL)"
+      return "(o.\(column.sqlName) IS NOT NULL)"
     }
     return layout.destinationCount(of: relationship, in: entityName)
   }
@@ -330,23 +326,22 @@ struct StoreCensus {
     guard let entity = layout.entity(named: entityName) else { return nil }
     switch layout.storage(of: relationship, in: entityName) {
     case .toOne(let column, _, _):
-      let column = SQLText.identifier(column)
-      return "(SELECT Z_PK AS a, \(column) AS b FROM \(SQLText.identifier(entity.tableName)) "
+      let column = column.sqlName
+      return "(SELECT Z_PK AS a, \(column) AS b FROM \(entity.tableName.sqlName) "
         + "WHERE Z_ENT = \(entity.number) AND \(column) IS NOT NULL) AS p"
     case .toManyByColumn(let table, let column, _):
-      let column = SQLText.identifier(column)
-      return "(SELECT \(column) AS a, Z_PK AS b FROM \(SQLText.identifier(table)) WHERE \(column) IN "
-        + "\(keys(of: entity))) AS p"
+      let column = column.sqlName
+      return "(SELECT \(column) AS a, Z_PK AS b FROM \(table.sqlName) WHERE \(column) IN \(keys(of: entity))) AS p"
     case .toManyByJoinTable(let table, let own, let other, _):
-      let own = SQLText.identifier(own)
-      return "(SELECT \(own) AS a, \(SQLText.identifier(other)) AS b FROM \(SQLText.identifier(table)) "
+      let own = own.sqlName
+      return "(SELECT \(own) AS a, \(other.sqlName) AS b FROM \(table.sqlName) "
         + "WHERE \(own) IN \(keys(of: entity))) AS p"
     case .attribute, nil: return nil
     }
   }
 
   private func keys(of entity: EntityLayout) -> String {
-    "(SELECT Z_PK FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number))"
+    "(SELECT Z_PK FROM \(entity.tableName.sqlName) WHERE Z_ENT = \(entity.number))"
   }
 
   /// The records that share destinations, with the destinations' keys.
@@ -364,7 +359,7 @@ struct StoreCensus {
       let entity = layout.entity(named: target)
     else { return nil }
     let owners =
-      "(SELECT DISTINCT p.a AS Z_PK FROM \(pairs) JOIN \(SQLText.identifier(entity.tableName)) AS q ON q.Z_PK = p.b "
+      "(SELECT DISTINCT p.a AS Z_PK FROM \(pairs) JOIN \(entity.tableName.sqlName) AS q ON q.Z_PK = p.b "
       + "WHERE q.Z_ENT NOT IN \(numbers.sqlList)) AS o"
     return try count(from: owners, database)
   }
@@ -372,7 +367,7 @@ struct StoreCensus {
   /// The records of some entities in one table with equal values in columns of `o`.
   func duplicates(_ entities: [EntityLayout], columns: [String], _ database: Database) throws -> Count? {
     guard let first = entities.first, !columns.isEmpty else { return nil }
-    let table = SQLText.identifier(first.tableName)
+    let table = first.tableName.sqlName
     let place = "\(table) AS o WHERE o.Z_ENT IN \(entities.map(\.number).sqlList)"
     let list = columns.joined(separator: ", ")
     // Nils are distinct, as in SQLite's unique indexes.
@@ -385,9 +380,7 @@ struct StoreCensus {
 // MARK: Conditions
 
 /// Counts records of conditions before a step.
-struct ConditionCount {
-  let layout: StepLayout
-
+extension StepLayout {
   /// Stops a doomed step before it starts.
   ///
   /// - Throws: `migration-data-violation` with entity, property, record count and ten primary keys.
@@ -402,20 +395,20 @@ struct ConditionCount {
       throw MigrationError(.dataViolation, detail: refusal.detail, hint: refusal.wayRound)
     }
     // The index detects duplicates without an extra pass.
-    for condition in layout.mapping.conditions where condition.effect == .fails && condition.kind != .duplicateValues {
-      guard let result = try StepForecast(of: layout).count(condition, database), result.rows > 0 else { continue }
+    for condition in mapping.conditions where condition.effect == .fails && condition.kind != .duplicateValues {
+      guard let result = try StepForecast(of: self).count(condition, database), result.rows > 0 else { continue }
       throw Self.violation(condition, rows: result.rows, examples: result.examples)
     }
   }
 
   /// The tables with missing or shared primary keys.
   func sharedKeys(_ database: Database) throws -> [MigrationPlan.Finding] {
-    try RecordRules(layout.source).looseKeys(in: SQLSchema(database)).compactMap { key in
+    try RecordRules(source).looseKeys(in: SQLSchema(database)).compactMap { key in
       let rows = try database.count(from: RecordRules.rows(key.table, where: key.isShared))
       guard rows > 0 else { return nil }
       return MigrationPlan.Finding(
-        kind: DataCheck.Kind.duplicateKey.rawValue, entity: layout.source.table(named: key.table)?.rootEntityName ?? "",
-        property: nil, rows: rows, examples: [],
+        kind: DataCheck.Kind.duplicateKey.rawValue, entity: source.table(named: key.table)?.rootEntityName ?? "",
+        rows: rows,
         text: "\(counted(rows, "row")) of table \(printable(key.table)) (\(printable(key.words))) "
           + "have no primary key of their own")
     }
@@ -428,13 +421,13 @@ struct ConditionCount {
     guard let table = try SQLSchema(database).tables.values.first(where: { StoreRebuild.isMirroring($0.name) }) else {
       return nil
     }
-    var taken = Set(layout.source.entities.map(\.number))
+    var taken = Set(source.entities.map(\.number))
     if try database.hasStored(["ZENTITYID"], in: "ANSCKRECORDMETADATA") {
       taken.formUnion(try Int.fetchAll(database, sql: "SELECT DISTINCT ZENTITYID FROM ANSCKRECORDMETADATA"))
     }
-    let numbers = layout.numbers
+    let numbers = numbers
     guard
-      let entity = layout.destination.entities.first(where: {
+      let entity = destination.entities.first(where: {
         taken.contains($0.number) && numbers[$0.number] != $0.number
       })
     else { return nil }

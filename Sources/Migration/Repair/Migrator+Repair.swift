@@ -14,9 +14,7 @@ extension Migrator {
   public func repair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
     do throws(MigrationError) {
       return try migrate(path, options: Self.repairing(options))
-    } catch {
-      throw error.ofRepair
-    }
+    } catch { throw error.ofRepair }
   }
 
   /// Plans a repair without changing the store.
@@ -41,9 +39,7 @@ extension Migrator {
         try FileIntegrity.check(file, in: fileSystem, orThrow: .sourceDamaged)
         return try step.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       }
-    } catch {
-      throw MigrationError(any: error, path: path).told(at: path).ofRepair
-    }
+    } catch { throw MigrationError(any: error, path: path).told(at: path).ofRepair }
   }
 
   package func hasSomethingToRepair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Bool {
@@ -51,9 +47,7 @@ extension Migrator {
       let options = Self.repairing(options)
       let view = StoreView(original: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
       return try view.read { database in try repairStep(StoreFacts(database), database, options).step != nil }
-    } catch {
-      throw MigrationError(any: error, path: path)
-    }
+    } catch { throw MigrationError(any: error, path: path) }
   }
 
   private static func repairing(_ options: Options) -> Options {
@@ -153,9 +147,7 @@ extension Migrator {
   func carryOut(_ repair: RepairStep, _ run: inout StepRun) throws {
     var repair = repair
     repair.referenceDate = run.journal.referenceDate
-    guard run.options.progress(repair.name, run.number, run.journal.steps.count) else {
-      throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(repair.name))")
-    }
+    try announce(repair.name, run.number, run)
     MigrationTrace.current?.begin(named: repair.name, number: run.number)
     let (folder, number, members) = (run.folder, run.number, run.journal.members)
     try folder.removeUnfinished(number)
@@ -165,9 +157,7 @@ extension Migrator {
     let (account, made) = try reading(source, members) {
       do {
         return try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
-      } catch {
-        throw MigrationError(any: error).ofRepair
-      }
+      } catch { throw MigrationError(any: error).ofRepair }
     }
     if !account.setsAside { try folder.removeAside() }
     run.journal.made = made
@@ -331,9 +321,7 @@ public struct RepairAccount: Sendable, Hashable, Codable {
   public var isNothing: Bool { changes.isEmpty }
 
   /// The remaining references and pairs whose records are not in the store.
-  package var danglingReferences: Int {
-    leftOut.filter(\.kind.isDangling).reduce(0) { $0 + ($1.rows ?? 0) }
-  }
+  package var danglingReferences: Int { leftOut.filter(\.kind.isDangling).reduce(0) { $0 + ($1.rows ?? 0) } }
 
   package var hasLostRecords: Bool { leftOut.contains { $0.kind == .lostRecords } }
 

@@ -27,13 +27,13 @@ struct RecordRules {
     /// The target's entity number; nil for a single entity.
     var entityColumn: String?
 
-    var place: String { "o.\(SQLText.identifier(column))" }
+    var place: String { "o.\(column.sqlName)" }
 
     /// Nil without a number.
     var hasWrongEntity: String? {
       entityColumn.map { column in
-        "(\(place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(SQLText.identifier(target)) AS q "
-          + "WHERE q.Z_PK = \(place) AND q.Z_ENT IS NOT o.\(SQLText.identifier(column))))"
+        "(\(place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(target.sqlName) AS q "
+          + "WHERE q.Z_PK = \(place) AND q.Z_ENT IS NOT o.\(column.sqlName)))"
       }
     }
 
@@ -47,23 +47,20 @@ struct RecordRules {
 
     let words: String
 
-    private var list: String { columns.map(SQLText.identifier).joined(separator: ", ") }
+    private var list: String { columns.map(\.sqlName).joined(separator: ", ") }
 
     /// The condition that a key is missing or shared.
     var isShared: String {
-      "(\(isMissing) OR (\(columns.map { "o.\(SQLText.identifier($0))" }.joined(separator: ", "))) IN "
-        + "(SELECT \(list) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list) HAVING count(*) > 1))"
+      "(\(isMissing) OR (\(columns.map { "o.\($0.sqlName)" }.joined(separator: ", "))) IN "
+        + "(SELECT \(list) FROM main.\(table.sqlName) NOT INDEXED GROUP BY \(list) HAVING count(*) > 1))"
     }
 
     /// The same without each key's first row.
     var isRepeated: String {
-      "(\(isMissing) OR o.rowid NOT IN "
-        + "(SELECT min(rowid) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list)))"
+      "(\(isMissing) OR o.rowid NOT IN (SELECT min(rowid) FROM main.\(table.sqlName) NOT INDEXED GROUP BY \(list)))"
     }
 
-    private var isMissing: String {
-      "(\(columns.map { "o.\(SQLText.identifier($0)) IS NULL" }.joined(separator: " OR ")))"
-    }
+    private var isMissing: String { "(\(columns.map { "o.\($0.sqlName) IS NULL" }.joined(separator: " OR ")))" }
   }
 
   /// The tables of records and pairs with rowids and without the model's primary key.
@@ -116,7 +113,7 @@ struct RecordRules {
     let other: Reference
 
     var isOneSided: String {
-      let (target, back) = (SQLText.identifier(other.table), SQLText.identifier(other.column))
+      let (target, back) = (other.table.sqlName, other.column.sqlName)
       return "(\(one.place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(target) AS q WHERE q.Z_PK = \(one.place) "
         + "AND q.\(back) IS NOT o.Z_PK))"
     }
@@ -143,7 +140,7 @@ struct RecordRules {
 
     var leadNowhere: String {
       let lacking = zip(columns, tables).map { column, table in
-        RecordRules.hasNone(table, with: "o.\(SQLText.identifier(column))")
+        RecordRules.hasNone(table, with: "o.\(column.sqlName)")
       }
       return "(\(lacking.joined(separator: " OR ")))"
     }
@@ -167,7 +164,7 @@ struct RecordRules {
 
     /// The condition that a record with a lower key has the same values; NULLs are distinct.
     var isRepeated: String {
-      let rows = "FROM main.\(SQLText.identifier(index.tableName)) NOT INDEXED WHERE \(index.isFilled)"
+      let rows = "FROM main.\(index.tableName.sqlName) NOT INDEXED WHERE \(index.isFilled)"
       // One pass, whatever the indexes.
       return "o.Z_PK IN (SELECT Z_PK \(rows)) AND o.Z_PK NOT IN (SELECT min(Z_PK) \(rows) GROUP BY \(index.columnList))"
     }
@@ -183,28 +180,27 @@ struct RecordRules {
 
   /// The rows `o` of a table that meet a condition, read without indexes, which may differ from the rows.
   static func rows(_ table: String, where condition: String) -> String {
-    "main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(condition)"
+    "main.\(table.sqlName) AS o NOT INDEXED WHERE \(condition)"
   }
 
   /// The condition that no record has a key; true for NULL.
   private static func hasNone(_ table: String, with key: String) -> String {
-    "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = \(key))"
+    "NOT EXISTS (SELECT 1 FROM main.\(table.sqlName) AS q WHERE q.Z_PK = \(key))"
   }
 }
 
 extension IndexLayout {
-  var columnList: String { columns.map { SQLText.identifier($0.name) }.joined(separator: ", ") }
+  var columnList: String { columns.map { $0.name.sqlName }.joined(separator: ", ") }
 
   /// The condition that a row is in the index with values in all columns; NULLs are distinct.
   var isFilled: String {
-    let conditions =
-      columns.map { "\(SQLText.identifier($0.name)) IS NOT NULL" } + [condition.map { "(\($0))" }].compactMap(\.self)
+    let conditions = columns.map { "\($0.name.sqlName) IS NOT NULL" } + [condition.map { "(\($0))" }].compactMap(\.self)
     return conditions.joined(separator: " AND ")
   }
 
   /// The rows with values that others have too.
   var collisions: String {
-    let table = SQLText.identifier(tableName)
+    let table = tableName.sqlName
     let groups = "SELECT \(columnList) FROM \(table) WHERE \(isFilled) GROUP BY \(columnList) HAVING count(*) > 1"
     return "\(table) WHERE \(isFilled) AND (\(columnList)) IN (\(groups))"
   }

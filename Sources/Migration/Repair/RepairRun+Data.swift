@@ -27,8 +27,7 @@ extension RepairRun {
     for name in layout.tables.map(\.name) + layout.joinTables.map(\.name) {
       guard let table = foundTable(name), try rows(of: name) > 0 else { continue }
       let key = table.columns.filter { $0.name.uppercased() == "Z_PK" }.map { $0.declaredType.uppercased() }
-      let hasRowids = try Bool.fetchOne(
-        database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table.name])
+      let hasRowids = try database.hasRowids(table.name, in: "main")
       let isInteger = layout.table(named: name) == nil || key.contains { $0.contains("INT") }
       guard hasRowids != true || !isInteger else { continue }
       throw Self.refused(
@@ -56,7 +55,7 @@ extension RepairRun {
   private mutating func change(
     _ column: String, of table: String, to value: String, where condition: String
   ) throws -> Int {
-    let (name, key) = (SQLText.identifier(table), SQLText.identifier(column))
+    let (name, key) = (table.sqlName, column.sqlName)
     let rows = "\(condition) AND o.\(key) IS NOT (\(value))"
     let earlier = try Int64.fetchOne(database, sql: "SELECT max(rowid) FROM aside.lazaret_values_changed") ?? 0
     try database.execute(
@@ -77,18 +76,14 @@ extension RepairRun {
     return changed
   }
 
-  private mutating func setAside(
-    _ table: String, _ reason: RepairAccount.Kind, where condition: String
-  ) throws -> Int {
-    let (name, kept) = (SQLText.identifier(table), SQLText.quotedIdentifier("lazaret_set_aside_\(table)"))
+  private mutating func setAside(_ table: String, _ reason: RepairAccount.Kind, where condition: String) throws -> Int {
+    let (name, kept) = (table.sqlName, SQLText.quotedIdentifier("lazaret_set_aside_\(table)"))
     let rows =
       "SELECT '\(reason.rawValue)' AS lazaret_reason, o.rowid AS lazaret_key, o.* FROM main.\(name) AS o NOT INDEXED"
     let isThere = try Bool.fetchOne(
       database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?",
       arguments: ["lazaret_set_aside_\(table)"])
-    if isThere != true {
-      try database.execute(sql: "CREATE TABLE aside.\(kept) AS \(rows) WHERE 0")
-    }
+    if isThere != true { try database.execute(sql: "CREATE TABLE aside.\(kept) AS \(rows) WHERE 0") }
     try database.execute(sql: "INSERT INTO aside.\(kept) \(rows) WHERE \(condition)")
     try database.execute(
       sql: "DELETE FROM main.\(name) WHERE rowid IN (SELECT lazaret_key FROM aside.\(kept))")
@@ -138,8 +133,7 @@ extension RepairRun {
       guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
         hadColumn(column, in: reference.table)
       else { continue }
-      let number =
-        "(SELECT q.Z_ENT FROM main.\(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = \(reference.place))"
+      let number = "(SELECT q.Z_ENT FROM main.\(reference.target.sqlName) AS q WHERE q.Z_PK = \(reference.place))"
       let changed = try change(column, of: reference.table, to: number, where: condition)
       note(
         .entityNumbers, in: reference.table, column, changed: changed,
@@ -176,12 +170,9 @@ extension RepairRun {
       let (one, other) = (mutual.one, mutual.other)
       // A companion's value would be invented.
       guard other.companions.isEmpty else { continue }
-      let source =
-        "(SELECT min(q.Z_PK) FROM main.\(SQLText.identifier(one.table)) AS q "
-        + "WHERE q.\(SQLText.identifier(one.column)) = o.Z_PK)"
+      let source = "(SELECT min(q.Z_PK) FROM main.\(one.table.sqlName) AS q WHERE q.\(one.column.sqlName) = o.Z_PK)"
       joined[other.column + "." + other.table, default: 0] += try change(
-        other.column, of: other.table, to: source,
-        where: "o.\(SQLText.identifier(other.column)) IS NULL AND \(source) IS NOT NULL")
+        other.column, of: other.table, to: source, where: "o.\(other.column.sqlName) IS NULL AND \(source) IS NOT NULL")
     }
     for mutual in mutuals {
       let one = mutual.one
@@ -292,8 +283,7 @@ extension RepairRun {
       rules.looseKeys(in: found).map { ($0.table, $0.isRepeated) }
       + rules.constraints.map { ($0.index.tableName, $0.isRepeated) }
       + rules.references.compactMap { reference in reference.hasWrongEntity.map { (reference.table, $0) } }
-      + rules.references.map { ($0.table, $0.leadsNowhere) }
-      + rules.mutuals.map { ($0.one.table, $0.isOneSided) }
+      + rules.references.map { ($0.table, $0.leadsNowhere) } + rules.mutuals.map { ($0.one.table, $0.isOneSided) }
       + rules.pairs.map { ($0.join.name, $0.leadNowhere) }
       + mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
     return try conditions.contains { table, condition in

@@ -48,14 +48,18 @@ extension RepairRun {
   /// A hierarchy's new numbers; nil if they are the model's.
   private func renumbering(of root: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Renumbering? {
     guard hadColumn("Z_ENT", in: root.tableName) else { return nil }
-    let table = SQLText.identifier(root.tableName)
+    let table = root.tableName.sqlName
     let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM \(table) NOT INDEXED")
     let numbers = values.compactMap { value -> Int? in
       guard case .int64(let number) = value.storage else { return nil }
       return Int(exactly: number)
     }
     if let sole = layout.soleNumber(ofRoot: root.name) {
-      return renumbering(to: sole, from: numbers, isComplete: numbers.count == values.count, rows)
+      let others = numbers.filter { $0 != sole }
+      guard !others.isEmpty || numbers.count < values.count else { return nil }
+      let isInPlace = layout.entity(numbered: sole).map { layout.isName(rows[Int64(sole)]?.name, of: $0) } ?? false
+      return Renumbering(
+        numbers: Dictionary(uniqueKeysWithValues: others.map { ($0, sole) }), sole: sole, isOfStore: !isInPlace)
     }
     guard numbers.count == values.count else {
       throw Self.refused("records of table \(printable(root.tableName)) have no entity number")
@@ -63,19 +67,7 @@ extension RepairRun {
     return try renumbering(of: root, from: numbers, rows)
   }
 
-  private func renumbering(
-    to sole: Int, from numbers: [Int], isComplete: Bool, _ rows: [Int64: KeyRow]
-  ) -> Renumbering? {
-    let others = numbers.filter { $0 != sole }
-    guard !others.isEmpty || !isComplete else { return nil }
-    let isInPlace = layout.entity(numbered: sole).map { layout.isName(rows[Int64(sole)]?.name, of: $0) } ?? false
-    return Renumbering(
-      numbers: Dictionary(uniqueKeysWithValues: others.map { ($0, sole) }), sole: sole, isOfStore: !isInPlace)
-  }
-
-  private func renumbering(
-    of root: EntityLayout, from numbers: [Int], _ rows: [Int64: KeyRow]
-  ) throws -> Renumbering? {
+  private func renumbering(of root: EntityLayout, from numbers: [Int], _ rows: [Int64: KeyRow]) throws -> Renumbering? {
     var known: [Int: Int] = [:]
     for entity in layout.entities where entity.rootName == root.name {
       let own = rows.filter { layout.isName($0.value.name, of: entity) }.keys
@@ -119,12 +111,10 @@ extension RepairRun {
     }
   }
 
-  private func renumber(
-    _ column: String, of table: String, _ renumbering: Renumbering, isOwn: Bool
-  ) throws -> Int {
-    let name = SQLText.identifier(column)
+  private func renumber(_ column: String, of table: String, _ renumbering: Renumbering, isOwn: Bool) throws -> Int {
+    let name = column.sqlName
     try database.execute(
-      sql: "UPDATE \(SQLText.identifier(table)) SET \(name) = \(renumbering.sql(of: name, isOwn: isOwn)) "
+      sql: "UPDATE \(table.sqlName) SET \(name) = \(renumbering.sql(of: name, isOwn: isOwn)) "
         + "WHERE \(renumbering.condition(of: name, isOwn: isOwn))")
     return database.changesCount
   }
@@ -148,16 +138,15 @@ extension RepairRun {
   /// Adds or corrects the model's entity rows; others stay.
   mutating func completePrimaryKeys() throws {
     let rows = try keyRows()
-    var wrong: [(entity: EntityLayout, isMissing: Bool)] = []
-    for difference in drift.differences {
+    let wrong = drift.differences.compactMap { difference -> (entity: EntityLayout, isMissing: Bool)? in
       switch difference {
-      case .missingKeyRow(let entity, _): wrong.append((entity, true))
+      case .missingKeyRow(let entity, _): (entity, true)
       case .otherEntityNumber(let entity, _), .otherParentNumber(let entity, _), .otherEntityName(let entity, _):
-        wrong.append((entity, false))
+        (entity, false)
       case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
         .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingIndex, .missingSpatialIndex,
         .missingTrigger, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
-        continue
+        nil
       }
     }
     // Delete all wrong rows first: they may have each other's numbers.
@@ -200,7 +189,7 @@ extension RepairRun {
       highest = max(highest, row.highest)
     }
     guard entity.isRoot else { return highest }
-    let table = SQLText.identifier(entity.tableName)
+    let table = entity.tableName.sqlName
     highest = max(highest, try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0)
     // History includes deleted records; their keys are not reused.
     if ["ZENTITY", "ZENTITYPK"].allSatisfy({ hadColumn($0, in: "ACHANGE") }) {

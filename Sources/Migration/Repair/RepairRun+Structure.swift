@@ -7,18 +7,12 @@ extension RepairRun {
   /// Adds missing columns with a new store's types.
   mutating func addColumns() throws {
     for difference in drift.differences {
-      switch difference {
-      case .missingColumn(let name, let column):
-        if let table = layout.table(named: name) { try add(column, to: table) }
-      case .missingJoinColumn(let name, let column, _):
-        if let table = layout.joinTables.first(where: { $0.name.uppercased() == name.uppercased() }) {
-          try add(column, to: table)
-        }
-      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
-        .otherBookkeepingTable, .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow,
-        .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows,
-        .missingNumbersInRows, .otherModelCached:
-        continue
+      if case .missingColumn(let name, let column) = difference, let table = layout.table(named: name) {
+        try add(column, to: table)
+      } else if case .missingJoinColumn(let name, let column, _) = difference,
+        let table = layout.joinTables.first(where: { $0.name.uppercased() == name.uppercased() })
+      {
+        try add(column, to: table)
       }
     }
   }
@@ -34,13 +28,13 @@ extension RepairRun {
       break
     }
     try database.execute(
-      sql: "ALTER TABLE \(SQLText.identifier(table.name)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")
+      sql: "ALTER TABLE \(table.name.sqlName) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")
     let own = try hasRows ? values(of: column, in: table) : []
     fillings += own
     noteMade(column, own)
     let given = try own.reduce(0) { sum, filling in
       let condition = filling.numbers.map { " WHERE Z_ENT IN \($0.sqlList)" } ?? ""
-      return sum + (try database.count(from: "\(SQLText.identifier(table.name))\(condition)"))
+      return sum + (try database.count(from: "\(table.name.sqlName)\(condition)"))
     }
     note(
       .column, in: table.name, column.name, rows: given > 0 ? given : nil,
@@ -56,13 +50,13 @@ extension RepairRun {
       throw Self.refused("\(place) is missing, so that its pairs cannot be told")
     }
     try database.execute(
-      sql: "ALTER TABLE \(SQLText.identifier(table.name)) ADD COLUMN \(SQLText.identifier(column)) INTEGER")
+      sql: "ALTER TABLE \(table.name.sqlName) ADD COLUMN \(column.sqlName) INTEGER")
     note(.column, in: table.name, column, "\(place) is added")
     // A new order starts as primary key order.
     let other = column == table.sourceOrderColumn ? table.sourceColumn : table.destinationColumn
     if isOrder {
       fillings.append(
-        Filling(table: table.name, column: column, expression: SQLText.identifier(other), numbers: nil))
+        Filling(table: table.name, column: column, expression: other.sqlName, numbers: nil))
     }
   }
 
@@ -74,7 +68,6 @@ extension RepairRun {
       Filling(table: table.name, column: column.name, expression: expression, numbers: numbers)
     }
     switch column.role {
-    case .primaryKey: return []
     case .entityNumber:
       return layout.soleNumber(ofRoot: table.rootEntityName).map { [filling("\($0)")] } ?? []
     case .saveCount: return [filling("1")]
@@ -83,19 +76,19 @@ extension RepairRun {
       return defaults(of: PropertyPath(key.name), key, column, table)
     case .compositeLeaf(let key, let path, _):
       return defaults(of: PropertyPath(key.name, leaf: path), key, column, table)
-    case .toOne, .owner: return []
+    case .primaryKey, .toOne, .owner: return []
     case .toOneEntity(let key):
       guard case .toOne(let reference, _, _)? = layout.storage(of: key),
         let target = layout.destination(of: key)?.tableName
       else { return [] }
-      let place = "\(SQLText.identifier(table.name)).\(SQLText.identifier(reference))"
-      return [filling("(SELECT q.Z_ENT FROM \(SQLText.identifier(target)) AS q WHERE q.Z_PK = \(place))")]
+      let place = "\(table.name.sqlName).\(reference.sqlName)"
+      return [filling("(SELECT q.Z_ENT FROM \(target.sqlName) AS q WHERE q.Z_PK = \(place))")]
     case .toOneOrder(let key):
       guard case .toOne(let reference, _, _)? = layout.storage(of: key) else { return [] }
-      return [filling("CASE WHEN \(SQLText.identifier(reference)) IS NOT NULL THEN Z_PK END")]
+      return [filling("CASE WHEN \(reference.sqlName) IS NOT NULL THEN Z_PK END")]
     case .ownerOrder(let key):
       guard case .toManyByColumn(_, let reference, _)? = layout.storage(of: key) else { return [] }
-      return [filling("CASE WHEN \(SQLText.identifier(reference)) IS NOT NULL THEN Z_PK END")]
+      return [filling("CASE WHEN \(reference.sqlName) IS NOT NULL THEN Z_PK END")]
     }
   }
 
@@ -144,7 +137,7 @@ extension RepairRun {
         && property.attribute.map { isShared || !$0.hasReadableDefault } ?? true
     }.map(\.0.number)
     guard !numbers.isEmpty else { return }
-    let place = "\(SQLText.identifier(table.name)) WHERE Z_ENT IN \(numbers.sqlList)"
+    let place = "\(table.name.sqlName) WHERE Z_ENT IN \(numbers.sqlList)"
     try leaveOut(.missingValue, in: table.name, column.name, rowsOf: place) { rows in
       "\(printable(key.description)) is mandatory and \(isShared ? Self.noSharedDefault : Self.noDefault): "
         + "\(counted(rows, "record")) have no value"
@@ -161,10 +154,9 @@ extension RepairRun {
     let order = fillings.map { Group(table: $0.table, numbers: $0.numbers) }
     var done: Set<Group> = []
     for group in order where done.insert(group).inserted {
-      let values = (groups[group] ?? []).map { "\(SQLText.identifier($0.column)) = \($0.expression)" }
+      let values = (groups[group] ?? []).map { "\($0.column.sqlName) = \($0.expression)" }.joined(separator: ", ")
       let condition = group.numbers.map { " WHERE Z_ENT IN \($0.sqlList)" } ?? ""
-      try database.execute(
-        sql: "UPDATE \(SQLText.identifier(group.table)) SET \(values.joined(separator: ", "))\(condition)")
+      try database.execute(sql: "UPDATE \(group.table.sqlName) SET \(values)\(condition)")
     }
   }
 
@@ -174,8 +166,7 @@ extension RepairRun {
     for case .missingColumn(let table, let column) in drift.differences {
       guard let (value, numbers) = derivation(of: column) else { continue }
       try database.execute(
-        sql: "UPDATE main.\(SQLText.identifier(table)) AS o SET \(column.sqlName) = \(value) "
-          + "WHERE o.Z_ENT IN \(numbers.sqlList)")
+        sql: "UPDATE main.\(table.sqlName) AS o SET \(column.sqlName) = \(value) WHERE o.Z_ENT IN \(numbers.sqlList)")
     }
   }
 
@@ -194,16 +185,11 @@ extension RepairRun {
   /// - Throws: `repair-refused` if content is unknown or would be lost.
   mutating func completeBookkeeping() throws {
     for difference in drift.differences {
-      switch difference {
-      case .missingBookkeepingColumn(let table, let column, _):
-        guard let statement = difference.statement else { continue }
+      if case .missingBookkeepingColumn(let table, let column, _) = difference, let statement = difference.statement {
         try database.execute(sql: statement)
         note(.column, in: table, column, "column \(column) of table \(table) is added")
-      case .otherBookkeepingTable(let table, let statement): try remake(table, statement)
-      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn,
-        .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow, .otherEntityNumber, .otherParentNumber,
-        .otherEntityName, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
-        continue
+      } else if case .otherBookkeepingTable(let table, let statement) = difference {
+        try remake(table, statement)
       }
     }
     let columns = drift.differences.compactMap { difference in
@@ -223,8 +209,9 @@ extension RepairRun {
     guard try rows(of: name) <= Self.rowLimit else {
       throw Self.refused("table \(name) has more rows than a model can have entities")
     }
-    let columns = try columnNames(of: name)
-    let list = columns.map(SQLText.identifier).joined(separator: ", ")
+    let columns = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_info(?) ORDER BY cid", arguments: [name])
+    let list = columns.map(\.sqlName).joined(separator: ", ")
     let values = try Row.fetchAll(database, sql: "SELECT \(list) FROM \(name)").map { Array($0.databaseValues) }
     let records = values.map { Dictionary(zip(columns.map { $0.uppercased() }, $0), uniquingKeysWith: { $1 }) }
     try database.execute(sql: "DROP TABLE \(name)")
@@ -254,7 +241,7 @@ extension RepairRun {
     let indexes = try String.fetchAll(
       database, sql: "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
       arguments: [found.name])
-    try database.execute(sql: "DROP TABLE \(SQLText.quotedIdentifier(found.name))")
+    try database.execute(sql: "DROP TABLE \(found.name.quotedName)")
     try database.execute(sql: table.statement)
     // Run one statement only: a file may contain several.
     for index in indexes { try database.makeStatement(sql: index).execute() }
@@ -262,11 +249,6 @@ extension RepairRun {
       .remadeTable, in: table.name, table.name,
       "join table \(printable(table.name)), which is empty, is made anew as the model has it")
     return true
-  }
-
-  private func columnNames(of table: String) throws -> [String] {
-    try String.fetchAll(
-      database, sql: "SELECT name FROM pragma_table_info(?) ORDER BY cid", arguments: [table])
   }
 
   /// Rejects a table with app columns or indexes, which would be lost.
@@ -351,7 +333,7 @@ extension RepairRun {
       else { continue }
       try database.execute(
         sql:
-          "UPDATE Z_PRIMARYKEY SET Z_MAX = (SELECT ifnull(max(Z_PK), 0) FROM \(SQLText.quotedIdentifier(table.name))) "
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = (SELECT ifnull(max(Z_PK), 0) FROM \(table.name.quotedName)) "
           + "WHERE Z_ENT = ?", arguments: [number])
     }
     guard columns.contains("Z_MAX") else { return }
@@ -363,24 +345,19 @@ extension RepairRun {
   /// Adds missing indexes; a unique one with collisions is reported.
   mutating func addIndexes() throws {
     for difference in drift.differences {
-      switch difference {
-      case .missingIndex(let index): try add(index)
-      case .missingSpatialIndex(let index):
+      if case .missingIndex(let index) = difference {
+        try add(index)
+      } else if case .missingSpatialIndex(let index) = difference {
         try layout.make(index, on: database)
         note(
           .spatialIndex, in: index.tableName, index.name,
           "R-tree index \(printable(index.name)) of table \(printable(index.tableName)) is added and filled")
-      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
-        .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingTrigger, .missingKeyRow, .otherEntityNumber,
-        .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows,
-        .otherModelCached:
-        continue
       }
     }
   }
 
   private mutating func add(_ index: IndexLayout) throws {
-    guard try !isTaken(index) else { return leaveOutTaken(index) }
+    guard try database.kind(ofObject: index.name) == nil else { return leaveOutTaken(index) }
     do {
       try database.execute(sql: index.statement)
       note(kind(of: index), in: index.tableName, index.name, "\(place(of: index)) is added")
@@ -393,7 +370,7 @@ extension RepairRun {
   mutating func hasNothingToAdd() throws -> Bool {
     for difference in drift.differences {
       guard case .missingIndex(let index) = difference else { return false }
-      if try isTaken(index) {
+      if try database.kind(ofObject: index.name) != nil {
         leaveOutTaken(index)
         continue
       }
@@ -413,24 +390,15 @@ extension RepairRun {
 
   private mutating func leaveOutTaken(_ index: IndexLayout) {
     leaveOut(
-      kind(of: index), in: index.tableName, index.name,
-      "\(place(of: index)) is left out: something else has its name")
+      kind(of: index), in: index.tableName, index.name, "\(place(of: index)) is left out: something else has its name")
   }
 
   @discardableResult
   private mutating func leaveOutColliding(_ index: IndexLayout) throws -> Int {
     let place = place(of: index)
     let key = layout.table(named: index.tableName) == nil ? "rowid" : "Z_PK"
-    return try leaveOut(
-      kind(of: index), in: index.tableName, index.name, rowsOf: index.collisions, key: key
-    ) { rows in
+    return try leaveOut(kind(of: index), in: index.tableName, index.name, rowsOf: index.collisions, key: key) { rows in
       "\(place) is left out: \(counted(rows, "record")) have values that others have too"
     }
-  }
-
-  private func isTaken(_ index: IndexLayout) throws -> Bool {
-    try Bool.fetchOne(
-      database, sql: "SELECT count(*) > 0 FROM sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
-      arguments: [index.name]) ?? false
   }
 }

@@ -56,7 +56,7 @@ struct RepairRun {
     try database.execute(sql: "BEGIN")
     do {
       // App triggers must not run during changes; they are restored.
-      let triggers = try dropTriggers()
+      for name in found.triggers.keys.sorted() { try database.execute(sql: "DROP TRIGGER \(name.quotedName)") }
       try completeBookkeeping()
       try resolveNumbers()
       try renumberRecords()
@@ -69,7 +69,7 @@ struct RepairRun {
       try repairRecords()
       try addIndexes()
       try computeDerivedValues()
-      try restore(triggers)
+      try restoreTriggers()
       try addTriggers()
       tellRemarks()
       try tellDangling()
@@ -88,9 +88,7 @@ struct RepairRun {
     }
   }
 
-  mutating func note(
-    _ kind: RepairAccount.Kind, in table: String, _ name: String, rows: Int? = nil, _ text: String
-  ) {
+  mutating func note(_ kind: RepairAccount.Kind, in table: String, _ name: String, rows: Int? = nil, _ text: String) {
     account.changes.append(.init(kind: kind, table: table, name: name, rows: rows, text: text))
   }
 
@@ -140,11 +138,9 @@ struct RepairRun {
     foundTable(table)?.columns.contains { $0.name.uppercased() == column.uppercased() } == true
   }
 
-  func rows(of table: String) throws -> Int { try database.count(from: SQLText.identifier(table)) }
+  func rows(of table: String) throws -> Int { try database.count(from: table.sqlName) }
 
-  mutating func countRows() throws {
-    account.rows = try layout.tables.reduce(0) { $0 + (try rows(of: $1.name)) }
-  }
+  mutating func countRows() throws { account.rows = try layout.tables.reduce(0) { $0 + (try rows(of: $1.name)) } }
 
   // MARK: Tables
 
@@ -195,10 +191,8 @@ struct RepairRun {
       other.columns.first { Self.withoutNumber($0.name) == Self.withoutNumber(column) }.map { (column, $0.name) }
     }
     try database.execute(
-      sql: "INSERT OR IGNORE INTO \(SQLText.identifier(table.name)) "
-        + "(\(columns.map { SQLText.identifier($0.0) }.joined(separator: ", "))) "
-        + "SELECT \(columns.map { SQLText.quotedIdentifier($0.1) }.joined(separator: ", ")) "
-        + "FROM \(SQLText.quotedIdentifier(other.name))")
+      sql: "INSERT OR IGNORE INTO \(table.name.sqlName) (\(columns.map { $0.0.sqlName }.joined(separator: ", "))) "
+        + "SELECT \(columns.map { $0.1.quotedName }.joined(separator: ", ")) FROM \(other.name.quotedName)")
     let pairs = try rows(of: table.name)
     note(
       .joinTable, in: table.name, table.name, rows: pairs,
@@ -219,11 +213,7 @@ struct RepairRun {
 
   /// Rejects a taken name; tables, views and indexes share a namespace.
   private func refuseTaken(_ name: String) throws {
-    guard
-      let kind = try String.fetchOne(
-        database, sql: "SELECT type FROM sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
-        arguments: [name])
-    else { return }
+    guard let kind = try database.kind(ofObject: name) else { return }
     throw Self.refused(
       "table \(printable(name)) is missing, and \(kind == "index" ? "an index" : "a \(printable(kind))") has its name",
       hint: "Drop what has the name of the table, then run the same command again.")
@@ -231,15 +221,8 @@ struct RepairRun {
 
   // MARK: Triggers
 
-  private func dropTriggers() throws -> [String: String] {
-    for name in found.triggers.keys.sorted() {
-      try database.execute(sql: "DROP TRIGGER \(SQLText.quotedIdentifier(name))")
-    }
-    return found.triggers
-  }
-
-  private func restore(_ triggers: [String: String]) throws {
-    for (name, statement) in triggers.ordered(by: { $0.key < $1.key }) {
+  private func restoreTriggers() throws {
+    for (name, statement) in found.triggers.ordered(by: { $0.key < $1.key }) {
       do {
         // Run one statement only: a file may contain several.
         try database.makeStatement(sql: statement).execute()

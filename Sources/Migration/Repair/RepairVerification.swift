@@ -33,12 +33,8 @@ package struct RepairVerification {
   package func check(_ target: FilePath, against source: FilePath) throws {
     let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
     try connection.read { database in
-      try database.execute(
-        sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
-      if let aside {
-        try database.execute(
-          sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(aside, .immutable)])
-      }
+      try WorkingConnection.attach(source, .immutable, as: "old", to: database)
+      if let aside { try WorkingConnection.attach(aside, .immutable, as: "aside", to: database) }
       try checkDrift(database)
       try checkObjects(database)
       try checkMetadata(database)
@@ -74,14 +70,11 @@ package struct RepairVerification {
 
   /// Whether a left-out index has to be: a taken name, or duplicate values.
   private func cannotBeAdded(_ index: IndexLayout, _ database: Database) throws -> Bool {
-    let isTaken = try Bool.fetchOne(
-      database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
-      arguments: [index.name])
-    if isTaken == true { return true }
+    if try database.kind(ofObject: index.name) != nil { return true }
     guard index.isUnique else { return false }
     return try Bool.fetchOne(
       database,
-      sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(index.tableName)) WHERE \(index.isFilled) "
+      sql: "SELECT EXISTS (SELECT 1 FROM main.\(index.tableName.sqlName) WHERE \(index.isFilled) "
         + "GROUP BY \(index.columnList) HAVING count(*) > 1)") ?? false
   }
 
@@ -91,10 +84,9 @@ package struct RepairVerification {
       guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table }) else {
         throw failed("table \(printable(table)) holds no entity")
       }
+      let mistake = failed("records of table \(printable(table)) have got the number of another entity")
       if let sole = renumbering.sole {
-        guard sole == layout.soleNumber(ofRoot: root.name) else {
-          throw failed("records of table \(printable(table)) have got the number of another entity")
-        }
+        guard sole == layout.soleNumber(ofRoot: root.name) else { throw mistake }
         continue
       }
       for (before, after) in renumbering.numbers {
@@ -103,7 +95,7 @@ package struct RepairVerification {
         let entity = layout.entity(numbered: after)
         let former = entity.flatMap { layout.model.entities[$0.name]?.renamingIdentifier }
         guard let entity, root.numbers.contains(after), let name, name == entity.name || name == former else {
-          throw failed("records of table \(printable(table)) have got the number of another entity")
+          throw mistake
         }
       }
     }
@@ -180,18 +172,15 @@ package struct RepairVerification {
   // MARK: Rows
 
   private func checkRows(of table: String, _ database: Database) throws {
-    let name = SQLText.quotedIdentifier(table)
+    let name = table.quotedName
     let columns = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?, 'old') WHERE hidden = 0 ORDER BY cid", arguments: [table])
-    let hasRowids =
-      try Bool.fetchOne(
-        database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'old'", arguments: [table])
-      ?? false
+    let hasRowids = try database.hasRowids(table, in: "old") ?? false
     let taken = Set(columns.map { $0.lowercased() })
     let noted = try notedColumns(of: table, database)
     let (before, after) = (try database.count(from: "old.\(name)"), try database.count(from: "main.\(name)"))
     guard hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else {
-      let list = columns.map(SQLText.quotedIdentifier).joined(separator: ", ")
+      let list = columns.map(\.quotedName).joined(separator: ", ")
       let lost = try database.count(
         from: "(SELECT \(list) FROM old.\(name) EXCEPT SELECT \(list) FROM main.\(name))")
       guard before == after, lost == 0 else { throw differs(table, before - after + lost) }
@@ -217,8 +206,7 @@ package struct RepairVerification {
     case .toOneEntity(let key): hierarchy = layout.destination(of: key)?.tableName
     case .primaryKey, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneOrder, .owner, .ownerOrder: return nil
     }
-    return hierarchy.flatMap { renumberings[$0] }?
-      .sql(of: "o.\(SQLText.quotedIdentifier(column))", isOwn: role == .entityNumber)
+    return hierarchy.flatMap { renumberings[$0] }?.sql(of: "o.\(column.quotedName)", isOwn: role == .entityNumber)
   }
 }
 
@@ -259,7 +247,7 @@ extension RepairVerification {
         let column = String.fromDatabaseValue(place[1] as DatabaseValue),
         layout.table(named: table)?.column(named: column) != nil
       else { throw failed("a value is noted as changed in a place that the model has not") }
-      let (name, key) = (SQLText.identifier(table), SQLText.identifier(column))
+      let (name, key) = (table.sqlName, column.sqlName)
       let wrong =
         try Int.fetchOne(
           database,
@@ -299,15 +287,13 @@ extension RepairVerification {
   /// The rows that are missing from a table and fully set aside.
   ///
   /// - Throws: `migration-verification-failed` for further set-aside rows.
-  func setAsideRows(
-    of table: String, _ columns: [String], _ rowid: String, _ database: Database
-  ) throws -> Int {
+  func setAsideRows(of table: String, _ columns: [String], _ rowid: String, _ database: Database) throws -> Int {
     let place = "lazaret_set_aside_\(table)"
     guard aside != nil,
       try Bool.fetchOne(
         database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?", arguments: [place]) == true
     else { return 0 }
-    let (name, kept) = (SQLText.quotedIdentifier(table), SQLText.quotedIdentifier(place))
+    let (name, kept) = (table.quotedName, place.quotedName)
     let conditions = columns.map { same($0, table) }
     let removed = try database.count(
       from: "old.\(name) AS o JOIN aside.\(kept) AS n ON n.lazaret_key = o.\(rowid) WHERE \(SQLText.all(conditions)) "
@@ -334,7 +320,7 @@ extension RepairVerification {
   func condition(_ column: String, _ table: String, isNoted: Bool) -> String {
     let same = same(column, table)
     guard isNoted else { return same }
-    let name = SQLText.quotedIdentifier(column)
+    let name = column.quotedName
     let old = renumbered(column, table) ?? "o.\(name)"
     let notes =
       "FROM aside.lazaret_values_changed AS c WHERE c.\"table\" = \(SQLText.literal(table)) "
@@ -347,7 +333,7 @@ extension RepairVerification {
 
   /// The condition of equal bytes and storage class.
   private func same(_ column: String, _ table: String) -> String {
-    let name = SQLText.quotedIdentifier(column)
+    let name = column.quotedName
     let old = renumbered(column, table) ?? "o.\(name)"
     return "(n.\(name) COLLATE BINARY IS \(old) COLLATE BINARY AND typeof(n.\(name)) = typeof(\(old)))"
   }

@@ -67,9 +67,7 @@ public struct MappingListing: Sendable {
     if unchanged > 0 { self.lines.append("  \(unchanged) \(lines.isEmpty ? "" : "more ")with records as they were") }
   }
 
-  private func details(
-    of entity: EntityMapping, in mapping: MappingModel, _ refused: Set<String>
-  ) -> [String] {
+  private func details(of entity: EntityMapping, in mapping: MappingModel, _ refused: Set<String>) -> [String] {
     guard let origin = entity.sourceEntityName, let name = entity.destinationEntityName,
       let before = mapping.source.entities[origin], let after = mapping.destination.entities[name]
     else { return [] }
@@ -77,9 +75,7 @@ public struct MappingListing: Sendable {
     if before.isAbstract != after.isAbstract {
       lines.append(after.isAbstract ? "becomes abstract" : "is abstract no more")
     }
-    let parent = before.parentName.map { old in
-      bySource[old]?.destinationEntityName ?? "\(old), which is removed"
-    }
+    let parent = before.parentName.map { old in bySource[old]?.destinationEntityName ?? "\(old), which is removed" }
     if parent != after.parentName {
       lines.append("parent: \(printable(parent ?? "none")) → \(printable(after.parentName ?? "none"))")
     }
@@ -111,9 +107,7 @@ public struct MappingListing: Sendable {
     return lines.map { "      " + $0 }
   }
 
-  private func words(
-    for mapping: PropertyMapping, _ old: Property?, _ new: Property?
-  ) -> String? {
+  private func words(for mapping: PropertyMapping, _ old: Property?, _ new: Property?) -> String? {
     let name = printable(mapping.destination.description)
     var notes: [String] = []
     var sign = "~"

@@ -53,9 +53,7 @@ struct InPlaceChange: Sendable {
 
   private static func checkEntities(_ layout: StepLayout) throws(InPlaceObstacle) {
     for entity in layout.source.entities {
-      guard let number = layout.numbers[entity.number] else {
-        throw InPlaceObstacle("entity \(entity.name) goes")
-      }
+      guard let number = layout.numbers[entity.number] else { throw InPlaceObstacle("entity \(entity.name) goes") }
       guard number == entity.number else { throw InPlaceObstacle("entity \(entity.name) gets another number") }
     }
     for condition in layout.mapping.conditions {
@@ -225,7 +223,11 @@ struct ColumnOrigin {
     }
     guard let name = self.column else { return }
     // Other entities' values in the column would become theirs.
-    for route in without where layout.isUsed(name, by: route.source) { throw Self.differs(column) }
+    for route in without {
+      let role = layout.source.role(ofColumn: name, table: route.source.tableName)
+      let holder = role.flatMap { role in role.property.flatMap { layout.source.holder(of: $0, role) } }
+      if holder?.numbers.contains(route.source.number) ?? true { throw Self.differs(column) }
+    }
   }
 
   private static func differs(_ column: ColumnLayout) -> InPlaceObstacle {
@@ -236,8 +238,7 @@ struct ColumnOrigin {
     let number = route.destination.number
     let same = fillings.firstIndex { $0.literal == literal && $0.replacesNil == replacesNil }
     let numbers = same.map { fillings.remove(at: $0).numbers } ?? []
-    fillings.append(
-      .init(column: column.name, literal: literal, numbers: numbers + [number], replacesNil: replacesNil))
+    fillings.append(.init(column: column.name, literal: literal, numbers: numbers + [number], replacesNil: replacesNil))
   }
 
   private enum Single {
@@ -303,8 +304,7 @@ struct ColumnOrigin {
       else { return .nothing }
       guard case .relationship(let name) = mapping.value,
         case .toOne(let column, let entityColumn, let orderColumn) = layout.source.storage(
-          of: name, in: route.source.name),
-        let old = layout.sourceSide.relationship(name, of: route.source.name),
+          of: name, in: route.source.name), let old = layout.sourceSide.relationship(name, of: route.source.name),
         layout.fit(oldDestination: old.destinationEntityName, newDestination: new.destinationEntityName)?.isComplete
           == true
       else { return .computed }
@@ -331,20 +331,5 @@ struct ColumnOrigin {
       let found: String? = if case .ownerOrder = role { order } else { column }
       return found.map { .column($0, replacingNil: nil) } ?? .computed
     }
-  }
-}
-
-extension StepLayout {
-  fileprivate func isUsed(_ column: String, by entity: EntityLayout) -> Bool {
-    guard let role = source.role(ofColumn: column, table: entity.tableName), let key = role.property else {
-      return true
-    }
-    var name = key.entityName
-    switch role {
-    case .owner, .ownerOrder:
-      name = source.property(key)?.relationship?.destinationEntityName ?? name
-    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder: break
-    }
-    return source.entity(named: name)?.numbers.contains(entity.number) ?? true
   }
 }

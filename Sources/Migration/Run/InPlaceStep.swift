@@ -1,9 +1,8 @@
 internal import GRDB
 internal import PersistentStore
 import Platform
-internal import SystemPackage
 
-/// A step that only adds and renames, in one transaction on a copy of the store (``InPlaceCopy``).
+/// A step that only adds and renames, in one transaction on a copy of the store.
 struct InPlaceStep {
   let change: InPlaceChange
   let contents: SourceContents
@@ -27,12 +26,22 @@ struct InPlaceStep {
     Set(tables.map { name in change.tables.first { $0.name.old == name }?.name.new ?? name })
   }
 
+  /// Runs the step on a copy without a WAL that is open nowhere else.
+  ///
+  /// - Returns: The outcome; nil if the store needs a rebuild and is unchanged.
+  /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
+  func run(on copy: StepConnection) throws -> Outcome? {
+    do {
+      return try copy.run { try run(in: $0) }
+    } catch { throw MigrationError(any: error).told(step: rebuild.name) }
+  }
+
   /// Changes the store atomically, without syncing.
   ///
   /// - Parameter database: Exclusive, with a WAL.
   /// - Returns: Nil if the store needs a rebuild.
-  func run(in database: Database) throws -> Outcome? {
-    try ConditionCount(layout: layout).refuseViolations(database)
+  private func run(in database: Database) throws -> Outcome? {
+    try layout.refuseViolations(database)
     var outcome = Outcome(
       account: StepAccount(step: rebuild.name, way: .inPlace), changedTables: [], schema: contents.schema)
     outcome.account.losses = try StepForecast(of: layout, made: rebuild.made).losses(database)
@@ -54,18 +63,14 @@ struct InPlaceStep {
   }
 
   private func apply(_ database: Database, _ outcome: inout Outcome) throws {
-    for name in contents.schema.triggers.keys.sorted() {
-      try database.execute(sql: "DROP TRIGGER \(SQLText.quotedIdentifier(name))")
-    }
-    for name in contents.schema.views.keys.sorted() {
-      try database.execute(sql: "DROP VIEW \(SQLText.quotedIdentifier(name))")
-    }
+    for name in contents.schema.triggers.keys.sorted() { try database.execute(sql: "DROP TRIGGER \(name.quotedName)") }
+    for name in contents.schema.views.keys.sorted() { try database.execute(sql: "DROP VIEW \(name.quotedName)") }
     for index in change.droppedIndexes { try drop(index, database) }
     try rename(database)
     for table in change.tables {
       for column in table.added {
         try database.execute(
-          sql: "ALTER TABLE \(SQLText.identifier(table.name.new)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")
+          sql: "ALTER TABLE \(table.name.new.sqlName) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")
       }
     }
     for table in change.newTables { try database.execute(sql: table.statement) }
@@ -92,14 +97,11 @@ struct InPlaceStep {
   /// Renames tables and columns, with temporary names for conflicts.
   private func rename(_ database: Database) throws {
     let tables = change.tables.map(\.name).filter { $0.old != $0.new }
-    try rename(tables) { from, to in
-      try database.execute(sql: "ALTER TABLE \(SQLText.identifier(from)) RENAME TO \(SQLText.identifier(to))")
-    }
+    try rename(tables) { from, to in try database.execute(sql: "ALTER TABLE \(from.sqlName) RENAME TO \(to.sqlName)") }
     for table in change.tables where !table.columns.isEmpty {
       try rename(table.columns) { from, to in
         try database.execute(
-          sql: "ALTER TABLE \(SQLText.identifier(table.name.new)) RENAME COLUMN \(SQLText.identifier(from)) "
-            + "TO \(SQLText.identifier(to))")
+          sql: "ALTER TABLE \(table.name.new.sqlName) RENAME COLUMN \(from.sqlName) TO \(to.sqlName)")
       }
     }
   }
@@ -118,15 +120,15 @@ struct InPlaceStep {
   // MARK: Values
 
   private func fill(_ table: InPlaceChange.TableChange, _ database: Database) throws {
-    let name = SQLText.identifier(table.name.new)
+    let name = table.name.new.sqlName
     // Each record is rewritten only once.
     let together = Dictionary(grouping: table.fillings.filter { !$0.replacesNil }, by: \.numbers)
     for (numbers, fillings) in together.ordered(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-      let values = fillings.map { "\(SQLText.identifier($0.column)) = \($0.literal)" }.joined(separator: ", ")
+      let values = fillings.map { "\($0.column.sqlName) = \($0.literal)" }.joined(separator: ", ")
       try database.execute(sql: "UPDATE \(name) SET \(values) WHERE Z_ENT IN \(numbers.sqlList)")
     }
     for filling in table.fillings where filling.replacesNil {
-      let column = SQLText.identifier(filling.column)
+      let column = filling.column.sqlName
       try database.execute(
         sql: "UPDATE \(name) SET \(column) = \(filling.literal) WHERE \(column) IS NULL "
           + "AND Z_ENT IN \(filling.numbers.sqlList)")
@@ -146,8 +148,7 @@ struct InPlaceStep {
     for root in layout.destination.entities where root.isRoot {
       try database.execute(
         sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = max(ifnull(Z_MAX, 0), "
-          + "ifnull((SELECT max(Z_PK) FROM \(SQLText.identifier(root.tableName))), 0)) WHERE Z_ENT = ?",
-        arguments: [root.number])
+          + "ifnull((SELECT max(Z_PK) FROM \(root.tableName.sqlName)), 0)) WHERE Z_ENT = ?", arguments: [root.number])
     }
   }
 
@@ -156,7 +157,7 @@ struct InPlaceStep {
   /// Drops an index of the old model under any earlier name; keeps the app's.
   private func drop(_ index: IndexLayout, _ database: Database) throws {
     for found in contents.schema.indexes.values where isSame(found, index) {
-      try database.execute(sql: "DROP INDEX \(SQLText.quotedIdentifier(found.name))")
+      try database.execute(sql: "DROP INDEX \(found.name.quotedName)")
     }
   }
 
@@ -175,50 +176,12 @@ struct InPlaceStep {
     var tables: Set<String> = []
     for index in layout.destination.indexes {
       if found.values.contains(where: { isSame($0, index) && (!$0.isPartial || !index.isUnique) }) { continue }
-      guard found[index.name] == nil else {
-        throw InPlaceObstacle("an older index has the name \(index.name)")
-      }
+      guard found[index.name] == nil else { throw InPlaceObstacle("an older index has the name \(index.name)") }
       try rebuild.make(index, database)
       tables.insert(index.tableName)
     }
     return tables
   }
-}
-
-/// A copy of the store that consecutive steps change in place on one connection.
-///
-/// Each step's resulting schema is the next one's input, so it is read once.
-struct InPlaceCopy {
-  private let connection: StepConnection
-
-  private var schema: SQLSchema?
-
-  /// Opens a copy without a WAL that is open nowhere else.
-  init(_ path: FilePath, referenceDate: Double) throws {
-    connection = try StepConnection(path, .write, referenceDate: referenceDate)
-    try connection.run { try $0.beginExclusiveLog() }
-  }
-
-  func contents(for change: InPlaceChange, _ layout: StepLayout) throws -> SourceContents {
-    let schema = schema
-    return try connection.read { try SourceContents(for: change, schema: schema, $0, layout) }
-  }
-
-  /// Runs a step.
-  ///
-  /// - Returns: The outcome; nil if the store needs a rebuild and is unchanged.
-  /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
-  mutating func carryOut(_ step: InPlaceStep) throws -> InPlaceStep.Outcome? {
-    do {
-      let outcome = try connection.run { try step.run(in: $0) }
-      if let outcome { schema = outcome.schema }
-      return outcome
-    } catch {
-      throw MigrationError(any: error).told(step: step.rebuild.name)
-    }
-  }
-
-  func close() throws { try connection.close() }
 }
 
 extension SourceContents {

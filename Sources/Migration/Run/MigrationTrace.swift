@@ -213,24 +213,19 @@ package enum SQLMask {
 // MARK: Records
 
 extension Migrator {
-  func recorded(
-    _ path: FilePath, _ options: Options, _ body: () throws -> Result
-  ) throws(MigrationError) -> Result {
+  func recorded(_ path: FilePath, _ options: Options, _ body: () throws -> Result) throws(MigrationError) -> Result {
     let trace = MigrationTrace(logger, isCancelled: options.isCancelled)
     let bytesBefore = size(of: path)
-    let outcome = MigrationTrace.$current.withValue(trace) { () -> Swift.Result<Result, MigrationError> in
-      do { return .success(try body()) } catch { return .failure(MigrationError(any: error)) }
-    }
-    switch outcome {
-    case .success(var result):
+    do {
+      var result = try MigrationTrace.$current.withValue(trace, operation: body)
       guard !result.isNothing else { return result }
       let metrics = metrics(of: result, path, trace, bytesBefore)
       result.metrics = metrics
       logger.notice("migrated", metadata: ["metrics": "\(metrics.words)"])
       if options.isRecorded { append(metrics, to: recordsFolder(path, options)) }
       return result
-    case .failure(let failure):
-      var error = failure.told(at: path).recognizingFullDisk { freeSpace(beside: path) }
+    } catch {
+      var error = MigrationError(any: error).told(at: path).recognizingFullDisk { freeSpace(beside: path) }
       error.tellSpace(trace.neededBytes)
       guard error.kind != .cancelled else { throw error }
       logger.error("migration failed", metadata: ["code": "\(error.code)", "detail": "\(printable(error.detail))"])
@@ -255,8 +250,7 @@ extension Migrator {
       to: trace.to ?? bundle.current.name, steps: result.steps.count + (result.repair == nil ? 0 : 1),
       resumedSteps: result.resumedSteps,
       seconds: trace.seconds, rows: result.steps.last?.rows ?? result.repair?.rows ?? 0,
-      peakMemory: MigrationMetrics.processPeakMemory(),
-      bytesBefore: bytesBefore, bytesAfter: size(of: result.store))
+      peakMemory: MigrationMetrics.processPeakMemory(), bytesBefore: bytesBefore, bytesAfter: size(of: result.store))
   }
 
   private static let lineLimit = 500
@@ -267,14 +261,12 @@ extension Migrator {
       try fileSystem.makeDirectory(folder)
       // Another process may be writing its line.
       let lock = try FolderLock(folder, patience: 1_000, in: fileSystem)
-      var lines: [Substring] = []
-      var text = ""
+      var earlier = ""
       if try fileSystem.status(of: path, followingLinks: false) != nil {
-        text = String(decoding: try fileSystem.contents(of: path, limit: 1 << 20), as: UTF8.self)
-        lines = text.split(separator: "\n").suffix(Self.lineLimit - 1)
+        let text = String(decoding: try fileSystem.contents(of: path, limit: 1 << 20), as: UTF8.self)
+        earlier = text.split(separator: "\n").suffix(Self.lineLimit - 1).map { "\($0)\n" }.joined()
       }
       let line = try JSON.bytes(of: metrics, .line, to: "note the metrics", at: path)
-      let earlier = lines.map { "\($0)\n" }.joined()
       try fileSystem.writeAtomically(Array(earlier.utf8) + line, to: path, replacing: true)
       lock.release()
     } catch {
@@ -319,16 +311,13 @@ extension Migrator {
     do {
       let bytes = try JSON.bytes(of: report, to: "write the report", at: folder)
       try fileSystem.makeDirectory(folder)
-      let name = "\(stem)-\(surroundings.now().fileName)"
-      var number = 1
-      while true {
-        let path = folder.appending("\(name)\(number == 1 ? "" : "-\(number)").migration.json")
-        number &+= 1
-        if try fileSystem.status(of: path, followingLinks: false) != nil { continue }
-        try fileSystem.writeAtomically(bytes, to: path, replacing: false)
-        try rotate(folder, stem)
-        return path
+      let path = try firstNumbered("\(stem)-\(surroundings.now().fileName)") { name throws(FileError) in
+        let path = folder.appending("\(name).migration.json")
+        return try fileSystem.status(of: path, followingLinks: false) == nil ? path : nil
       }
+      try fileSystem.writeAtomically(bytes, to: path, replacing: false)
+      try rotate(folder, stem)
+      return path
     } catch {
       // Report the migration's failure.
       logger.warning("the report could not be written", metadata: ["error": "\(typeName(of: error))"])

@@ -77,18 +77,14 @@ extension Migrator {
       }
       try checkOpening(place.main)
       try folder.remove()
-    } catch {
-      throw MigrationError(any: error, path: place.main)
-    }
-    return Result(store: place.main, backup: nil, accounts: journal.steps.compactMap(\.account), resumed: resumed)
+    } catch { throw MigrationError(any: error, path: place.main) }
+    return Result(store: place.main, journal, resumed: resumed)
   }
 
   /// Copies the external files of the records read.
   ///
   /// - Throws: `changed-meanwhile` if another process wrote to the store since.
-  private func copyUnchanged(
-    _ original: StoreFileSet, to place: StoreFileSet, _ journal: MigrationJournal
-  ) throws {
+  private func copyUnchanged(_ original: StoreFileSet, to place: StoreFileSet, _ journal: MigrationJournal) throws {
     // The lock blocks writers in rollback mode; in WAL mode their traces show.
     let lock = try SharedStoreLock(on: original, in: fileSystem)
     try checkUnchanged(original, journal)
@@ -104,10 +100,8 @@ extension Migrator {
   ) throws(FileError) -> [[FilePath.Component]: MigrationJournal.FileStamp] {
     let folder = store.path(of: .externalData)
     guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return [:] }
-    var files: [[FilePath.Component]: MigrationJournal.FileStamp] = [:]
-    for file in try fileSystem.descendants(of: folder).files {
+    return try fileSystem.descendants(of: folder).files.reduce(into: [:]) { files, file in
       files[file.relative] = MigrationJournal.FileStamp(file.status)
     }
-    return files
   }
 }

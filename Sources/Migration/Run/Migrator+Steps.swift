@@ -14,18 +14,14 @@ extension Migrator {
         try carryOut(repair, &run)
         // All tables with possible losses exist now.
         try refuseLosses(work.path, run.source.path, options)
-      } catch {
-        throw told(error, run)
-      }
+      } catch { throw told(error, run) }
     }
     var remaining = work.path.steps[...]
     while let step = remaining.first {
       do {
         let done = try next(remaining, &run)
         remaining = remaining.dropFirst(done)
-      } catch {
-        throw told(error, run).told(step: step.name)
-      }
+      } catch { throw told(error, run).told(step: step.name) }
     }
     return run.journal
   }
@@ -62,34 +58,26 @@ extension Migrator {
   /// - Returns: How many.
   private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws -> Int {
     guard let step = steps.first else { return 0 }
-    try announce(step, run.number, run)
+    try announce(step.name, run.number, run)
     MigrationTrace.current?.begin(step, number: run.number)
     try run.folder.removeUnfinished(run.number)
     let attempt = try noteAttempt(run.number, step, &run.journal, run.folder, run.options)
     let members = run.journal.members
     let (source, current) = (run.source, run)
-    var accounts = try reading(source, members) {
-      try inPlace(steps, current)
-    }
-    if accounts.isEmpty {
-      accounts = [
-        try reading(source, members) { try rebuild(step, current, attempt: attempt) }
-      ]
-    }
+    var accounts = try reading(source, members) { try inPlace(steps, current) }
+    if accounts.isEmpty { accounts = [try reading(source, members) { try rebuild(step, current, attempt: attempt) }] }
     try record(accounts, of: steps, &run)
     return accounts.count
   }
 
-  private func announce(_ step: MigrationStep, _ number: Int, _ run: StepRun) throws {
-    guard run.options.progress(step.name, number, run.journal.steps.count) else {
-      throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
+  func announce(_ step: String, _ number: Int, _ run: StepRun) throws {
+    guard run.options.progress(step, number, run.journal.steps.count) else {
+      throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step))")
     }
   }
 
   /// Names the file after its last step and records the steps as done.
-  func record(
-    _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
-  ) throws {
+  func record(_ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws {
     let (first, last) = (run.number, run.number + accounts.count - 1)
     let folder = run.folder
     try installStep(first, as: last, folder)
@@ -123,19 +111,22 @@ extension Migrator {
     let (source, fileSystem) = (run.source.path, fileSystem)
     let start = try steps.first.flatMap { step in
       try part(step, after: [], of: run) { change, layout in
-        try contents(of: source, for: change, layout)
+        try StepConnection.read(source) { try SourceContents(for: change, schema: nil, $0, layout) }
       }
     }
     guard let start else { return [] }
     try requireSpace(for: run, .inPlace)
     let layout = start.layout.source
-    let (records, done) = try concurrently {
+    let (rows, done) = try concurrently {
       try FileIntegrity.countRecords(of: layout, source, in: fileSystem)
     } _: {
       try inPlace(start, steps, run)
     }
     guard let last = done.last else { return [] }
-    let entities = records.entities(last.layout)
+    let entities = last.layout.routes.ordered { $0.destination.number < $1.destination.number }.map { route in
+      StepAccount.EntityRows(
+        entity: route.destination.name, source: route.source.name, rows: rows[route.destination.number] ?? 0)
+    }
     return done.map { step in
       var account = step.account
       account.entities = entities
@@ -163,9 +154,7 @@ extension Migrator {
       let contents = try contents(change, rebuild.layout)
       guard change.obstacle(in: contents, rebuild.layout) == nil else { return nil }
       return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
-    } catch {
-      throw MigrationError(any: error).told(step: step.name)
-    }
+    } catch { throw MigrationError(any: error).told(step: step.name) }
   }
 
   private func inPlace(
@@ -173,17 +162,21 @@ extension Migrator {
   ) throws -> [(account: StepAccount, layout: StepLayout)] {
     let (source, target) = (run.source.path, run.folder.unfinished(run.number))
     try fileSystem.duplicate(source, to: target)
-    var copy = try InPlaceCopy(target, referenceDate: run.journal.referenceDate)
+    let copy = try StepConnection(target, .write, referenceDate: run.journal.referenceDate)
+    try copy.run { try $0.beginExclusiveLog() }
     var done: [(account: StepAccount, layout: StepLayout)] = []
     var changed: Set<String> = []
     var part: InPlaceStep? = first
-    while let next = part, let outcome = try copy.carryOut(next) {
+    while let next = part, let outcome = try next.run(on: copy) {
       done.append((outcome.account, next.layout))
       changed = next.renamed(changed).union(outcome.changedTables)
       guard let step = steps.dropFirst(done.count).first else { break }
-      part = try self.part(step, after: steps.prefix(done.count), of: run, contents: copy.contents)
+      // The resulting schema is the next step's, so it is read once.
+      part = try self.part(step, after: steps.prefix(done.count), of: run) { change, layout in
+        try copy.read { try SourceContents(for: change, schema: outcome.schema, $0, layout) }
+      }
       guard part != nil else { break }
-      try announce(step, run.number + done.count, run)
+      try announce(step.name, run.number + done.count, run)
       MigrationTrace.current?.begin(step, number: run.number + done.count)
     }
     try copy.close()
@@ -194,12 +187,6 @@ extension Migrator {
     }
     try verify(target, changed)
     return done
-  }
-
-  private func contents(
-    of file: FilePath, for change: InPlaceChange, _ layout: StepLayout
-  ) throws -> SourceContents {
-    try StepConnection.read(file) { try SourceContents(for: change, schema: nil, $0, layout) }
   }
 
   private func verify(_ target: FilePath, _ changed: Set<String>) throws {
@@ -215,9 +202,7 @@ extension Migrator {
 
   // MARK: Rebuild
 
-  private func rebuild(
-    _ step: MigrationStep, _ run: StepRun, attempt: Int
-  ) throws -> StepAccount {
+  private func rebuild(_ step: MigrationStep, _ run: StepRun, attempt: Int) throws -> StepAccount {
     let target = run.folder.unfinished(run.number)
     try requireSpace(for: run, .rebuild)
     let date = run.journal.referenceDate
@@ -299,14 +284,9 @@ struct MadeValues: Codable, Sendable, Hashable {
     for entity in mapping.entityMappings {
       guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }
       for property in entity.propertyMappings {
-        let isMade =
-          switch property.value {
-          case .defaultValue: true
-          case .copy, .convert, .externalize, .null, .recompute, .relationship, .inverse, .destinations, .expression:
-            property.source.map { before.contains(Self.name(source, $0)) } ?? false
-          }
+        let isKept = property.source.map { before.contains(Self.name(source, $0)) } ?? false
         let name = Self.name(destination, property.destination)
-        if isMade { after.insert(name) } else { taken.insert(name) }
+        if isKept || property.value == .defaultValue { after.insert(name) } else { taken.insert(name) }
       }
     }
     names = after.subtracting(taken).sorted()
@@ -349,7 +329,6 @@ struct StepDecision: Sendable {
     guard change != nil else { return .rebuilt }
     return mapping.propertyMappings.allSatisfy {
       $0.source != nil && !$0.replacesNilWithDefault || $0.value == .recompute
-    }
-      ? .renamed : .inPlace
+    } ? .renamed : .inPlace
   }
 }

@@ -28,9 +28,7 @@ extension Migrator {
       if result == nil, try folder.journal() == nil { try folder.remove() }
       lock.release()
       return result
-    } catch {
-      throw MigrationError(any: error, path: path)
-    }
+    } catch { throw MigrationError(any: error, path: path) }
   }
 
   /// Whether a swap is under way; until it is finished, the missing store's name is not free.
@@ -80,7 +78,7 @@ extension Migrator {
       }
     return backup.map {
       Result(
-        store: original.main, backup: $0, accounts: journal.steps.compactMap(\.account), resumed: journal.steps.count)
+        store: original.main, backup: $0, journal, resumed: journal.steps.count)
     }
   }
 
@@ -108,11 +106,9 @@ extension Migrator {
     try checkUnchanged(original, journal)
     journal.phase = .swapping
     try folder.write(journal)
-    guard let backup = try finishSwap(original, folder, journal) else {
-      throw MigrationError(changed(original))
-    }
+    guard let backup = try finishSwap(original, folder, journal) else { throw MigrationError(changed(original)) }
     return Result(
-      store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account), resumed: resumed)
+      store: original.main, backup: backup, journal, resumed: resumed)
   }
 
   func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
@@ -154,10 +150,20 @@ extension Migrator {
     if let backupsFolder { return try backupsFolder(original, home) }
     let (stem, root) = (original.main.stem ?? "Store", fileSystem.homeFolder("Backups", of: home))
     let path = try original.main.relative(to: fileSystem.resolved(home))
+    return try firstNumbered(stem) { name throws(FileError) in
+      let folder = root.appending(name)
+      guard let note = try StorePlaceNote.read(in: folder, fileSystem), note.path.path != path else { return folder }
+      return nil
+    }
+  }
+
+  /// The first result for `name`, `name-2`, `name-3` and so on.
+  func firstNumbered<Failure: Error>(
+    _ name: String, _ find: (String) throws(Failure) -> FilePath?
+  ) throws(Failure) -> FilePath {
     var number = 1
     while true {
-      let folder = root.appending(number == 1 ? stem : "\(stem)-\(number)")
-      guard let note = try StorePlaceNote.read(in: folder, fileSystem), note.path.path != path else { return folder }
+      if let found = try find(number == 1 ? name : "\(name)-\(number)") { return found }
       number &+= 1
     }
   }
@@ -166,12 +172,12 @@ extension Migrator {
     let name = surroundings.now().backupName
     // Backups of the same second need different names.
     let taken = Set(try fileSystem.entries(of: folder).compactMap { $0.string.split(separator: ".").first })
-    var number = 1
-    while true {
-      let stem = number == 1 ? name : "\(name)-\(number)"
+    return try firstNumbered(name) { stem throws(FileError) in
       let path = folder.appending("\(stem).sqlite")
-      if !taken.contains(Substring(stem)), try fileSystem.status(of: path, followingLinks: false) == nil { return path }
-      number &+= 1
+      guard !taken.contains(Substring(stem)), try fileSystem.status(of: path, followingLinks: false) == nil else {
+        return nil
+      }
+      return path
     }
   }
 
@@ -184,9 +190,7 @@ extension Migrator {
       let backup = try finishSwapLocked(original, folder, journal)
       place.release()
       return backup
-    } catch {
-      throw MigrationError(any: error, path: original.main)
-    }
+    } catch { throw MigrationError(any: error, path: original.main) }
   }
 
   /// Completes the swap under the store folder's lock.
@@ -235,11 +239,9 @@ extension Migrator {
 
   func finishMove(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws {
     guard try fileSystem.status(of: folder.movePath, followingLinks: false) != nil else { return }
-    var moved: [(FilePath, FilePath)] = []
-    if let store = journal.store.path { moved.append((store.folder, original.folder)) }
-    if let written = journal.backup?.path {
-      moved.append((written.folder, try backup(journal, original, folder).folder))
-    }
+    let store = journal.store.path.map { ($0.folder, original.folder) }
+    let saved = try journal.backup?.path.map { ($0.folder, try backup(journal, original, folder).folder) }
+    let moved = [store, saved].compactMap(\.self)
     _ = try Relocation.finishInterrupted(journal: folder.movePath, in: fileSystem, moved: moved)
   }
 
@@ -376,9 +378,7 @@ extension Migrator {
       guard isBack else { throw changed(original) }
       place.release()
       lock.release()
-    } catch {
-      throw MigrationError(any: error, path: path)
-    }
+    } catch { throw MigrationError(any: error, path: path) }
   }
 
   /// Journals the reverting and does it; the caller holds the locks of working folder and store.
@@ -442,21 +442,17 @@ extension Migrator {
   }
 
   private func unopenedPlace(_ saved: StoreFileSet) throws(FileError) -> StoreFileSet {
-    let name = (saved.main.stem ?? "Store") + "-unopened"
-    var number = 1
-    while true {
-      let path = saved.folder.appending(number == 1 ? "\(name).sqlite" : "\(name)-\(number).sqlite")
-      if try fileSystem.status(of: path, followingLinks: false) == nil { return StoreFileSet(main: path) }
-      number &+= 1
+    let path = try firstNumbered((saved.main.stem ?? "Store") + "-unopened") { name throws(FileError) in
+      let path = saved.folder.appending("\(name).sqlite")
+      return try fileSystem.status(of: path, followingLinks: false) == nil ? path : nil
     }
+    return StoreFileSet(main: path)
   }
 
   /// Removes the migrated store, its main file last because it identifies the rest.
   private func removeResult(_ place: StoreFileSet) throws(FileError) {
     try removeExternalData(place)
-    for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] {
-      try fileSystem.unlink(place.path(of: part))
-    }
+    for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] { try fileSystem.unlink(place.path(of: part)) }
     try fileSystem.synchronizeDirectory(place.folder)
   }
 }

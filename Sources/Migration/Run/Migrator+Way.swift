@@ -6,9 +6,7 @@ internal import SystemPackage
 
 extension Migrator {
   /// The remaining steps; nil if model or options have changed.
-  func rest(
-    of journal: MigrationJournal, _ file: FilePath, _ options: Options
-  ) throws -> MigrationPath? {
+  func rest(of journal: MigrationJournal, _ file: FilePath, _ options: Options) throws -> MigrationPath? {
     let expected = journal.steps.dropFirst(journal.finished)
     // The file may be of a draft on the path, which is already decided.
     var options = options
@@ -71,9 +69,7 @@ extension Migrator {
   }
 
   /// Throws if records would go although the target has their entity's name or identifier.
-  func refuseLosses(
-    _ path: MigrationPath, _ file: FilePath, _ options: Options
-  ) throws {
+  func refuseLosses(_ path: MigrationPath, _ file: FilePath, _ options: Options) throws {
     guard options.whenMigrationLoses == .refuse else { return }
     let contested = ContestedEntity.all(on: path)
     guard !contested.isEmpty else { return }
@@ -133,9 +129,7 @@ struct ContestedEntity {
       let trace = PropertyTrace(earlier: path.steps[..<number].map(\.mapping))
       for loss in step.mapping.losses where loss.kind == .removedEntity {
         guard case .entity(let name) = trace.records(of: loss.sourceEntityName), let entity = first.entities[name]
-        else {
-          continue
-        }
+        else { continue }
         let names = [name, loss.sourceEntityName, entity.renamingIdentifier]
         let namesake = last.entities.values.map(\.name).inCodeUnitOrder().first { other in
           names.contains(other) || last.entities[other].map { names.contains($0.renamingIdentifier) } == true
@@ -148,18 +142,14 @@ struct ContestedEntity {
 
   func refusal(_ database: Database, _ layout: StoreLayout) throws -> MigrationRefusal? {
     guard let entity = layout.entity(named: name) else { return nil }
-    let rows = try database.count(from: "\(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)")
+    let rows = try database.count(from: "\(entity.tableName.sqlName) WHERE Z_ENT = \(entity.number)")
     guard rows > 0 else { return nil }
     return MigrationRefusal(
       .losesEntity, entity: name, reason: "The entity is removed although the destination has one of its name",
-      detail: """
-        \(rows) record\(rows == 1 ? "" : "s") of entity "\(printable(name))" would be deleted, although the version has an \
-        entity "\(printable(namesake))" that has its name or names it
-        """,
-      wayRound: """
-        Give a mapping for the step that says what becomes of them. If they are meant to go, \
-        \(MigrationRefusal.acceptLoss)
-        """
+      detail: "\(rows) record\(rows == 1 ? "" : "s") of entity \"\(printable(name))\" would be deleted, although the "
+        + "version has an entity \"\(printable(namesake))\" that has its name or names it",
+      wayRound: "Give a mapping for the step that says what becomes of them. If they are meant to go, "
+        + "\(MigrationRefusal.acceptLoss)"
     ).ofStep(step)
   }
 }

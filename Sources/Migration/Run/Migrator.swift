@@ -110,7 +110,7 @@ public struct Migrator: Sendable {
     if options.output == nil, let done = try finishLocked(original, folder) { return done }
     guard try isStillNeeded() else {
       try folder.remove()
-      return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
+      return Result(store: original.main)
     }
     let work = try beginWork(original, folder, options)
     guard !work.journal.steps.isEmpty else {
@@ -124,7 +124,7 @@ public struct Migrator: Sendable {
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
       try folder.remove()
-      var result = Result(store: original.main, backup: nil, accounts: [], resumed: 0)
+      var result = Result(store: original.main)
       result.repair = work.nothing
       return result
     }
@@ -137,9 +137,7 @@ public struct Migrator: Sendable {
   }
 
   /// Removes the working folder on failure.
-  func beginWork(
-    _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
-  ) throws -> Work {
+  func beginWork(_ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options) throws -> Work {
     do {
       return try resumeOrPlan(original, folder, options)
     } catch {
@@ -152,9 +150,7 @@ public struct Migrator: Sendable {
     }
   }
 
-  private func carryOutOrClear(
-    _ work: Work, _ folder: WorkingFolder, _ options: Options
-  ) throws -> MigrationJournal {
+  private func carryOutOrClear(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws -> MigrationJournal {
     do {
       return try carryOut(work, folder, options)
     } catch {
@@ -205,13 +201,10 @@ public struct Migrator: Sendable {
 
   // MARK: The copy
 
-  private func resumeOrPlan(
-    _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
-  ) throws -> Work {
+  private func resumeOrPlan(_ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options) throws -> Work {
     try checkExternalData(original)
     let members = MigrationJournal.members(try original.members(in: fileSystem))
-    if let journal = try folder.journal(),
-      journal.members == members,
+    if let journal = try folder.journal(), journal.members == members,
       journal.request == request(options), journal.phase == .stepping, journal.store.path == original.main,
       let file = try lastFile(journal, folder)
     {
@@ -261,19 +254,11 @@ public struct Migrator: Sendable {
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
       try check()
-      let value: Value
-      do {
-        value = try body()
-      } catch {
-        try check()
-        throw error
-      }
+      let value = Swift.Result { try body() }
       try check()
       lock.release()
-      return value
-    } catch {
-      throw MigrationError(any: error, path: original.main)
-    }
+      return try value.get()
+    } catch { throw MigrationError(any: error, path: original.main) }
   }
 
   /// The last finished file, if it matches the journal.
@@ -287,9 +272,7 @@ public struct Migrator: Sendable {
   }
 
   /// Copies the set and checkpoints the copy; the original is only read.
-  private func copy(
-    _ original: StoreFileSet, _ folder: WorkingFolder, _ members: [MigrationJournal.Member]
-  ) throws {
+  private func copy(_ original: StoreFileSet, _ folder: WorkingFolder, _ members: [MigrationJournal.Member]) throws {
     let target = StoreFileSet(main: folder.unfinished(0))
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
@@ -303,12 +286,8 @@ public struct Migrator: Sendable {
       }
       let now = MigrationJournal.members(try original.members(in: fileSystem))
       lock.release()
-      guard now == members else {
-        throw FileError(.changed, operation: "copy the store", path: original.main)
-      }
-    } catch {
-      throw MigrationError(any: error, path: original.main)
-    }
+      guard now == members else { throw FileError(.changed, operation: "copy the store", path: original.main) }
+    } catch { throw MigrationError(any: error, path: original.main) }
     try StepConnection.checkpoint(target.main, .write)
     try installStep(0, as: 0, folder)
   }
@@ -434,9 +413,10 @@ extension Migrator {
     }
 
     /// - Parameters:
-    ///   - accounts: The steps' accounts, a repair first.
+    ///   - journal: The finished steps, a repair first; nil if there was no work.
     ///   - resumed: The steps of an earlier run.
-    init(store: FilePath, backup: FilePath?, accounts: [StepAccount], resumed: Int) {
+    init(store: FilePath, backup: FilePath? = nil, _ journal: MigrationJournal? = nil, resumed: Int = 0) {
+      let accounts = (journal?.steps ?? []).compactMap(\.account)
       self.store = store
       self.backup = backup
       steps = accounts.filter { $0.repair == nil }

@@ -53,18 +53,18 @@ struct SourceContents {
   func unexpectedColumnLosses(_ database: Database, _ layout: StepLayout) throws -> [MigrationPlan.Finding] {
     try layout.sourceSchema().differences(to: schema).compactMap { difference in
       guard case .unexpectedColumn(let table, let column) = difference else { return nil }
-      let (name, key) = (SQLText.quotedIdentifier(table), SQLText.quotedIdentifier(column))
+      let (name, key) = (table.quotedName, column.quotedName)
       let rows = try Int.fetchOne(database, sql: "SELECT count(\(key)) FROM \(name)") ?? 0
       guard rows > 0 else { return nil }
       let entity = layout.source.table(named: table)?.rootEntityName ?? table
       return MigrationPlan.Finding(
-        kind: "column-of-the-app", entity: entity, property: column, rows: rows, examples: [],
+        kind: "column-of-the-app", entity: entity, property: column, rows: rows,
         text: "\(printable(entity)): column \(printable(column)) is none of the model's: its values are left behind")
     }
   }
 
   mutating func countRows(of table: String, _ database: Database) throws {
-    rowCounts[table] = try database.count(from: SQLText.identifier(table))
+    rowCounts[table] = try database.count(from: table.sqlName)
   }
 
   /// A table's row count; 0 if not counted.
@@ -75,9 +75,7 @@ struct SourceContents {
     let cursor = try Row.fetchCursor(
       database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
     while let row = try cursor.next() {
-      let name: DatabaseValue = row[0]
-      let sql: DatabaseValue = row[1]
-      if let name = String.fromDatabaseValue(name), let sql = String.fromDatabaseValue(sql) { statements[name] = sql }
+      if let name = String.fromDatabaseValue(row[0]) { statements[name] = String.fromDatabaseValue(row[1]) }
     }
     return statements
   }
@@ -110,21 +108,17 @@ struct SourceContents {
   private mutating func countRows(of table: TableLayout, _ database: Database, _ layout: StepLayout) throws {
     let numbers = layout.source.entities.filter { $0.tableName == table.name }.map(\.number)
     let sums = numbers.map { "sum(Z_ENT = \($0))" }.joined(separator: ", ")
-    let name = SQLText.identifier(table.name)
+    let name = table.name.sqlName
     guard let row = try Row.fetchOne(database, sql: "SELECT count(*), \(sums) FROM \(name)") else { return }
     var counted: [Int: Int] = [:]
-    for (index, number) in numbers.enumerated() {
-      let value: DatabaseValue = row[index + 1]
-      counted[number] = Int.fromDatabaseValue(value) ?? 0
-    }
-    let total: DatabaseValue = row[0]
-    let unknown = (Int.fromDatabaseValue(total) ?? 0) - counted.values.reduce(0, +)
+    for (index, number) in numbers.enumerated() { counted[number] = Int.fromDatabaseValue(row[index + 1]) ?? 0 }
+    let unknown = (Int.fromDatabaseValue(row[0]) ?? 0) - counted.values.reduce(0, +)
     if unknown > 0 { throw try Self.unknownRecords(in: table, numbers, database) }
     rows[table.name] = counted
   }
 
   static func unknownRecords(in table: TableLayout, _ numbers: [Int], _ database: Database) throws -> MigrationError {
-    let place = "\(SQLText.identifier(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList)"
+    let place = "\(table.name.sqlName) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList)"
     let unknown = try database.count(from: place)
     let keys = try database.examples(from: place, key: "Z_PK")
     return MigrationError(

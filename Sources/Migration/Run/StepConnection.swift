@@ -30,9 +30,7 @@ struct StepConnection {
         MigrationTrace.current?.watch(database)
         try Self.addFunctions(to: database, referenceDate: referenceDate)
       }
-    } catch {
-      throw MigrationError(any: error, path: path)
-    }
+    } catch { throw MigrationError(any: error, path: path) }
   }
 
   static func addFunctions(to database: Database, referenceDate: Double) throws {
@@ -49,9 +47,7 @@ struct StepConnection {
     try wrapping(failure) { try connection.read(body) }
   }
 
-  func close() throws {
-    try wrapping(failure) { try connection.close() }
-  }
+  func close() throws { try wrapping(failure) { try connection.close() } }
 
   /// Reads a file on a connection of its own.
   static func read<Value>(
@@ -91,6 +87,19 @@ extension Database {
   /// Counts the rows of a table or of what conditions select from it.
   func count(from place: String) throws -> Int { try Int.fetchOne(self, sql: "SELECT count(*) FROM \(place)") ?? 0 }
 
+  /// Returns the type of a table, index or view, which share a namespace; nil if the name is free.
+  func kind(ofObject name: String) throws -> String? {
+    try String.fetchOne(
+      self, sql: "SELECT CAST(type AS TEXT) FROM main.sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+      arguments: [name])
+  }
+
+  /// Whether a table has rowids; nil for an unknown one.
+  func hasRowids(_ table: String, in schema: String) throws -> Bool? {
+    try Bool.fetchOne(
+      self, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = '\(schema)'", arguments: [table])
+  }
+
   /// Returns the first ten keys of such rows.
   func examples(from place: String, key: String = "o.Z_PK") throws -> [Int64] {
     try Int64.fetchAll(self, sql: "SELECT \(key) FROM \(place) ORDER BY \(key) LIMIT 10")
@@ -104,6 +113,12 @@ extension MigrationError {
       return nil
     }
     self.init(cause)
+  }
+
+  /// Describes an error that app code threw, which may contain record values, without them.
+  static func words(for error: any Error, of thrower: String) -> String {
+    if let error = error as? DatabaseError { return "SQLite reported \(error.resultCode)" }
+    return "\(thrower) threw an error of type \(printable(typeName(of: error)))"
   }
 
   /// An SQLite error, without SQL and record values.
@@ -139,42 +154,37 @@ struct StoreView {
   ///
   /// - Throws: `locked` during a write, `changed` if another process keeps writing, or the body's error.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    for _ in 0..<4 {
-      let before = MigrationJournal.members(try members())
-      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
-      let isAlone = before.allSatisfy { $0.part == .main || $0.size == 0 }
-      let result = Result { try isAlone ? StepConnection.read(original.main, .immutable, body) : readCopy(body) }
-      let isUnchanged = MigrationJournal.members(try members()) == before
-      lock.release()
-      // A write may have mixed old and new.
-      if isUnchanged { return try result.get() }
-    }
-    throw busy
-  }
-
-  private var busy: FileError {
-    FileError(
-      .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
-      hint: "Quit the app that uses it, then look again.")
+    try whileUnchanged { isAlone in
+      Result { try isAlone ? StepConnection.read(original.main, .immutable, body) : readCopy(body) }
+    }.get()
   }
 
   /// Works on a temporary checkpointed copy.
   ///
   /// - Throws: The errors of `read`.
   func onCopy<Value>(_ body: (FilePath) throws -> Value) throws -> Value {
+    let copy = try whileUnchanged { _ in try PrivateCopy(of: original, surroundings: surroundings) }
+    try StepConnection.checkpoint(copy.files.main, .copy)
+    let value = try body(copy.files.main)
+    copy.remove()
+    return value
+  }
+
+  /// Repeats work during which another process writes, because it may have mixed old and new.
+  ///
+  /// - Parameter work: Takes whether the store's main file is all of it.
+  private func whileUnchanged<Value: ~Copyable>(_ work: (Bool) throws -> Value) throws -> Value {
     for _ in 0..<4 {
       let before = MigrationJournal.members(try members())
       let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
-      let copy = try PrivateCopy(of: original, surroundings: surroundings)
+      let value = try work(before.allSatisfy { $0.part == .main || $0.size == 0 })
       let isUnchanged = MigrationJournal.members(try members()) == before
       lock.release()
-      guard isUnchanged else { continue }
-      try StepConnection.checkpoint(copy.files.main, .copy)
-      let value = try body(copy.files.main)
-      copy.remove()
-      return value
+      if isUnchanged { return value }
     }
-    throw busy
+    throw FileError(
+      .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
+      hint: "Quit the app that uses it, then look again.")
   }
 
   private func members() throws(FileError) -> [StoreFileSet.Member] {
@@ -187,15 +197,6 @@ struct StoreView {
   }
 }
 
-extension Migrator {
-  /// A store's metadata.
-  struct StoreFacts {
-    var metadata: StoreMetadata
-
-    var model: ManagedObjectModel?
-  }
-}
-
 extension StoreMetadata {
   /// Reads a row of `Z_UUID` and `Z_PLIST`.
   init(_ row: Row) throws {
@@ -204,27 +205,34 @@ extension StoreMetadata {
   }
 }
 
-extension Migrator.StoreFacts {
-  /// Reads the metadata; an unreadable model cache counts as missing.
-  init(_ database: Database) throws {
-    if try !database.hasStored(["Z_UUID"], in: "Z_METADATA"), try database.hasStored(["Z_PLIST"], in: "Z_METADATA") {
-      throw MigrationError(
-        .sourceDamaged, detail: "its metadata has no column for the store's identifier, which nothing else shows")
-    }
-    // Z_PRIMARYKEY can be repaired; reject computed values of a hostile store.
-    guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
-      let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
-    else {
-      throw MigrationError(
-        .dataViolation, detail: "it is not a Core Data store", hint: "Give a store that Core Data or SwiftData made.")
-    }
-    metadata = try StoreMetadata(row)
-    if try database.hasStored(["Z_CONTENT"], in: "Z_MODELCACHE"),
-      let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
-      let bytes = Data.fromDatabaseValue(value)
-    {
-      // Only versions outside the app's model need it; without it such a store is refused.
-      model = try? ManagedObjectModel(modelCache: [UInt8](bytes))
+extension Migrator {
+  /// A store's metadata.
+  struct StoreFacts {
+    var metadata: StoreMetadata
+
+    var model: ManagedObjectModel?
+
+    /// Reads the metadata; an unreadable model cache counts as missing.
+    init(_ database: Database) throws {
+      if try !database.hasStored(["Z_UUID"], in: "Z_METADATA"), try database.hasStored(["Z_PLIST"], in: "Z_METADATA") {
+        throw MigrationError(
+          .sourceDamaged, detail: "its metadata has no column for the store's identifier, which nothing else shows")
+      }
+      // Z_PRIMARYKEY can be repaired; reject computed values of a hostile store.
+      guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
+        let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+      else {
+        throw MigrationError(
+          .dataViolation, detail: "it is not a Core Data store", hint: "Give a store that Core Data or SwiftData made.")
+      }
+      metadata = try StoreMetadata(row)
+      if try database.hasStored(["Z_CONTENT"], in: "Z_MODELCACHE"),
+        let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
+        let bytes = Data.fromDatabaseValue(value)
+      {
+        // Only versions outside the app's model need it; without it such a store is refused.
+        model = try? ManagedObjectModel(modelCache: [UInt8](bytes))
+      }
     }
   }
 }

@@ -91,7 +91,7 @@ extension StepLayout {
   ) -> Reference? {
     guard let fit = fit(oldDestination: old, newDestination: new), !fit.numbers.isEmpty else { return nil }
     let known = numbers
-    let table = SQLText.identifier(fit.table)
+    let table = fit.table.sqlName
     let cases = fit.numbers.map { "WHEN \($0) THEN \(known[$0] ?? 0)" }.joined(separator: " ")
     let key: String
     let number: String
@@ -151,19 +151,18 @@ extension StepLayout {
       order = orderColumn.map(Self.column)
     case .toOne(let column, _, _):
       expression =
-        "(SELECT min(p.Z_PK) FROM old.\(SQLText.identifier(pairs.ownTable)) AS p "
-        + "WHERE p.\(SQLText.identifier(column)) = \(own) AND p.Z_ENT IN \(numbers.sqlList))"
+        "(SELECT min(p.Z_PK) FROM old.\(pairs.ownTable.sqlName) AS p "
+        + "WHERE p.\(column.sqlName) = \(own) AND p.Z_ENT IN \(numbers.sqlList))"
     case .toManyByJoinTable(let table, let ownColumn, let destinationColumn, let orderColumn):
-      let condition = "p.\(SQLText.identifier(destinationColumn)) = \(own)"
-      let place = "old.\(SQLText.identifier(table)) AS p WHERE \(condition)"
-      expression = "(SELECT min(p.\(SQLText.identifier(ownColumn))) FROM \(place))"
+      let condition = "p.\(destinationColumn.sqlName) = \(own)"
+      let place = "old.\(table.sqlName) AS p WHERE \(condition)"
+      expression = "(SELECT min(p.\(ownColumn.sqlName)) FROM \(place))"
       order = orderColumn.map { column in
-        "(SELECT p.\(SQLText.identifier(column)) FROM \(place) ORDER BY p.\(SQLText.identifier(ownColumn)) LIMIT 1)"
+        "(SELECT p.\(column.sqlName) FROM \(place) ORDER BY p.\(ownColumn.sqlName) LIMIT 1)"
       }
     }
     let known = self.numbers
-    let entity =
-      "(SELECT q.Z_ENT FROM old.\(SQLText.identifier(pairs.ownTable)) AS q WHERE q.Z_PK = \(expression))"
+    let entity = "(SELECT q.Z_ENT FROM old.\(pairs.ownTable.sqlName) AS q WHERE q.Z_PK = \(expression))"
     let isComplete = coversTable(pairs, numbers)
     let reference = isComplete ? expression : "CASE WHEN \(entity) IN \(numbers.sqlList) THEN \(expression) END"
     let cases = numbers.map { "WHEN \($0) THEN \(known[$0] ?? 0)" }.joined(separator: " ")

@@ -36,20 +36,17 @@ struct StepLayout {
     before = try layouts.entry(for: mapping.source)
     after = try layouts.entry(for: mapping.destination)
     let (source, destination) = (before.layout, after.layout)
-    var routes: [Route] = []
-    for entity in mapping.entityMappings {
+    let routes = mapping.entityMappings.compactMap { entity -> Route? in
       guard let from = entity.sourceEntityName, let to = entity.destinationEntityName,
         let old = source.entity(named: from), let new = destination.entity(named: to)
-      else { continue }
-      routes.append(Route(mapping: entity, source: old, destination: new))
+      else { return nil }
+      return Route(mapping: entity, source: old, destination: new)
     }
     isCustom = mapping.isCustom
-    self.routes = routes.enumerated().ordered { first, second in
-      let (one, other) = (first.element, second.element)
+    self.routes = routes.ordered { one, other in
       if one.source.number != other.source.number { return one.source.number < other.source.number }
-      let (goesOn, otherGoesOn) = (one.goesOn(in: mapping), other.goesOn(in: mapping))
-      return goesOn != otherGoesOn ? goesOn : first.offset < second.offset
-    }.map(\.element)
+      return one.goesOn(in: mapping) && !other.goesOn(in: mapping)
+    }
   }
 
   func sourceSchema() throws -> SQLSchema { try before.newSchema() }
@@ -69,23 +66,20 @@ struct StepLayout {
     return routes.filter { numbers.contains($0.destination.number) }
   }
 
-  func relationship(_ key: PropertyKey) -> Relationship? {
-    destination.property(key)?.relationship
-  }
+  func relationship(_ key: PropertyKey) -> Relationship? { destination.property(key)?.relationship }
 
   func origin(of key: PropertyKey, in route: Route) -> String? {
-    guard case .relationship(let name) = route.mapping.propertyMapping(of: PropertyPath(key.name))?.value else {
-      return nil
+    if case .relationship(let name) = route.mapping.propertyMapping(of: PropertyPath(key.name))?.value {
+      name
+    } else {
+      nil
     }
-    return name
   }
 
   /// The possible targets of both the source relationship and the new one.
   ///
   /// - Returns: The old table, the fitting numbers, and whether no others occur.
-  func fit(
-    oldDestination: String, newDestination: String
-  ) -> (table: String, numbers: [Int], isComplete: Bool)? {
+  func fit(oldDestination: String, newDestination: String) -> (table: String, numbers: [Int], isComplete: Bool)? {
     guard let old = source.entity(named: oldDestination), let new = destination.entity(named: newDestination) else {
       return nil
     }
@@ -97,6 +91,14 @@ struct StepLayout {
     }
     return (old.tableName, fitting, isComplete)
   }
+}
+
+extension String {
+  /// The name as an SQL identifier.
+  var sqlName: String { SQLText.identifier(self) }
+
+  /// The same, always in quotes, for names that may be keywords.
+  var quotedName: String { SQLText.quotedIdentifier(self) }
 }
 
 extension Sequence where Element: BinaryInteger {
@@ -121,7 +123,7 @@ extension StepLayout {
         }
       }
     }
-    let name = SQLText.identifier(table.name)
+    let name = table.name.sqlName
     guard selections.count > 1 else { return selections.map { "INSERT INTO main.\(name)\($0)" } }
     return selections.map { "INSERT OR IGNORE INTO main.\(name)\($0)" }
   }
@@ -131,13 +133,9 @@ extension StepLayout {
     return source.joinTable(named: name)?.isReflexive ?? false
   }
 
-  private struct Pair {
-    var own: String
-    var destination: String
-    var ownOrder: String?
-    var destinationOrder: String?
-    var from: String
-  }
+  private typealias Pair = (
+    own: String, destination: String, ownOrder: String?, destinationOrder: String?, from: String
+  )
 
   /// SQLite copies whole records and indexes between tables of equal shape.
   private func wholeCopy(
@@ -152,7 +150,7 @@ extension StepLayout {
         == (isReversed ? (old.destinationColumn, old.sourceColumn) : (old.sourceColumn, old.destinationColumn)),
       isComplete(table)
     else { return nil }
-    return " SELECT * FROM old.\(SQLText.identifier(name))"
+    return " SELECT * FROM old.\(name.sqlName)"
   }
 
   /// Whether all records of the pairs are kept.
@@ -188,27 +186,30 @@ extension StepLayout {
   /// The condition that the record exists, in an entity with the relationship.
   private func existence(of key: String, as entityName: String) -> String? {
     guard let entity = destination.entity(named: entityName) else { return nil }
-    return "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(entity.tableName)) AS q WHERE q.Z_PK = \(key) "
+    return "EXISTS (SELECT 1 FROM main.\(entity.tableName.sqlName) AS q WHERE q.Z_PK = \(key) "
       + "AND q.Z_ENT BETWEEN \(entity.numbers.lowerBound) AND \(entity.numbers.upperBound))"
   }
 
   private func pair(_ pairs: PairSource, _ numbers: [Int]) -> Pair? {
-    func column(_ name: String) -> String { "p.\(SQLText.identifier(name))" }
+    func column(_ name: String) -> String { "p.\(name.sqlName)" }
     switch pairs.storage {
     case .attribute: return nil
     case .toOne(let key, _, let order):
-      return Pair(
+      return (
         own: "p.Z_PK", destination: column(key), ownOrder: order.map(column), destinationOrder: nil,
-        from: "(SELECT * FROM old.\(SQLText.identifier(pairs.ownTable)) WHERE Z_ENT IN \(numbers.sqlList)) AS p")
+        from: "(SELECT * FROM old.\(pairs.ownTable.sqlName) WHERE Z_ENT IN \(numbers.sqlList)) AS p"
+      )
     case .toManyByColumn(let table, let key, let order):
-      return Pair(
+      return (
         own: column(key), destination: "p.Z_PK", ownOrder: nil, destinationOrder: order.map(column),
-        from: "old.\(SQLText.identifier(table)) AS p")
+        from: "old.\(table.sqlName) AS p"
+      )
     case .toManyByJoinTable(let name, let own, let destination, let order):
-      return Pair(
+      return (
         own: column(own), destination: column(destination),
         ownOrder: source.ownOrderColumn(ofJoinTable: name, ownColumn: own).map(column),
-        destinationOrder: order.map(column), from: "old.\(SQLText.identifier(name)) AS p")
+        destinationOrder: order.map(column), from: "old.\(name.sqlName) AS p"
+      )
     }
   }
 }
@@ -216,7 +217,7 @@ extension StepLayout {
 extension StepLayout {
   static let row = "o"
 
-  static func column(_ name: String) -> String { "\(row).\(SQLText.identifier(name))" }
+  static func column(_ name: String) -> String { "\(row).\(name.sqlName)" }
 
   /// A destination column's value for a route, as SQL over the source row.
   func expression(_ column: ColumnLayout, _ route: Route) -> String {
@@ -238,12 +239,7 @@ extension StepLayout {
   /// Whether an entity's records use a column: it or an ancestor declares the property, or it is the destination of a
   /// hidden column.
   func isDeclared(_ key: PropertyKey, _ role: ColumnRole, by entity: EntityLayout) -> Bool {
-    var name = key.entityName
-    switch role {
-    case .owner, .ownerOrder: name = relationship(key)?.destinationEntityName ?? name
-    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder: break
-    }
-    return destination.entity(named: name)?.numbers.contains(entity.number) ?? false
+    destination.holder(of: key, role)?.numbers.contains(entity.number) ?? false
   }
 
   // MARK: Attributes
@@ -296,10 +292,8 @@ extension StepLayout {
     mapping.losses.isEmpty && !mapping.conditions.contains { $0.effect == .loses }
       && mapping.entityMappings.allSatisfy { entity in
         entity.propertyMappings.allSatisfy { property in
-          switch property.value {
-          case .defaultValue, .null, .inverse: !property.replacesNilWithDefault
-          case .copy, .convert, .externalize, .relationship, .destinations, .recompute, .expression: property.isIdentity
-          }
+          let isNew = [.defaultValue, .null, .inverse].contains(property.value)
+          return isNew ? !property.replacesNilWithDefault : property.isIdentity
         }
       }
   }
@@ -382,6 +376,15 @@ extension StoreLayout {
     (property(key)?.relationship?.destinationEntityName).flatMap { entity(named: $0) }
   }
 
+  /// The entity whose records have a column: the declaring one, or the destination of a hidden column.
+  func holder(of key: PropertyKey, _ role: ColumnRole) -> EntityLayout? {
+    switch role {
+    case .owner, .ownerOrder: entity(named: property(key)?.relationship?.destinationEntityName ?? key.entityName)
+    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder:
+      entity(named: key.entityName)
+    }
+  }
+
   /// The column of an attribute or a composite's leaf.
   func column(of path: PropertyPath, in entityName: String) -> ColumnLayout? {
     guard case .attribute(let columns) = storage(of: path.name, in: entityName) else { return nil }
@@ -392,7 +395,7 @@ extension StoreLayout {
   func destinationCount(of relationship: String, in entityName: String) -> String? {
     switch storage(of: relationship, in: entityName) {
     case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-      "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+      "(SELECT count(*) FROM \(table.sqlName) AS p WHERE p.\(column.sqlName) = o.Z_PK)"
     case .toOne, .attribute, nil: nil
     }
   }
@@ -421,8 +424,7 @@ extension JoinTableLayout {
   ) -> (columns: String, values: String) {
     let order = [(sourceOrderColumn, ownOrder), (destinationOrderColumn, destinationOrder)].filter { $0.0 != nil }
     return (
-      columns.map(SQLText.identifier).joined(separator: ", "),
-      ([own, destination] + order.map(\.1)).joined(separator: ", ")
+      columns.map(\.sqlName).joined(separator: ", "), ([own, destination] + order.map(\.1)).joined(separator: ", ")
     )
   }
 }

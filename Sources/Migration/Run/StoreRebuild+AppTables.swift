@@ -30,7 +30,7 @@ extension StoreRebuild {
         continue
       }
       try database.execute(sql: table.statement)
-      let name = SQLText.quotedIdentifier(table.name)
+      let name = table.name.quotedName
       try copyRows(of: table, name, database)
       if table.name == "ACHANGE" {
         try custom?.moveHistory()
@@ -58,7 +58,7 @@ extension StoreRebuild {
     let taken = Set(columns.map { $0.lowercased() })
     let hasRowids = TableDefinition(sql: table.statement)?.isWithoutRowid == false
     let rowid = hasRowids ? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } : nil
-    let list = ([rowid].compactMap(\.self) + columns.map(SQLText.quotedIdentifier)).joined(separator: ", ")
+    let list = ([rowid].compactMap(\.self) + columns.map(\.quotedName)).joined(separator: ", ")
     try database.execute(sql: "INSERT INTO main.\(name) (\(list)) SELECT \(list) FROM old.\(name)")
   }
 
@@ -111,8 +111,7 @@ extension StoreRebuild {
 
 extension SQLSchema {
   var appObjects: [(name: String, sql: String)] {
-    views.map { ($0.key, $0.value) }
-      + triggers.filter { !StoreLayout.isOwnTrigger($0.key) }.map { ($0.key, $0.value) }
+    views.map { ($0.key, $0.value) } + triggers.filter { !StoreLayout.isOwnTrigger($0.key) }.map { ($0.key, $0.value) }
   }
 }
 
@@ -166,10 +165,10 @@ extension StoreRebuild {
     guard let virtual = VirtualTable(table) else { return }
     do {
       try database.execute(sql: table.statement)
-      let name = SQLText.quotedIdentifier(table.name)
+      let name = table.name.quotedName
       let columns = try String.fetchAll(
         database, sql: "SELECT name FROM pragma_table_info(?)", arguments: [table.name]
-      ).map(SQLText.quotedIdentifier)
+      ).map(\.quotedName)
       switch virtual.filling {
       case .rows: try database.execute(sql: "INSERT INTO main.\(name) SELECT * FROM old.\(name)")
       case .numberedRows:

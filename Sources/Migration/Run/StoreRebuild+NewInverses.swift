@@ -1,7 +1,6 @@
 internal import GRDB
 import ManagedObjectModel
 internal import PersistentStore
-import Platform
 
 extension StoreRebuild {
   /// Joins the pairs of newly inverse one-to-one relationships.
@@ -11,8 +10,7 @@ extension StoreRebuild {
     var done: Set<PropertyKey> = []
     for key in newOneToOneKeys() where !done.contains(key) {
       guard let relationship = layout.relationship(key), let inverse = layout.destinationSide.inverse(of: relationship),
-        !inverse.relationship.isToMany,
-        layout.destinationSide.inverse(of: inverse.relationship)?.key == key,
+        !inverse.relationship.isToMany, layout.destinationSide.inverse(of: inverse.relationship)?.key == key,
         let own = side(key), let other = side(inverse.key)
       else { continue }
       done.insert(key)
@@ -60,8 +58,7 @@ extension StoreRebuild {
       case .toOne(let column, let entityColumn, _) = layout.destination.storage(of: key)
     else { return nil }
     return Side(
-      table: SQLText.identifier(entity.tableName), column: SQLText.identifier(column),
-      entityColumn: entityColumn.map(SQLText.identifier))
+      table: entity.tableName.sqlName, column: column.sqlName, entityColumn: entityColumn.map(\.sqlName))
   }
 
   private static func keepFirst(_ side: Side) -> String {
@@ -74,10 +71,9 @@ extension StoreRebuild {
     [
       keepFirst(first),
       // The first side's records and partners are taken.
-      "UPDATE main.\(second.table) AS o SET \(second.cut) WHERE o.\(second.column) IS NOT NULL AND ("
-        + "EXISTS (SELECT 1 FROM main.\(first.table) AS p WHERE p.\(first.column) = o.Z_PK) OR "
-        + "EXISTS (SELECT 1 FROM main.\(first.table) AS p WHERE p.Z_PK = o.\(second.column) "
-        + "AND p.\(first.column) IS NOT NULL))",
+      "UPDATE main.\(second.table) AS o SET \(second.cut) WHERE o.\(second.column) IS NOT NULL AND (EXISTS (SELECT 1 "
+        + "FROM main.\(first.table) AS p WHERE p.\(first.column) = o.Z_PK) OR EXISTS (SELECT 1 FROM "
+        + "main.\(first.table) AS p WHERE p.Z_PK = o.\(second.column) AND p.\(first.column) IS NOT NULL))",
       keepFirst(second),
       "UPDATE main.\(first.table) AS o SET \(first.follow(second)) WHERE o.\(first.column) IS NULL AND "
         + "EXISTS (SELECT 1 FROM main.\(second.table) AS p WHERE p.\(second.column) = o.Z_PK)",
@@ -103,8 +99,7 @@ extension StoreRebuild {
     let entity = side.entityColumn.map { ", \($0) = (SELECT p.Z_ENT FROM \(table) AS p WHERE p.Z_PK = :other)" } ?? ""
     let update = try database.makeStatement(
       sql: "UPDATE \(table) AS o SET \(side.column) = :other\(entity) WHERE o.Z_PK = :own AND o.\(side.column) IS NULL "
-        + "AND EXISTS (SELECT 1 FROM \(table) AS p WHERE p.Z_PK = :other "
-        + "AND ifnull(p.\(side.column), :own) = :own)")
+        + "AND EXISTS (SELECT 1 FROM \(table) AS p WHERE p.Z_PK = :other AND ifnull(p.\(side.column), :own) = :own)")
     let pairs = try Row.fetchCursor(
       database, sql: "SELECT own, other FROM temp.lazaret_pairs ORDER BY isMutual DESC, own")
     while let row = try pairs.next() {

@@ -9,8 +9,6 @@ internal import SystemPackage
 struct StoreRebuild {
   let layout: StepLayout
 
-  let name: String
-
   /// In seconds since 2001-01-01T00:00:00Z.
   let referenceDate: Double
 
@@ -24,6 +22,8 @@ struct StoreRebuild {
 
   let stage: PolicyRun.Stage
 
+  var name: String { stage.stepName }
+
   init(
     _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
     attempt: Int = 1, userInfo: [String: String] = [:], layouts: LayoutCache = LayoutCache()
@@ -32,7 +32,6 @@ struct StoreRebuild {
     let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
     custom = isCustom ? try CustomStep(layout, policies: policies) : nil
     stage = PolicyRun.Stage(stepName: name, attempt: attempt, userInfo: userInfo)
-    self.name = name
     self.referenceDate = referenceDate
   }
 
@@ -43,20 +42,17 @@ struct StoreRebuild {
   ///   - target: The new file, without leftovers.
   /// - Returns: The outcome and the source's schema.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
-  func run(
-    from source: FilePath, to target: FilePath
-  ) throws -> (account: StepAccount, before: SQLSchema) {
+  func run(from source: FilePath, to target: FilePath) throws -> (account: StepAccount, before: SQLSchema) {
     let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
     // Records can be counted during whole-table copies; else they must be known first.
-    let hasAllEntities =
-      custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
+    let hasAllEntities = custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
     let contents = try old.read { database in
       hasAllEntities
         ? try SourceContents(schema: SQLSchema(database), database, layout) : try SourceContents(database, layout)
     }
     let (counted, built) = try concurrently {
       try old.read { database in
-        try ConditionCount(layout: layout).refuseViolations(database)
+        try layout.refuseViolations(database)
         let losses =
           try StepForecast(of: layout, made: made).losses(database) + contents.unexpectedColumnLosses(database, layout)
         let counted = hasAllEntities ? try SourceContents(database, layout) : contents
@@ -74,9 +70,7 @@ struct StoreRebuild {
     return (account, contents.schema)
   }
 
-  private func build(
-    from source: FilePath, to target: FilePath, _ contents: SourceContents
-  ) throws -> StepAccount {
+  private func build(from source: FilePath, to target: FilePath, _ contents: SourceContents) throws -> StepAccount {
     let new = try StepConnection(target, .create, referenceDate: referenceDate)
     let account = try new.run { database in
       var account = StepAccount(step: name, way: .rebuild)
@@ -85,8 +79,7 @@ struct StoreRebuild {
           PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = '\(contents.encoding)';
           PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
           """)
-      try database.execute(
-        sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
+      try WorkingConnection.attach(source, .immutable, as: "old", to: database)
       try database.execute(sql: "BEGIN")
       try layout.destination.makeTables(on: database)
       let custom = try custom.map { try CustomRun($0, database, contents, stage) }
@@ -96,7 +89,8 @@ struct StoreRebuild {
       try writeMetadata(database, from: "old")
       try custom?.notePrimaryKeys()
       try copyForeign(database, contents, custom, &account)
-      try createIndexes(database)
+      for index in layout.destination.indexes { try make(index, database) }
+      try layout.destination.makeSpatialIndexes(on: database)
       if custom == nil { try joinNewInverses(database) }
       try computeDerivedValues(database)
       try custom?.validate()
@@ -123,9 +117,8 @@ struct StoreRebuild {
   private func fillTables(_ database: Database, _ contents: SourceContents) throws {
     for table in layout.destination.tables {
       let routes = layout.routes(to: table)
-      var names: [String] = []
-      for route in routes where !names.contains(route.source.tableName) { names.append(route.source.tableName) }
-      for name in names {
+      var done: Set<String> = []
+      for name in routes.map(\.source.tableName) where done.insert(name).inserted {
         try fill(table, from: name, routes.filter { $0.source.tableName == name }, database, contents)
       }
     }
@@ -149,8 +142,8 @@ struct StoreRebuild {
       || contents.rows[oldName]?.allSatisfy { number, rows in
         rows == 0 || routes.contains { $0.source.number == number }
       } ?? false
-    let target = "main.\(SQLText.identifier(table.name))"
-    let origin = "old.\(SQLText.identifier(oldName))"
+    let target = "main.\(table.name.sqlName)"
+    let origin = "old.\(oldName.sqlName)"
     let isSame =
       contents.schema.tables[oldName]?.columns.map { StepLayout.column($0.name) }
       == zip(table.columns, expressions).map { column, expression in
@@ -178,11 +171,6 @@ struct StoreRebuild {
 
   // MARK: Indexes
 
-  private func createIndexes(_ database: Database) throws {
-    for index in layout.destination.indexes { try make(index, database) }
-    try layout.destination.makeSpatialIndexes(on: database)
-  }
-
   func make(_ index: IndexLayout, _ database: Database) throws {
     do {
       try database.execute(sql: index.statement)
@@ -207,8 +195,7 @@ struct StoreRebuild {
   private func count(_ contents: SourceContents, _ account: inout StepAccount) {
     for route in layout.routes {
       let rows = contents.rows[route.source.tableName]?[route.source.number] ?? 0
-      account.entities.append(
-        .init(entity: route.destination.name, source: route.source.name, rows: rows))
+      account.entities.append(.init(entity: route.destination.name, source: route.source.name, rows: rows))
     }
     for entity in layout.source.entities where layout.numbers[entity.number] == nil {
       let rows = contents.rows[entity.tableName]?[entity.number] ?? 0
@@ -266,8 +253,7 @@ extension StoreRebuild {
     for entity in layout.destination.entities {
       var highest: Int64 = 0
       if entity.isRoot {
-        highest =
-          try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(SQLText.identifier(entity.tableName))") ?? 0
+        highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(entity.tableName.sqlName)") ?? 0
         let roots = Set(
           layout.routes.filter { $0.destination.rootName == entity.name }
             .compactMap { layout.source.entity(named: $0.source.rootName)?.number })
@@ -326,7 +312,7 @@ extension StoreRebuild {
           let value = layout.destination.derivedValue(of: attribute, entity)
         else { continue }
         try database.execute(
-          sql: "UPDATE main.\(SQLText.identifier(entity.tableName)) AS o SET \(column.sqlName) = \(value) "
+          sql: "UPDATE main.\(entity.tableName.sqlName) AS o SET \(column.sqlName) = \(value) "
             + "WHERE o.Z_ENT IN \(numbers.sqlList)")
       }
     }
@@ -356,9 +342,7 @@ struct ChangedProperties: Sendable {
     oldCount = old.count
     newCount = new.count
     // Transient properties have no mapping and keep their name.
-    places = old.map { name in
-      new.indices.filter { sources[new[$0]]?.contains(name) ?? (new[$0] == name) }
-    }
+    places = old.map { name in new.indices.filter { sources[new[$0]]?.contains(name) ?? (new[$0] == name) } }
   }
 
   var isIdentity: Bool { oldCount == newCount && places.enumerated().allSatisfy { $0.element == [$0.offset] } }
@@ -404,11 +388,7 @@ final class LayoutCache: Sendable {
     // Models of a bundle share storage, so comparing them is cheap.
     if let known = entries.withLock({ entries in entries.first { $0.layout.model == model } }) { return known }
     let made: Entry
-    do {
-      made = try Entry(model)
-    } catch {
-      throw MigrationError(any: error)
-    }
+    do { made = try Entry(model) } catch { throw MigrationError(any: error) }
     entries.withLock { entries in
       entries.append(made)
       if entries.count > Self.capacity { entries.removeFirst() }

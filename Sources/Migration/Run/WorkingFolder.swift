@@ -54,9 +54,7 @@ struct WorkingFolder {
       let stepping = MigrationJournal.Phase.stepping.rawValue
       if head.version < MigrationJournal.currentVersion, head.phase ?? stepping == stepping { return nil }
       throw unreadable("it is of version \(head.version), and this is code for \(MigrationJournal.currentVersion)")
-    } catch {
-      throw error as? FileError ?? unreadable("the journal of the migration cannot be read")
-    }
+    } catch { throw error as? FileError ?? unreadable("the journal of the migration cannot be read") }
   }
 
   private struct Head: Decodable {
@@ -73,9 +71,7 @@ struct WorkingFolder {
     do {
       let bytes = try JSON.bytes(of: journal, .line, to: "write the journal of a migration", at: journalPath)
       try fileSystem.writeAtomically(bytes, to: journalPath, replacing: true)
-    } catch {
-      throw MigrationError(any: error, path: journalPath)
-    }
+    } catch { throw MigrationError(any: error, path: journalPath) }
   }
 
   // MARK: Making and removing
@@ -188,9 +184,7 @@ struct MigrationJournal: Codable, Sendable {
     }
 
     /// The fields that show writing, without the device number.
-    fileprivate var stamp: [Int64] {
-      [Int64(truncatingIfNeeded: identity.inode), size, seconds, Int64(nanoseconds)]
-    }
+    fileprivate var stamp: [Int64] { [Int64(truncatingIfNeeded: identity.inode), size, seconds, Int64(nanoseconds)] }
   }
 
   /// The stamp of a finished file, without a digest, which would cost more than the step.
@@ -228,8 +222,7 @@ struct MigrationJournal: Codable, Sendable {
 
     var name: String {
       let before = source.isEmpty ? nil : source
-      return isRepair == true
-        ? MigrationStep.repairName(of: before) : MigrationStep.name(from: before, to: destination)
+      return isRepair == true ? MigrationStep.repairName(of: before) : MigrationStep.name(from: before, to: destination)
     }
   }
 
@@ -277,9 +270,7 @@ struct MigrationJournal: Codable, Sendable {
   var finished: Int { steps.prefix { $0.file != nil }.count }
 
   /// Whether it is useless for the next run: no finished step, no called app code.
-  var isWorthNothing: Bool {
-    phase == .stepping && finished == 0 && steps.allSatisfy { ($0.attempts ?? 0) == 0 }
-  }
+  var isWorthNothing: Bool { phase == .stepping && finished == 0 && steps.allSatisfy { ($0.attempts ?? 0) == 0 } }
 
   /// Whether a file replaces the original.
   ///
@@ -292,9 +283,7 @@ struct MigrationJournal: Codable, Sendable {
   /// Whether the result is unwritten since it was finished.
   ///
   /// Content in a WAL or journal is a write; older journals count as written.
-  func isUntouched(_ files: [StoreFileSet.Member]) -> Bool {
-    Self.content(files).map(\.stamp) == placed?.map(\.stamp)
-  }
+  func isUntouched(_ files: [StoreFileSet.Member]) -> Bool { Self.content(files).map(\.stamp) == placed?.map(\.stamp) }
 
   static func content(_ files: [StoreFileSet.Member]) -> [Member] {
     members(files).filter { $0.part == .main || $0.size > 0 }
@@ -306,9 +295,7 @@ struct MigrationJournal: Codable, Sendable {
   }
 
   /// In seconds since 2001-01-01T00:00:00Z.
-  var referenceDate: Double {
-    Timestamp(begun)?.secondsSinceReferenceDate ?? 0
-  }
+  var referenceDate: Double { Timestamp(begun)?.secondsSinceReferenceDate ?? 0 }
 }
 
 extension MigrationJournal.Step {

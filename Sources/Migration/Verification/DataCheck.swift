@@ -118,8 +118,7 @@ package struct DataCheck: Sendable, Encodable {
   private mutating func checkReferences(_ database: Database, _ rules: RecordRules) throws {
     for reference in rules.references {
       let isThere = columns[StoreOutline.key(reference.target)] != nil
-      guard hasToCheck(reference.table, ["Z_PK", reference.column]),
-        !isThere || hasToCheck(reference.target, ["Z_PK"])
+      guard hasToCheck(reference.table, ["Z_PK", reference.column]), !isThere || hasToCheck(reference.target, ["Z_PK"])
       else { continue }
       let condition = isThere ? reference.leadsNowhere : "\(reference.place) IS NOT NULL"
       try find(
@@ -134,8 +133,7 @@ package struct DataCheck: Sendable, Encodable {
     for mutual in rules.mutuals {
       let (one, other) = (mutual.one, mutual.other)
       guard has(one.table, ["Z_PK", one.column]), has(other.table, ["Z_PK", other.column]) else { continue }
-      try find(
-        .oneSidedRelationship, one.table, [one.column], one.key.description, where: mutual.isOneSided, database)
+      try find(.oneSidedRelationship, one.table, [one.column], one.key.description, where: mutual.isOneSided, database)
     }
   }
 
@@ -186,7 +184,7 @@ package struct DataCheck: Sendable, Encodable {
     let source = RecordRules.rows(table, where: condition)
     let count = try database.count(from: source)
     guard count > 0 else { return }
-    let list = keys.map { "o.\(SQLText.identifier($0))" }.joined(separator: ", ")
+    let list = keys.map { "o.\($0.sqlName)" }.joined(separator: ", ")
     let rows = try Row.fetchAll(
       database, sql: "SELECT \(list) FROM \(source) ORDER BY \(list) LIMIT \(Self.listLimit)")
     findings.append(
@@ -205,8 +203,7 @@ package struct DataCheck: Sendable, Encodable {
     let missing = names.filter { found?.contains(StoreOutline.key($0)) != true }
     guard !missing.isEmpty else { return true }
     let place = "table \(printable(table))"
-    let words =
-      found == nil ? ["\(place) is not there"] : missing.map { "\(place) has no column \(printable($0))" }
+    let words = found == nil ? ["\(place) is not there"] : missing.map { "\(place) has no column \(printable($0))" }
     notChecked = Set(notChecked).union(words).sorted()
     return false
   }
@@ -248,8 +245,7 @@ extension DataCheck {
   mutating func checkFiles(_ database: Database, _ layout: StoreLayout, _ files: Set<String>) throws {
     for table in layout.tables {
       for column in table.columns {
-        guard case .attribute(let key, _) = column.role,
-          let attribute = layout.property(key)?.attribute,
+        guard case .attribute(let key, _) = column.role, let attribute = layout.property(key)?.attribute,
           attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
           let numbers = layout.entity(named: key.entityName)?.numbers,
           hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])

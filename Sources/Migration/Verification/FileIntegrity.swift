@@ -7,12 +7,10 @@ internal import SystemPackage
 ///
 /// It is independent of SQLite: four times as fast, in constant memory, and a second opinion on its output.
 enum FileIntegrity {
-  /// Checks the source of steps in place and counts its records.
+  /// Checks the source of steps in place and counts its records by entity number, equal in all models.
   ///
   /// - Throws: `store-damaged`, `migration-data-violation` for records of an unknown entity, or a reading error.
-  static func countRecords(
-    of layout: StoreLayout, _ path: FilePath, in fileSystem: FileSystem
-  ) throws -> InPlaceCount {
+  static func countRecords(of layout: StoreLayout, _ path: FilePath, in fileSystem: FileSystem) throws -> [Int: Int] {
     var tables: [UInt32: String] = [:]
     let report = try report(path, in: fileSystem, orThrow: .sourceDamaged) { database in
       let schema = try database.schema()
@@ -28,7 +26,17 @@ enum FileIntegrity {
     for tree in report.trees {
       if let name = tables[tree.root] { counted[name] = tree.counts }
     }
-    return try InPlaceCount(counted, layout, in: path)
+    var rows: [Int: Int] = [:]
+    for table in layout.tables {
+      let numbers = layout.entities.filter { $0.tableName == table.name }.map(\.number)
+      for (number, count) in counted[table.name] ?? [:] {
+        guard let number = number.map({ Int($0) }), numbers.contains(number) else {
+          throw try StepConnection.read(path) { try SourceContents.unknownRecords(in: table, numbers, $0) }
+        }
+        rows[number] = count
+      }
+    }
+    return rows
   }
 
   /// Checks a file without writers and WAL.
@@ -48,61 +56,12 @@ enum FileIntegrity {
     do {
       var database = try Database(main: try fileSystem.open(path))
       report = try database.checkIntegrity(findingLimit: 10, countingBy: try columns(&database))
-    } catch {
-      throw MigrationError(any: error, path: path)
-    }
+    } catch { throw MigrationError(any: error, path: path) }
     guard report.isSound else {
       let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
       let detail = "its pages are damaged (\(kinds))"
       throw kind == .sourceDamaged ? MigrationError(kind, detail: detail) : StepVerification.failed(detail)
     }
     return report
-  }
-}
-
-/// The record counts of a store changed in place.
-///
-/// The source's page check counts them.
-struct InPlaceCount: Sendable {
-  /// By entity number, equal in all models.
-  private let rows: [Int: Int]
-
-  /// Adds up the counts.
-  ///
-  /// - Parameters:
-  ///   - counted: The rows by `Z_ENT`; nil for invalid ones.
-  ///   - source: The file, for examples.
-  /// - Throws: `migration-data-violation` for records of an unknown entity.
-  init(
-    _ counted: [String: [Int64?: Int]], _ layout: StoreLayout, in source: FilePath
-  ) throws {
-    var rows: [Int: Int] = [:]
-    for table in layout.tables {
-      let numbers = layout.entities.filter { $0.tableName == table.name }.map(\.number)
-      for (number, count) in counted[table.name] ?? [:] {
-        guard let number = number.map({ Int($0) }), numbers.contains(number) else {
-          throw try Self.unknownRecords(in: table, numbers, of: source)
-        }
-        rows[number] = count
-      }
-    }
-    self.rows = rows
-  }
-
-  func entities(_ layout: StepLayout) -> [StepAccount.EntityRows] {
-    var entities: [Int: StepAccount.EntityRows] = [:]
-    for table in layout.destination.tables {
-      for route in layout.routes(to: table) {
-        entities[route.destination.number] = .init(
-          entity: route.destination.name, source: route.source.name, rows: rows[route.destination.number] ?? 0)
-      }
-    }
-    return entities.ordered { $0.key < $1.key }.map(\.value)
-  }
-
-  private static func unknownRecords(
-    in table: TableLayout, _ numbers: [Int], of source: FilePath
-  ) throws -> MigrationError {
-    try StepConnection.read(source) { try SourceContents.unknownRecords(in: table, numbers, $0) }
   }
 }

@@ -12,28 +12,20 @@ struct StepVerification {
   ///
   /// - Parameter before: The source's schema.
   /// - Throws: `migration-verification-failed`, or `migration-data-violation` for missing mandatory values.
-  func check(
-    _ target: FilePath, against source: FilePath, before: SQLSchema, _ account: StepAccount
-  ) throws {
-    let new = try StepConnection(target, .immutable)
-    let old = try StepConnection(source, .immutable)
-    try new.read { database in
+  func check(_ target: FilePath, against source: FilePath, before: SQLSchema, _ account: StepAccount) throws {
+    let after = try StepConnection.read(target) { database in
       try check(SQLSchema(database), before: before)
       try checkMetadata(database)
       try checkCounts(database, account)
       try checkConditions(database)
+      return try Dangling.exist(database, layout.destination) ? Dangling.count(database, layout.destination) : 0
     }
+    guard after > 0 else { return }
     // Earlier dangling pairs may remain, but not increase.
-    let hasDangling = try new.read { try Dangling.exist($0, layout.destination) }
-    if hasDangling {
-      let before = try old.read { try Dangling.count($0, layout.source) }
-      let after = try new.read { try Dangling.count($0, layout.destination) }
-      guard after <= before else {
-        throw Self.failed("\(after - before) references lead to records that are not there")
-      }
+    let earlier = try StepConnection.read(source) { try Dangling.count($0, layout.source) }
+    guard after <= earlier else {
+      throw Self.failed("\(after - earlier) references lead to records that are not there")
     }
-    try old.close()
-    try new.close()
   }
 
   /// Checks a step in place before commit.
@@ -98,7 +90,7 @@ struct StepVerification {
 
   static func records(of table: String, _ database: Database, _ layout: StoreLayout) throws -> [Int: Int] {
     let numbers = layout.entities.filter { $0.tableName == table }.map(\.number)
-    let name = SQLText.identifier(table)
+    let name = table.sqlName
     var found: [Int: Int] = [:]
     // Hierarchy tables have an index of the numbers; without one, grouping sorts all records.
     if numbers.count == 1, let number = numbers.first {
@@ -112,8 +104,7 @@ struct StepVerification {
     }
     let cursor = try Row.fetchCursor(database, sql: "SELECT Z_ENT, count(*) FROM \(name) GROUP BY Z_ENT")
     while let row = try cursor.next() {
-      let number: DatabaseValue = row[0]
-      found[Int.fromDatabaseValue(number) ?? 0, default: 0] += row[1]
+      found[Int.fromDatabaseValue(row[0]) ?? 0, default: 0] += row[1]
     }
     return found
   }
@@ -143,7 +134,7 @@ struct StepVerification {
 
   private func checkPrimaryKeys(_ database: Database) throws {
     for root in layout.destination.entities where root.isRoot {
-      let table = SQLText.identifier(root.tableName)
+      let table = root.tableName.sqlName
       let isFit = try Bool.fetchOne(
         database,
         sql:
@@ -172,16 +163,15 @@ struct StepVerification {
         switch layout.destination.storage(of: path.name, in: entity.name) {
         case .toOne(let column, _, _):
           // A dangling key counts as empty.
-          let key = SQLText.identifier(column)
+          let key = column.sqlName
           let target = layout.destinationSide.property(path, of: entity.name)?.relationship
           let table = target.flatMap { layout.destination.entity(named: $0.destinationEntityName)?.tableName }
           isUnfit =
             table.map { table in
-              "(o.\(key) IS NULL OR NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(key)))"
+              "(o.\(key) IS NULL OR NOT EXISTS (SELECT 1 FROM \(table.sqlName) AS q WHERE q.Z_PK = o.\(key)))"
             } ?? "o.\(key) IS NULL"
         case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-          isUnfit =
-            "NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+          isUnfit = "NOT EXISTS (SELECT 1 FROM \(table.sqlName) AS p WHERE p.\(column.sqlName) = o.Z_PK)"
         case .attribute, nil: continue
         }
       case .tooFewDestinations, .tooManyDestinations:
@@ -192,10 +182,10 @@ struct StepVerification {
         .newInverse, .unreadableDefault:
         continue
       }
-      let place = "\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
+      let place = "\(entity.tableName.sqlName) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
       let rows = try database.count(from: place)
       guard rows == 0 else {
-        throw ConditionCount.violation(condition, rows: rows, examples: try database.examples(from: place))
+        throw StepLayout.violation(condition, rows: rows, examples: try database.examples(from: place))
       }
     }
   }
@@ -206,23 +196,23 @@ package enum Dangling {
   /// Whether any reference dangles; sorted single lookups make this as fast as reading the tables.
   package static func exist(_ database: Database, _ layout: StoreLayout) throws -> Bool {
     try references(of: layout).contains { reference in
-      let column = SQLText.identifier(reference.column)
-      let table = SQLText.identifier(reference.table)
+      let column = reference.column.sqlName
+      let table = reference.table.sqlName
       return try Bool.fetchOne(
         database,
         sql: "SELECT EXISTS (SELECT 1 FROM (SELECT DISTINCT \(column) AS k FROM \(table) WHERE \(column) IS NOT NULL) "
-          + "AS o WHERE NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = o.k))")
+          + "AS o WHERE NOT EXISTS (SELECT 1 FROM \(reference.target.sqlName) AS q WHERE q.Z_PK = o.k))")
         == true
     }
   }
 
   static func count(_ database: Database, _ layout: StoreLayout) throws -> Int {
     try references(of: layout).reduce(0) { total, reference in
-      let column = SQLText.identifier(reference.column)
+      let column = reference.column.sqlName
       return try total
         &+ database.count(
-          from: "\(SQLText.identifier(reference.table)) AS o WHERE o.\(column) IS NOT NULL "
-            + "AND NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = o.\(column))")
+          from: "\(reference.table.sqlName) AS o WHERE o.\(column) IS NOT NULL "
+            + "AND NOT EXISTS (SELECT 1 FROM \(reference.target.sqlName) AS q WHERE q.Z_PK = o.\(column))")
     }
   }
 

@@ -18,17 +18,12 @@ struct ExpressionCompilation {
       try queue.inDatabase { database in
         try StepConnection.addFunctions(to: database, referenceDate: 0)
         try database.execute(sql: "ATTACH DATABASE ':memory:' AS old")
-        for table in layout.tables { try database.execute(sql: Self.placed(table.statement)) }
-        for table in layout.joinTables { try database.execute(sql: Self.placed(table.statement)) }
+        for statement in layout.tables.map(\.statement) + layout.joinTables.map(\.statement) {
+          try database.execute(sql: "CREATE TABLE \(Self.schema)" + statement.dropFirst("CREATE TABLE ".count))
+        }
         try database.execute(sql: "CREATE TABLE old.Z_METADATA (Z_VERSION INTEGER, Z_UUID VARCHAR, Z_PLIST BLOB)")
       }
-    } catch {
-      throw MigrationError(any: error)
-    }
-  }
-
-  private static func placed(_ statement: String) -> String {
-    "CREATE TABLE \(schema)" + statement.dropFirst("CREATE TABLE ".count)
+    } catch { throw MigrationError(any: error) }
   }
 
   /// Binds an expression as SQL and compiles the result.
@@ -40,7 +35,7 @@ struct ExpressionCompilation {
     do {
       try queue.inDatabase { database in
         _ = try database.makeStatement(
-          sql: "SELECT \(bound.sql) FROM \(Self.schema)\(SQLText.identifier(table)) AS o WHERE o.Z_ENT = 1")
+          sql: "SELECT \(bound.sql) FROM \(Self.schema)\(table.sqlName) AS o WHERE o.Z_ENT = 1")
       }
     } catch {
       let message = (error as? DatabaseError)?.message ?? "an unforeseen failure"
@@ -114,9 +109,7 @@ struct MappingPathResolver {
 
   private static let limit = 8
 
-  func hasProperty(_ name: String, of entityName: String) -> Bool {
-    layout.storage(of: name, in: entityName) != nil
-  }
+  func hasProperty(_ name: String, of entityName: String) -> Bool { layout.storage(of: name, in: entityName) != nil }
 
   /// The column in `o`; nil for anything but its attributes.
   func attribute(_ path: [String], of entityName: String) -> (path: PropertyPath, sql: String)? {
@@ -156,13 +149,12 @@ struct MappingPathResolver {
       }
       guard !isMarked(first, entityName) else {
         throw ExpressionProblem(
-          reading.position,
-          "attribute \(name) has external storage, so that its values may lie outside the store",
+          reading.position, "attribute \(name) has external storage, so that its values may lie outside the store",
           hint: "Copy it under its own or another name; what reads its values needs a policy.")
       }
       return "\(row).\(column.sqlName)"
     case .toOne(let column, _, _) where reading.function == nil || !rest.isEmpty:
-      let key = "\(row).\(SQLText.identifier(column))"
+      let key = "\(row).\(column.sqlName)"
       guard !rest.isEmpty else { return key }
       let target = try destination(of: first, entityName, reading, depth)
       let next = "q\(depth)"
@@ -171,14 +163,13 @@ struct MappingPathResolver {
     case .toManyByColumn(let table, let column, _):
       return try many(
         reading, path, entityName, depth,
-        from: "\(self.table(table)) AS q\(depth) WHERE q\(depth).\(SQLText.identifier(column)) = \(row).Z_PK")
+        from: "\(self.table(table)) AS q\(depth) WHERE q\(depth).\(column.sqlName) = \(row).Z_PK")
     case .toManyByJoinTable(let table, let own, let other, _):
       let target = try destination(of: first, entityName, reading, depth)
       return try many(
         reading, path, entityName, depth,
-        from: "\(self.table(table)) AS p\(depth) JOIN \(self.table(target.tableName)) AS q\(depth) "
-          + "ON q\(depth).Z_PK = p\(depth).\(SQLText.identifier(other)) "
-          + "WHERE p\(depth).\(SQLText.identifier(own)) = \(row).Z_PK")
+        from: "\(self.table(table)) AS p\(depth) JOIN \(self.table(target.tableName)) AS q\(depth) ON q\(depth).Z_PK = "
+          + "p\(depth).\(other.sqlName) WHERE p\(depth).\(own.sqlName) = \(row).Z_PK")
     case .toOne, .attribute:
       throw ExpressionProblem(
         reading.position, "\(name) is no to-many relationship, which \(reading.function ?? "")() needs",
@@ -211,7 +202,7 @@ struct MappingPathResolver {
     return "(SELECT \(function)(\(value)) FROM \(from))"
   }
 
-  private func table(_ name: String) -> String { schema + SQLText.identifier(name) }
+  private func table(_ name: String) -> String { schema + name.sqlName }
 
   private func destination(
     of relationship: String, _ entityName: String, _ reading: TypedExpression.Reading, _ depth: Int
@@ -243,5 +234,143 @@ struct MappingPathResolver {
       if case .compositeLeaf(_, let path, _) = column.role { path.joined(separator: ".") } else { nil }
     }
     return names.isEmpty ? "none" : names.sorted().map(printable).joined(separator: ", ")
+  }
+}
+
+/// A mapping expression with its value type, in any source language.
+struct TypedExpression: ExpressibleByStringLiteral {
+  struct Reading {
+    /// The function of the records; nil for the plain value.
+    var function: String?
+
+    /// The property names; empty for the record itself.
+    var path: [String]
+
+    /// From 1; 0 without one.
+    var position = 0
+
+    /// Whether only presence matters.
+    var isTestedForNil = false
+
+    var sql: String {
+      let names = path.map(\.quotedName).joined(separator: ".")
+      return function.map { "\($0)(\(names))" } ?? names
+    }
+  }
+
+  enum Form {
+    /// A constant, keyword or operator.
+    case sign(String)
+    case reading(Reading)
+
+    /// A function call; without a name, a list in parentheses.
+    case call(String, [TypedExpression])
+
+    /// Operands with prefix, infix and suffix operators; precedence is left to SQLite.
+    case series([TypedExpression])
+  }
+
+  let form: Form
+  let type: ValueType
+
+  init(_ form: Form, _ type: ValueType = .unknown) { (self.form, self.type) = (form, type) }
+
+  init(stringLiteral sign: String) { self.init(.sign(sign)) }
+
+  static func series(_ parts: TypedExpression..., type: ValueType = .unknown) -> TypedExpression {
+    TypedExpression(.series(parts), type)
+  }
+
+  static func call(_ name: String, _ arguments: TypedExpression..., type: ValueType = .unknown) -> TypedExpression {
+    TypedExpression(.call(name, arguments), type)
+  }
+
+  func cast(to word: TypedExpression, _ type: ValueType) -> TypedExpression {
+    .call("CAST", .series(self, "AS", word), type: type)
+  }
+
+  func typed(_ type: ValueType) -> TypedExpression { TypedExpression(form, type) }
+
+  /// The lowercase signs outside inner parentheses.
+  var signs: Set<String> {
+    switch form {
+    case .sign(let text): [text.lowercased()]
+    case .series(let parts): parts.reduce(into: []) { $0.formUnion($1.signs) }
+    case .reading, .call: []
+    }
+  }
+
+  // MARK: SQL
+
+  var sql: String { sql(\.sql) }
+
+  /// The expression as SQL; the caller writes the readings.
+  func sql<Problem>(_ read: (Reading) throws(Problem) -> String) throws(Problem) -> String {
+    switch form {
+    case .sign(let text): return text
+    case .reading(let reading): return try read(reading)
+    case .call(let name, let arguments):
+      return "\(name)(\(try arguments.map { part throws(Problem) in try part.sql(read) }.joined(separator: ", ")))"
+    case .series(let parts):
+      return try parts.map { part throws(Problem) in try part.sql(read) }.joined(separator: " ")
+    }
+  }
+}
+
+/// The type of an expression's value, as far as it limits its use.
+enum ValueType: Hashable {
+  case null
+  case boolean
+  case integer
+  case real
+  case text
+  case date
+  case bytes
+  case uuid
+  case uri
+
+  case unknown
+
+  /// The type of an attribute's values; nil if SQL can't make them.
+  init?(_ type: AttributeType) {
+    switch type {
+    case .integer16, .integer32, .integer64: self = .integer
+    case .decimal, .double, .float: self = .real
+    case .boolean: self = .boolean
+    case .string: self = .text
+    case .date: self = .date
+    case .binary, .transformable: self = .bytes
+    case .uuid: self = .uuid
+    case .uri: self = .uri
+    case .undefined, .objectID, .composite: return nil
+    }
+  }
+
+  var isNumber: Bool { self == .boolean || self == .integer || self == .real }
+
+  /// Whether values can be compared or be branches of a condition.
+  func agrees(with other: ValueType) -> Bool {
+    self == other || self == .null || other == .null || (isNumber && other.isNumber)
+  }
+
+  /// The common type: the wider of two numbers.
+  func joined(with other: ValueType) -> ValueType {
+    if self == .null { return other }
+    if other == .null || self == other { return self }
+    return self == .real || other == .real ? .real : .integer
+  }
+
+  var word: String {
+    switch self {
+    case .null: "nil"
+    case .boolean: "a truth value"
+    case .integer, .real: "a number"
+    case .text: "text"
+    case .date: "a date"
+    case .bytes: "data"
+    case .uuid: "a UUID"
+    case .uri: "a URI"
+    case .unknown: "a value"
+    }
   }
 }

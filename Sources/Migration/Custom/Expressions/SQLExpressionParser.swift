@@ -187,8 +187,7 @@ struct SQLExpressionParser {
     index += 1
     try open()
     let value = try series()
-    guard let type = accept("as integer", "as int", "as real", "as text", "as blob", "as numeric"), isSymbol(")")
-    else {
+    guard let type = accept("as integer", "as int", "as real", "as text", "as blob", "as numeric"), isSymbol(")") else {
       throw ExpressionProblem(
         token.position, "CAST needs AS and a type",
         hint: "Write CAST(expression AS INTEGER), or REAL, TEXT, BLOB or NUMERIC.")
@@ -257,8 +256,7 @@ extension SQLExpressionParser {
     }
     guard isAggregate || MappingFunctions.available.contains(lower) else {
       throw ExpressionProblem(
-        token.position, "there is no function \(word)()",
-        hint: MappingFunctions.hint(word, lower), isUnsupported: true)
+        token.position, "there is no function \(word)()", hint: MappingFunctions.hint(word, lower), isUnsupported: true)
     }
     let misuse = ExpressionProblem(
       token.position, "\(word)() takes what a to-many relationship leads to",
@@ -274,9 +272,7 @@ extension SQLExpressionParser {
   }
 
   /// Rejects date functions of the present, because they are not deterministic.
-  private func checkTime(
-    _ name: String, _ arguments: [TypedExpression], from start: Int
-  ) throws(ExpressionProblem) {
+  private func checkTime(_ name: String, _ arguments: [TypedExpression], from start: Int) throws(ExpressionProblem) {
     guard let place = MappingFunctions.dateFunctions[name] else { return }
     func refuse(_ token: ExpressionToken, _ detail: String) throws(ExpressionProblem) {
       throw ExpressionProblem(

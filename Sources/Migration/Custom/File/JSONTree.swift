@@ -24,19 +24,19 @@ struct JSONTree: Sendable, Hashable {
   var line = 0
 
   subscript(key: String) -> JSONTree? {
-    get {
-      guard case .object(let members) = value else { return nil }
-      return members.first { $0.key == key }?.value
+    guard case .object(let members) = value else { return nil }
+    return members.first { $0.key == key }?.value
+  }
+
+  /// Sets the value of a key, in its place or at the end.
+  mutating func set(_ key: String, to new: JSONTree) {
+    guard case .object(var members) = value else { return }
+    if let index = members.firstIndex(where: { $0.key == key }) {
+      members[index].value = new
+    } else {
+      members.append(Member(key: key, value: new))
     }
-    set {
-      guard case .object(var members) = value else { return }
-      if let index = members.firstIndex(where: { $0.key == key }) {
-        if let newValue { members[index].value = newValue } else { members.remove(at: index) }
-      } else if let newValue {
-        members.append(Member(key: key, value: newValue))
-      }
-      value = .object(members)
-    }
+    value = .object(members)
   }
 
   static func text(_ text: String) -> JSONTree { JSONTree(value: .string(text)) }
@@ -109,9 +109,7 @@ struct JSONTreeReader {
   private var line = 1
 
   static func read(_ bytes: [UInt8]) throws(Problem) -> JSONTree {
-    guard String(utf8: bytes) != nil else {
-      throw Problem(line: 1, detail: "the file is no UTF-8 text")
-    }
+    guard String(utf8: bytes) != nil else { throw Problem(line: 1, detail: "the file is no UTF-8 text") }
     var reader = JSONTreeReader(bytes: bytes)
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.offset = 3 }
     let tree = try reader.value(depth: 0)
@@ -193,9 +191,7 @@ struct JSONTreeReader {
 
   private mutating func number() throws(Problem) -> String {
     let start = offset
-    func isPart(_ byte: UInt8) -> Bool {
-      (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte)
-    }
+    func isPart(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte) }
     while let next = byte, isPart(next) { offset += 1 }
     let text = String(decoding: bytes[start..<offset], as: UTF8.self)
     let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]

@@ -82,9 +82,7 @@ extension MappingFile {
     let tree: JSONTree
     do throws(JSONTreeReader.Problem) {
       tree = try JSONTreeReader.read(bytes)
-    } catch {
-      throw Self.invalid(path, nil, error.line, printable(error.detail))
-    }
+    } catch { throw Self.invalid(path, nil, error.line, printable(error.detail)) }
     self = try MappingFileReader(path: path).file(of: tree)
   }
 
@@ -115,11 +113,11 @@ extension MappingFile {
     ] {
       let hashes = version.versionHashes.inCodeUnitOrder()
         .map { JSONTree.Member(key: $0.key, value: .text($0.value.hex)) }
-      copy[key] = JSONTree(
-        value: .object([
-          .init(key: "version", value: .text(version.name)), .init(key: "checksum", value: .text(version.checksum)),
-          .init(key: "entities", value: JSONTree(value: .object(hashes))),
-        ]))
+      let members: [JSONTree.Member] = [
+        .init(key: "version", value: .text(version.name)), .init(key: "checksum", value: .text(version.checksum)),
+        .init(key: "entities", value: JSONTree(value: .object(hashes))),
+      ]
+      copy.set(key, to: JSONTree(value: .object(members)))
     }
     return try MappingFile(bytes: Array(copy.text().utf8), path: path)
   }
@@ -146,11 +144,7 @@ extension MappingFile {
     let from = try version(source, "source", in: bundle)
     let to = try version(destination, "destination", in: bundle)
     var builder = MappingFileBuilder(file: self, source: from.model, destination: to.model)
-    do {
-      return try builder.model()
-    } catch {
-      throw MigrationError(any: error).told(at: path)
-    }
+    do { return try builder.model() } catch { throw MigrationError(any: error).told(at: path) }
   }
 
   func version(_ wanted: Version, _ word: String, in bundle: ModelBundle) throws -> ModelVersion {
@@ -243,17 +237,15 @@ struct MappingFileReader {
 
   // MARK: Versions
 
-  private func version(
-    _ node: JSONTree?, _ place: String, _ root: JSONTree
-  ) throws -> MappingFile.Version {
+  private func version(_ node: JSONTree?, _ place: String, _ root: JSONTree) throws -> MappingFile.Version {
     guard let node else {
       throw problem(root, place, "it is missing", hint: "Name the version, as in \"source\": \"V1\".")
     }
     if case .string(let name) = node.value { return MappingFile.Version(name: name) }
     let members = try object(node, place, ["version", "checksum", "entities"])
-    var version = MappingFile.Version()
-    if let name = members["version"] { version.name = try text(name, "\(place).version") }
-    if let checksum = members["checksum"] { version.checksum = try text(checksum, "\(place).checksum") }
+    var version = MappingFile.Version(
+      name: try members["version"].map { try text($0, "\(place).version") },
+      checksum: try members["checksum"].map { try text($0, "\(place).checksum") })
     if let entities = members["entities"] {
       var hashes: [String: VersionHash] = [:]
       for (name, value) in try object(entities, "\(place).entities", nil) {
@@ -272,9 +264,7 @@ struct MappingFileReader {
 
   // MARK: Entities
 
-  private func entity(
-    _ node: JSONTree, _ place: String, _ rest: MappingFile.Rest
-  ) throws -> MappingFile.Entity {
+  private func entity(_ node: JSONTree, _ place: String, _ rest: MappingFile.Rest) throws -> MappingFile.Entity {
     let members = try object(
       node, place,
       [
@@ -306,10 +296,10 @@ struct MappingFileReader {
     return entity
   }
 
-  private func list(of node: JSONTree?, _ place: String) throws -> [JSONTree.Member] {
+  private func list(of node: JSONTree?, _ place: String, hint: String? = nil) throws -> [JSONTree.Member] {
     guard let node else { return [] }
     guard case .object(let members) = node.value else {
-      throw problem(node, place, "\(node.kindName) stands where an object is expected")
+      throw problem(node, place, "\(node.kindName) stands where an object is expected", hint: hint)
     }
     return members
   }
@@ -332,9 +322,7 @@ struct MappingFileReader {
     }
   }
 
-  private func relationship(
-    _ node: JSONTree, _ place: String
-  ) throws -> MappingFile.RelationshipContent {
+  private func relationship(_ node: JSONTree, _ place: String) throws -> MappingFile.RelationshipContent {
     let allowed =
       "Write the name of a relationship of the source as a text, or one of {\"copy\": …}, "
       + "{\"madeBy\": …, \"through\": …}, {\"inverse\": true}, {\"null\": true}."
@@ -354,9 +342,7 @@ struct MappingFileReader {
 
   // MARK: Parts
 
-  private func rest(
-    _ node: JSONTree?, _ place: String, or usual: MappingFile.Rest
-  ) throws -> MappingFile.Rest {
+  private func rest(_ node: JSONTree?, _ place: String, or usual: MappingFile.Rest) throws -> MappingFile.Rest {
     guard let node else { return usual }
     if case .string(let word) = node.value, let rest = MappingFile.Rest(rawValue: word) { return rest }
     throw problem(node, place, "it must be \"infer\" or \"none\"")
@@ -383,9 +369,7 @@ struct MappingFileReader {
   private func object(
     _ node: JSONTree, _ place: String, _ known: [String]?, hint: String? = nil
   ) throws -> [String: JSONTree] {
-    guard case .object(let members) = node.value else {
-      throw problem(node, place, "\(node.kindName) stands where an object is expected", hint: hint)
-    }
+    let members = try list(of: node, place, hint: hint)
     if let known {
       for member in members where !known.contains(member.key) {
         throw problem(

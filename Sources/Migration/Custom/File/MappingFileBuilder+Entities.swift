@@ -65,8 +65,7 @@ extension MappingFileBuilder {
       let fitting = list.filter { ($0.attribute != nil) == isAttribute }
       if let found = fitting.first(where: { $0.path.description == name }) { return found }
       throw invalid(
-        place,
-        "\(printable(owner)) has no stored \(isAttribute ? "attribute" : "relationship") \"\(printable(name))\"",
+        place, "\(printable(owner)) has no stored \(isAttribute ? "attribute" : "relationship") \"\(printable(name))\"",
         hint: NameSuggestion.hint(
           for: name, among: fitting.map(\.path.description),
           "\(isAttribute ? "attributes" : "relationships") of \(printable(owner))"))
@@ -113,9 +112,7 @@ extension MappingFileBuilder {
     return given
   }
 
-  private func copy(
-    _ old: StoredProperty, _ new: StoredProperty, _ place: String
-  ) throws -> PropertyMapping.Value {
+  private func copy(_ old: StoredProperty, _ new: StoredProperty, _ place: String) throws -> PropertyMapping.Value {
     guard let before = old.attribute?.type, let after = new.attribute?.type else { return .null }
     switch (old.isMarked, new.isMarked) {
     case (true, false):
@@ -142,8 +139,7 @@ extension MappingFileBuilder {
         case .record: origin = [mappings[index].sourceEntityName ?? ""]
         case .relationship(let relationship):
           let target = source.properties(of: mappings[index].sourceEntityName ?? "")[relationship]?.property
-            .relationship?
-            .destinationEntityName
+            .relationship?.destinationEntityName
           if let target { origin = source.descendantNames(of: target).union([target]) }
         }
         let fitting = mappings.filter { $0.destinationEntityName == name && origin.contains($0.sourceEntityName ?? "") }

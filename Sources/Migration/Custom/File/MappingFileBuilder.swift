@@ -30,11 +30,7 @@ struct MappingFileBuilder {
     let model = MappingModel(
       name: file.name, origin: file.path.map { .mappingFile($0) } ?? .code, source: source, destination: destination,
       entityMappings: mappings, conditions: conditions, losses: remaining)
-    do {
-      try CustomStepCheck(layout: StepLayout(model)).run()
-    } catch {
-      throw placed(MigrationError(any: error))
-    }
+    do { try CustomStepCheck(layout: StepLayout(model)).run() } catch { throw placed(MigrationError(any: error)) }
     return model
   }
 
@@ -121,9 +117,7 @@ struct MappingFileBuilder {
     let read = Set(mappings.compactMap(\.sourceEntityName))
     for name in source.entities.keys.inCodeUnitOrder() where !read.contains(name) {
       mappings.append(EntityMapping(name: "IEM_Remove_\(name)", kind: .remove, source: name, destination: nil))
-      if source.entities[name]?.isAbstract == false {
-        losses[name] = [[MigrationLoss(.removedEntity, source: name)]]
-      }
+      if source.entities[name]?.isAbstract == false { losses[name] = [[MigrationLoss(.removedEntity, source: name)]] }
     }
     let made = Set(mappings.compactMap(\.destinationEntityName))
     for name in destination.entities.keys.inCodeUnitOrder() where !made.contains(name) {
@@ -148,8 +142,7 @@ struct MappingFileBuilder {
         guard inferred.contains(refusal.entityName), let property = refusal.property else { continue }
         // Ancestors' values are inherited.
         let isGiven = mappings.contains { mapping in
-          mapping.destinationEntityName == refusal.entityName
-            && givenNames(for: mapping).contains(property.description)
+          mapping.destinationEntityName == refusal.entityName && givenNames(for: mapping).contains(property.description)
         }
         if !isGiven { left.append(refusal) }
       }
@@ -198,7 +191,6 @@ struct MappingFileBuilder {
       $0.destinationEntityName == name && $0.destinationProperty.map { given.contains($0.description) } ?? false
     }
   }
-
 }
 
 extension MappingFileBuilder {

@@ -54,22 +54,14 @@ public final class MigrationContext {
     guard let name = mapping.destinationEntityName else {
       throw RecordAccess.failure("entity mapping \"\(printable(mapping.name))\" makes no records")
     }
-    let values: [String: RecordValue]
-    if let pending, pending.source === source, current?.number == route.number {
-      values = pending.values
-    } else {
-      values = try mappedValues(of: source, route)
-    }
-    let record = try create(name, for: source, route, values)
+    let record = try create(name, for: source, route, try mappedValues(of: source, route))
     try associate(source: source, destination: record, mapping: mapping)
     return record
   }
 
   /// Returns the mapped values of a source record.
   public func mappedValues(for source: MigrationRecord, mapping: EntityMapping) throws -> [String: RecordValue] {
-    let route = try route(mapping.name)
-    if let pending, pending.source === source, current?.number == route.number { return pending.values }
-    return try mappedValues(of: source, route)
+    try mappedValues(of: source, try route(mapping.name))
   }
 
   /// Makes a record with its entity's defaults, without an association.
@@ -81,9 +73,7 @@ public final class MigrationContext {
   private func create(
     _ entityName: String, for source: MigrationRecord?, _ route: CustomRoute, _ values: [String: RecordValue]?
   ) throws -> MigrationRecord {
-    guard let entity = run.layout.destination.entity(named: entityName) else {
-      throw RecordAccess.failure("there is no entity \"\(printable(entityName))\"", entity: entityName)
-    }
+    let entity = try destination.entity(named: entityName)
     let key: Int64
     if let pending, let source, pending.source === source, !pending.isKeyTaken, current?.number == route.number,
       route.destination?.rootName == entity.rootName, route.range != nil
@@ -98,9 +88,7 @@ public final class MigrationContext {
   }
 
   /// Associates a source record with a destination record.
-  public func associate(
-    source: MigrationRecord, destination: MigrationRecord, mapping: EntityMapping
-  ) throws {
+  public func associate(source: MigrationRecord, destination: MigrationRecord, mapping: EntityMapping) throws {
     let route = try route(mapping.name)
     guard !route.isSetBased, source.records === self.source, destination.records === self.destination else {
       throw RecordAccess.failure(
@@ -211,20 +199,16 @@ public final class MigrationContext {
       hint: NameSuggestion.hint(for: name, among: run.step.routes.map(\.mapping.name), "entity mappings"))
   }
 
-  private func rootNumber(_ entityName: String) throws -> Int {
-    guard let entity = run.layout.destination.entity(named: entityName),
-      let root = run.layout.destination.entity(named: entity.rootName)
-    else { throw RecordAccess.failure("there is no entity \"\(printable(entityName))\"", entity: entityName) }
-    return root.number
-  }
+  private func rootNumber(_ entityName: String) throws -> Int { try destination.root(ofEntity: entityName).number }
 
   private func mappedValues(of source: MigrationRecord, _ route: CustomRoute) throws -> [String: RecordValue] {
+    if let pending, pending.source === source, current?.number == route.number { return pending.values }
     guard let entity = route.source, !route.columns.isEmpty, let shape = try mappedShape(route) else { return [:] }
     let database = try destination.openDatabase()
     let rows = try Row.fetchCursor(
       database.cachedStatement(
         sql: "SELECT \(PolicyRun.expressions(route, shape).joined(separator: ", ")) "
-          + "FROM old.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_PK = ?"), arguments: [source.primaryKey])
+          + "FROM old.\(entity.tableName.sqlName) AS o WHERE o.Z_PK = ?"), arguments: [source.primaryKey])
     return try rows.next().map { shape.values($0, from: 0) } ?? [:]
   }
 

@@ -32,9 +32,7 @@ public struct MigrationPolicies: Sendable {
   /// Returns the maker of an entity mapping's policy; nil if it needs no policy.
   ///
   /// - Throws: `policy-missing`.
-  func policy(
-    for mapping: EntityMapping
-  ) throws -> (@Sendable () -> any EntityMigrationPolicy)? {
+  func policy(for mapping: EntityMapping) throws -> (@Sendable () -> any EntityMigrationPolicy)? {
     if let make = byMapping[mapping.name] { return make }
     guard mapping.needsPolicy, let name = mapping.policyClassName else { return nil }
     if let make = byClass[name] ?? byClass[Self.withoutModule(name)] { return make }
@@ -231,7 +229,7 @@ final class PolicyRun {
       try run.fillRelationships(of: [route])
       try call(route, "endRelationshipCreation") { try policy.endRelationshipCreation(route.mapping, in: context) }
     }
-    for index in indexes { try database.execute(sql: "DROP INDEX main.\(SQLText.identifier(index.name))") }
+    for index in indexes { try database.execute(sql: "DROP INDEX main.\(index.name.sqlName)") }
   }
 
   func validate() throws {
@@ -256,27 +254,20 @@ final class PolicyRun {
       try body()
       if isGrouped { try context.destination.flushIfFull() } else { try context.destination.flush() }
       try context.source.flush()
-    } catch {
-      throw Self.told(error, CustomStepCheck.place(route.mapping, nil), stage, route.mapping)
-    }
+    } catch { throw Self.told(error, CustomStepCheck.place(route.mapping, nil), stage, route.mapping) }
   }
 
   private static func told(_ error: any Error, _ place: String, _ stage: String, _ mapping: EntityMapping)
     -> MigrationError
   {
     var told: MigrationError
-    switch error {
-    case let error as MigrationError:
+    if let error = error as? MigrationError {
       told = error
       told.detail = "\(place), \(stage): \(error.detail)"
-    case _ where MigrationError(environmental: error) != nil:
+    } else if MigrationError(environmental: error) != nil {
       return MigrationError(any: error)
-    case let error as DatabaseError:
-      told = RecordAccess.failure("\(place), \(stage): SQLite reported \(error.resultCode)")
-    default:
-      // App errors may contain record values.
-      told = RecordAccess.failure(
-        "\(place), \(stage): the policy threw an error of type \(printable(typeName(of: error)))")
+    } else {
+      told = RecordAccess.failure("\(place), \(stage): \(MigrationError.words(for: error, of: "the policy"))")
     }
     told.entityName = told.entityName ?? mapping.destinationEntityName ?? mapping.sourceEntityName
     return told
@@ -300,7 +291,7 @@ final class PolicyRun {
       ["o.Z_PK"] + own.attributes.map { "o.\($0.column.sqlName)" }
       + (mapped.map { Self.expressions(route, $0) } ?? [])
     let sql =
-      "SELECT \(columns.joined(separator: ", ")) FROM old.\(SQLText.identifier(source.tableName)) AS o "
+      "SELECT \(columns.joined(separator: ", ")) FROM old.\(source.tableName.sqlName) AS o "
       + "WHERE \(route.condition) AND o.Z_PK > ? ORDER BY o.Z_PK LIMIT \(Self.batchSize)"
     var last = Int64.min
     while true {

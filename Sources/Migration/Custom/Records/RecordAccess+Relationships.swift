@@ -21,8 +21,7 @@ extension RecordAccess {
 
   private func find(_ name: String, of entityName: String) throws -> Found {
     if let known = relationships[[entityName, name]] { return known }
-    guard
-      let relationship = side.relationship(name, of: entityName),
+    guard let relationship = side.relationship(name, of: entityName),
       let storage = layout.storage(of: name, in: entityName),
       let target = layout.entity(named: relationship.destinationEntityName)
     else {
@@ -48,18 +47,17 @@ extension RecordAccess {
     switch found.storage {
     case .attribute: return []
     case .toOne(let column, _, _):
-      let name = SQLText.identifier(column)
-      sql =
-        "SELECT \(name) FROM \(table(record.entityName)) WHERE Z_PK = ? AND typeof(\(name)) = 'integer'"
+      let name = column.sqlName
+      sql = "SELECT \(name) FROM \(table(record.entityName)) WHERE Z_PK = ? AND typeof(\(name)) = 'integer'"
     case .toManyByColumn(let table, let column, let order):
       sql =
-        "SELECT Z_PK FROM \(schema)\(SQLText.identifier(table)) WHERE \(SQLText.identifier(column)) = ? "
-        + "ORDER BY \(order.map { "\(SQLText.identifier($0)), " } ?? "")Z_PK"
+        "SELECT Z_PK FROM \(schema)\(table.sqlName) WHERE \(column.sqlName) = ? "
+        + "ORDER BY \(order.map { "\($0.sqlName), " } ?? "")Z_PK"
     case .toManyByJoinTable(let table, let own, let destination, let order):
-      let key = SQLText.identifier(destination)
+      let key = destination.sqlName
       sql =
-        "SELECT \(key) FROM \(schema)\(SQLText.identifier(table)) WHERE \(SQLText.identifier(own)) = ? "
-        + "AND typeof(\(key)) = 'integer' ORDER BY \(order.map { "\(SQLText.identifier($0)), " } ?? "")\(key)"
+        "SELECT \(key) FROM \(schema)\(table.sqlName) WHERE \(own.sqlName) = ? "
+        + "AND typeof(\(key)) = 'integer' ORDER BY \(order.map { "\($0.sqlName), " } ?? "")\(key)"
     }
     return try Int64.fetchAll(database.cachedStatement(sql: sql), arguments: [record.primaryKey])
   }
@@ -129,16 +127,16 @@ extension RecordAccess {
         own, found.storage, other, found.inverse?.relationship.isOrdered == true ? Int(clamping: own.primaryKey) : nil)
     case .toManyByColumn(let table, let column, let orderColumn):
       try assign(
-        schema + SQLText.identifier(table), other.primaryKey,
+        schema + table.sqlName, other.primaryKey,
         [(column, own.primaryKey), (found.ownerEntityColumn, number(own)), (orderColumn, Int64(place))])
     case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, let orderColumn):
       let inverseOrder = layout.ownOrderColumn(ofJoinTable: name, ownColumn: ownColumn)
       let row = [
         (ownColumn, own.primaryKey), (destinationColumn, other.primaryKey), (orderColumn, Int64(place)),
         (inverseOrder, own.primaryKey),
-      ].compactMap { column, value in column.map { (SQLText.identifier($0), value) } }
+      ].compactMap { column, value in column.map { ($0.sqlName, value) } }
       try openDatabase().cachedStatement(
-        sql: "INSERT OR REPLACE INTO \(schema)\(SQLText.identifier(name)) (\(row.map(\.0).joined(separator: ", "))) "
+        sql: "INSERT OR REPLACE INTO \(schema)\(name.sqlName) (\(row.map(\.0).joined(separator: ", "))) "
           + "VALUES (\(row.map { _ in "?" }.joined(separator: ", ")))"
       ).execute(arguments: StatementArguments(row.map(\.1)))
     }
@@ -154,11 +152,10 @@ extension RecordAccess {
       }
     case .toManyByColumn(let table, let column, let orderColumn):
       try assign(
-        schema + SQLText.identifier(table), other, [(column, nil), (found.ownerEntityColumn, nil), (orderColumn, nil)])
+        schema + table.sqlName, other, [(column, nil), (found.ownerEntityColumn, nil), (orderColumn, nil)])
     case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, _):
       try openDatabase().cachedStatement(
-        sql: "DELETE FROM \(schema)\(SQLText.identifier(name)) WHERE \(SQLText.identifier(ownColumn)) = ? "
-          + "AND \(SQLText.identifier(destinationColumn)) = ?"
+        sql: "DELETE FROM \(schema)\(name.sqlName) WHERE \(ownColumn.sqlName) = ? AND \(destinationColumn.sqlName) = ?"
       ).execute(arguments: [own.primaryKey, other])
     }
   }
@@ -176,9 +173,8 @@ extension RecordAccess {
     of own: MigrationRecord.ID, _ storage: PropertyStorage, _ partnerEntity: String, _ back: PropertyStorage?
   ) throws {
     guard case .toOne(let column, _, _) = storage, let back else { return }
-    let sql = "SELECT \(SQLText.identifier(column)) FROM \(table(own.entityName)) WHERE Z_PK = ?"
-    guard
-      let key = try Int64.fetchOne(openDatabase().cachedStatement(sql: sql), arguments: [own.primaryKey])
+    let sql = "SELECT \(column.sqlName) FROM \(table(own.entityName)) WHERE Z_PK = ?"
+    guard let key = try Int64.fetchOne(openDatabase().cachedStatement(sql: sql), arguments: [own.primaryKey])
     else { return }
     try set(.init(entityName: partnerEntity, primaryKey: key), back, nil, nil)
   }
@@ -190,8 +186,7 @@ extension RecordAccess {
   private func assign(_ table: String, _ key: Int64, _ values: [(column: String?, value: Int64?)]) throws {
     let known = values.compactMap { entry in entry.column.map { (column: $0, value: entry.value) } }
     try openDatabase().cachedStatement(
-      sql: "UPDATE \(table) SET \(known.map { "\(SQLText.identifier($0.column)) = ?" }.joined(separator: ", ")) "
-        + "WHERE Z_PK = ?"
+      sql: "UPDATE \(table) SET \(known.map { "\($0.column.sqlName) = ?" }.joined(separator: ", ")) WHERE Z_PK = ?"
     ).execute(arguments: StatementArguments(known.map { $0.value.databaseValue } + [key.databaseValue]))
   }
 }

@@ -56,12 +56,16 @@ final class RecordAccess {
       propertyName: property)
   }
 
+  func entity(named name: String) throws -> EntityLayout {
+    if let entity = layout.entity(named: name) { return entity }
+    throw Self.failure("there is no entity \"\(printable(name))\"", entity: name)
+  }
+
+  func root(ofEntity name: String) throws -> EntityLayout { try entity(named: try entity(named: name).rootName) }
+
   func shape(of entityName: String) throws -> EntityShape {
     if let known = shapes[entityName] { return known }
-    guard let entity = layout.entity(named: entityName) else {
-      throw Self.failure("there is no entity \"\(printable(entityName))\"", entity: entityName)
-    }
-    let shape = EntityShape(entity, layout, side)
+    let shape = EntityShape(try entity(named: entityName), layout, side)
     shapes[entityName] = shape
     return shape
   }
@@ -170,8 +174,7 @@ final class RecordAccess {
     }
     try cutOneWayReferences(to: record, shape.entity, database)
     try database.execute(
-      sql: "DELETE FROM \(schema)\(SQLText.identifier(shape.entity.tableName)) WHERE Z_PK = ?",
-      arguments: [record.primaryKey])
+      sql: "DELETE FROM \(schema)\(shape.entity.tableName.sqlName) WHERE Z_PK = ?", arguments: [record.primaryKey])
   }
 
   /// Clears references without an inverse.
@@ -182,9 +185,9 @@ final class RecordAccess {
           let target = layout.destination(of: key), target.numbers.contains(entity.number),
           case .toOne(_, let entityColumn, _) = layout.storage(of: key)
         else { continue }
-        let rest = entityColumn.map { ", \(SQLText.identifier($0)) = NULL" } ?? ""
+        let rest = entityColumn.map { ", \($0.sqlName) = NULL" } ?? ""
         try database.execute(
-          sql: "UPDATE \(schema)\(SQLText.identifier(table.name)) SET \(column.sqlName) = NULL\(rest) "
+          sql: "UPDATE \(schema)\(table.name.sqlName) SET \(column.sqlName) = NULL\(rest) "
             + "WHERE \(column.sqlName) = ?", arguments: [record.primaryKey])
       }
     }
@@ -235,7 +238,7 @@ struct RecordStatements {
   let entityNumber: String
 
   init(_ shape: EntityShape, schema: String) {
-    let table = schema + SQLText.identifier(shape.entity.tableName)
+    let table = schema + shape.entity.tableName.sqlName
     let columns = shape.attributes.map(\.column.sqlName)
     insertion =
       "INSERT INTO \(table) (\((["Z_PK", "Z_ENT", "Z_OPT"] + columns).joined(separator: ", "))) "
@@ -256,28 +259,21 @@ struct EntityShape {
     let type: AttributeType
     let isMarked: Bool
     let defaultValue: AttributeValue?
-    let isDerived: Bool
   }
 
   let entity: EntityLayout
   let attributes: [Attribute]
-  private let indexes: [String: Int]
 
   init(_ entity: EntityLayout, _ layout: StoreLayout, _ side: InferenceSide) {
     self.entity = entity
-    var attributes: [Attribute] = []
-    for property in side.properties[entity.name] ?? [] {
+    attributes = (side.properties[entity.name] ?? []).compactMap { property in
       guard let attribute = property.attribute, let column = layout.column(of: property.path, in: entity.name) else {
-        continue
+        return nil
       }
-      attributes.append(
-        Attribute(
-          name: property.path.description, column: column, type: attribute.type, isMarked: property.isMarked,
-          defaultValue: attribute.defaultValue, isDerived: attribute.isDerived))
+      return Attribute(
+        name: property.path.description, column: column, type: attribute.type, isMarked: property.isMarked,
+        defaultValue: attribute.defaultValue)
     }
-    self.attributes = attributes
-    indexes = Dictionary(
-      attributes.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// The values of a cursor's current row, with attribute columns from `start`.

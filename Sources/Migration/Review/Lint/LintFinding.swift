@@ -135,14 +135,13 @@ extension LintFinding.Rule {
   public var severity: LintFinding.Severity {
     switch self {
     case .notMigratable, .disagreeingIdentifiers, .brokenRename, .renameWithoutMigration, .editedAfterRelease,
-      .missingRelease, .inconsistentModel,
-      .mismatchedHashes, .unreadableVersion, .unresolvedSource, .liveClass, .duplicateChecksum, .unplannedRelease,
-      .unknownRelease, .foreignVersionClass, .unfrozenType:
+      .missingRelease, .inconsistentModel, .mismatchedHashes, .unreadableVersion, .unresolvedSource, .liveClass,
+      .duplicateChecksum, .unplannedRelease, .unknownRelease, .foreignVersionClass, .unfrozenType:
       .error
     case .dataLoss, .dependsOnData, .droppedIdentifier, .possibleRename, .cloudEncryptionChanged, .cloudKitUniqueness,
-      .cloudKitMandatoryAttribute,
-      .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
-      .cloudKitNotAdditive, .uncertainSource, .aliasName, .unlistedClass, .platformDependent:
+      .cloudKitMandatoryAttribute, .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered,
+      .cloudKitDenyRule, .cloudKitType, .cloudKitNotAdditive, .uncertainSource, .aliasName, .unlistedClass,
+      .platformDependent:
       .warning
     }
   }
@@ -180,9 +179,7 @@ public struct LintListing: Sendable {
           + (errors == 0 ? "" : ", \(errors) of them \(errors == 1 ? "an error" : "errors")"),
       ]
     }
-    if lint.releasedFindingCount > 0 {
-      lines.append("\(lint.releasedFindingCount) \(Self.releasedSteps)")
-    }
+    if lint.releasedFindingCount > 0 { lines.append("\(lint.releasedFindingCount) \(Self.releasedSteps)") }
   }
 
   /// The lines with line feeds.

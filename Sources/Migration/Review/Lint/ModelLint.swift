@@ -116,9 +116,8 @@ public struct ModelLint: Sendable {
           LintFinding(
             .editedAfterRelease, in: name, entity: entity,
             detail: "entity \"\(printable(entity))\" \(what) since the version was released",
-            hint: """
-              Undo the edit and make it in a new version; stores of the released version would not be recognized.
-              """))
+            hint: "Undo the edit and make it in a new version; stores of the released version would not be "
+              + "recognized."))
       }
     }
   }
@@ -183,9 +182,7 @@ extension ModelLint: Encodable {
         "hint": finding.hint,
       ]
     }
-    try encoder.encode([
-      "clean": self.findings.isEmpty, "findings": findings, "releasedFindings": releasedFindingCount,
-    ])
+    try encoder.encode(["clean": self.findings.isEmpty, "findings": findings, "releasedFindings": releasedFindingCount])
   }
 }
 
@@ -249,13 +246,10 @@ enum EqualHashes {
   ) -> LintFinding {
     LintFinding(
       .renameWithoutMigration, in: place, entity: entity, property: property,
-      detail: """
-        \(printable(new)) is what \(printable(old)) was, by its renaming identifier; but the version hashes of both versions \
-        are equal, so that no migration runs, and \(printable(new)) has what \(printable(new)) had before
-        """,
-      hint: """
-        Give the entity a version hash modifier in the newer version, so that the versions differ and a migration runs; or \
-        leave the names as they were.
-        """)
+      detail: "\(printable(new)) is what \(printable(old)) was, by its renaming identifier; but the version hashes of "
+        + "both versions are equal, so that no migration runs, and \(printable(new)) has what \(printable(new)) had "
+        + "before",
+      hint: "Give the entity a version hash modifier in the newer version, so that the versions differ and a migration "
+        + "runs; or leave the names as they were.")
   }
 }

@@ -87,8 +87,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
     guard let order else {
       throw MigrationError(
         .lockInvalid, operation: "read the lock file", path: path,
-        detail: "it does not say which version came first",
-        hint: Self.writeAnew)
+        detail: "it does not say which version came first", hint: Self.writeAnew)
     }
     var names = order.filter { bundle.version(named: $0) != nil }
     for name in [bundle.current.name, target ?? bundle.current.name] where !names.contains(name) { names.append(name) }
@@ -98,9 +97,7 @@ public struct ModelLock: Sendable, Hashable, Codable {
   /// Reads a lock file; nil if it does not exist.
   ///
   /// - Throws: `FileError`, or `MigrationError`: `lockInvalid`.
-  public static func read(
-    _ path: FilePath, fileSystem: FileSystem = FileSystem()
-  ) throws -> ModelLock? {
+  public static func read(_ path: FilePath, fileSystem: FileSystem = FileSystem()) throws -> ModelLock? {
     guard try fileSystem.status(of: path) != nil else { return nil }
     let bytes = try fileSystem.contents(of: path, limit: 64 << 20)
     let lock: ModelLock
