@@ -71,8 +71,7 @@ public enum SalvageErrorKind: String, FailureKind {
     case .output: "Try another folder for the result; if it happens again, report it."
     case .donor: "Use another backup, or none."
     case .model: "Check the schema file."
-    case .unfitModel:
-      "Give the model that the store was written with, or none where the store carries its own."
+    case .unfitModel: "Give the model that the store was written with, or none where the store carries its own."
     case .verificationFailed: "Salvage the rows as they are, without a model's layout, and report it."
     case .cancelled: "Run the same command again at any time."
     case .file: "Check the path and its permissions."

@@ -16,16 +16,14 @@ struct SalvageRun {
     search = TreeSearch(evidence: evidence, model: model, options: options)
   }
 
-  /// Creates a new store for direct writing of rows.
-  typealias StoreMaker = (StoreFacts) throws -> any NewTables
-
   /// Writes the rows as found.
   ///
   /// - Parameters:
   ///   - makesVirtualTables: whether to restore virtual tables over their shadow tables.
-  ///   - makeStore: creates the new store; `output` then gets only the rows that it rejects.
+  ///   - makeStore: creates the new store, which takes rows during recovery, so that they are written only once;
+  ///     `output` then gets only the rows that it rejects.
   func raw(
-    to output: FilePath, makesVirtualTables: Bool = false, makeStore: StoreMaker? = nil
+    to output: FilePath, makesVirtualTables: Bool = false, makeStore: ((StoreFacts) throws -> NewStore)? = nil
   ) throws -> RawSalvage {
     var found = try search.run()
     if let unfit = found.unfit { throw unfit }
@@ -35,7 +33,7 @@ struct SalvageRun {
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
-    let tables = try RowTables(crawl, in: database, remembering: crawl.kit == nil ? [] : .doubtedRows)
+    let tables = try RowTables(crawl, in: database)
     let newStore = try makeStore.map { make in try make(found.facts) }
     // Rows of a foreign model are converted by column name, not copied.
     try tables.makeTables(in: found.isForeign ? nil : newStore)
@@ -62,21 +60,19 @@ struct SalvageRun {
     try database.execute("COMMIT")
     try database.declareTables()
     try newStore?.writeIndexes()
-    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [])
-    try virtual.make { sql in try database.answer(sql) }
+    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [], ask: database.answer)
+    try virtual.make()
     // A new store's maker reports on declarations itself.
     let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
     var report = try report(found, outcome, kit, donorRemarks, tables.losses + declarations)
     // A rebuild recounts all tables first.
     if newStore == nil { report.foldShadowTables(of: found.definitions.declarations) }
     return RawSalvage(
-      report: report,
-      metadata: found.identity.metadata,
-      layout: found.expected?.layout, basis: found.basis, foreignModel: found.foreignModel,
-      numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames,
-      entries: found.definitions.declarations, emptyIndexes: Self.emptyIndexes(outcome.crawl),
-      sequences: try tables.sequences(),
-      header: reader.layout.header, encoding: reader.layout.encoding, pageSize: reader.pageSize)
+      report: report, metadata: found.identity.metadata, layout: found.expected?.layout, basis: found.basis,
+      foreignModel: found.foreignModel, numbering: found.numbering, names: try found.names(),
+      otherNames: tables.otherNames, entries: found.definitions.declarations,
+      emptyIndexes: Self.emptyIndexes(outcome.crawl), sequences: try tables.sequences(), header: reader.layout.header,
+      encoding: reader.layout.encoding)
   }
 
   private static func emptyIndexes(_ crawl: borrowing Crawl) -> Set<String> {
@@ -88,9 +84,7 @@ struct SalvageRun {
   }
 
   /// Takes lost rows from the donor, if any; returns remarks.
-  private func takeFromDonor(
-    _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?
-  ) throws -> [String] {
+  private func takeFromDonor(_ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?) throws -> [String] {
     guard let donor = options.donor else { return [] }
     var rows = try DonorRows(
       donor, uuid: found.identity.metadata?.uuid ?? kit?.kit.storeUUID, kit: kit, in: evidence.fileSystem)
@@ -102,21 +96,19 @@ struct SalvageRun {
     _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?, _ donorRemarks: [String], _ tableRemarks: [String]
   ) throws -> SalvageReport {
     let reader = found.reader
-    var report = try SalvageReport(
-      outcome,
-      isSchemaWhole: found.schema.isWhole && !outcome.crawl.lacksTables
-        || found.schema.isEmpty && outcome.crawl.hasFreePagesOnly,
-      list: found.definitions.list, evidence: evidence, isLogForeign: found.isLogForeign,
-      isJournalForeign: found.isJournalForeign, kit: kit)
+    var report = try SalvageReport(outcome, found, kit, evidence: evidence)
     if let donor = options.donor {
       report.backup = SalvageReport.BackupUse(
         date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })
     }
-    let remarks = try found.remarks + LogEnd.remarks(evidence, reader) + outcome.remarks + tableRemarks
+    var remarks = found.remarks
+    if let remark = try LogEnd.remark(evidence, reader) { remarks.append(remark) }
+    remarks += outcome.remarks + tableRemarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }
-    report.remarks += LogEnd.absence(evidence, reader, isCoreData: found.definitions.list.isCoreData)
+    let absence = LogEnd.absence(evidence, reader, isCoreData: found.definitions.list.isCoreData)
+    if let absence { report.remarks.append(absence) }
     report.remarks += found.kitRemarks + donorRemarks + found.definitions.remarks
     return report
   }
@@ -139,11 +131,9 @@ struct SalvageRun {
       // An unnamed database, deleted on close.
       let database = try OutputDatabase("", pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
       try database.execute("BEGIN")
-      let tables = try RowTables(crawl, in: database, remembering: .apartChains)
+      let tables = try RowTables(crawl, in: database, isSurvey: true)
       try tables.makeTables()
-      let outcome = try RowRecovery(consume crawl, into: tables).claims { _ in
-        try search.tell(.rows, 0, 1)
-      }
+      let outcome = try RowRecovery(consume crawl, into: tables).claims { _ in try search.tell(.rows, 0, 1) }
       apart = tables.apartChains ?? []
       crawl = outcome.crawl
     }
@@ -166,73 +156,44 @@ extension FoundTrees {
 
 /// Detects a missing end of the write-ahead log.
 enum LogEnd {
-  /// Remarks on a lost or unread part of the log, consistent with an inspection.
-  static func remarks(_ evidence: Evidence, _ reader: PageReader) throws -> [String] {
+  /// A remark on a lost or unread part of the log, consistent with an inspection.
+  static func remark(_ evidence: Evidence, _ reader: PageReader) throws -> String? {
     let holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem)
     let kept = try evidence.files.logIndex(length: WriteAheadLogIndex.length, in: evidence.fileSystem)
     if let holder {
-      return [
-        "the write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file "
-          + "alone"
-      ]
+      return "the write-ahead log was deleted while \(holder) had the store open: what it has written since is in the "
+        + "deleted file alone"
     }
     if !evidence.endsInHole, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
       reader.overlay == nil, reader.layout.pageCount < header.pageCount
     {
       let lacking = header.pageCount - reader.layout.pageCount
-      return ["the file is cut off: \(counted(lacking, "page")) \(lacking == 1 ? "is" : "are") missing from its end"]
+      return "the file is cut off: \(counted(lacking, "page is", "pages are")) missing from its end"
     }
     let index = kept.flatMap { WriteAheadLogIndex($0.bytes) }
     guard let source = evidence.log else {
-      guard let gone = index?.missingFrames(of: nil), gone > 0 else { return [] }
-      return ["the write-ahead log is gone: \(counted(gone, "frame")) of it were never copied into the file"]
+      guard let gone = index?.missingFrames(of: nil), gone > 0 else { return nil }
+      return "the write-ahead log is gone: \(counted(gone, "frame")) of it were never copied into the file"
     }
     let log = try WriteAheadLog(source)
     if let gone = index?.missingFrames(of: log), gone > 0 {
-      return ["the write-ahead log is cut off: \(gone) of its frames are gone"]
+      return "the write-ahead log is cut off: \(gone) of its frames are gone"
     }
-    if log.isReadToItsEnd || kept?.isInUse == true && log.endsWithUnfinishedTransaction(by: index) { return [] }
+    if log.isReadToItsEnd || kept?.isInUse == true && log.endsWithUnfinishedTransaction(by: index) { return nil }
     // Other remarks have the details; this one states the possible loss.
-    return ["the write-ahead log was not read to its end: what was written last may be missing"]
+    return "the write-ahead log was not read to its end: what was written last may be missing"
   }
 
   /// A remark on a Core Data store without any log file.
   ///
   /// Core Data keeps the log file even after a full checkpoint, so the store may have been copied without it.
-  static func absence(_ evidence: Evidence, _ reader: PageReader, isCoreData: Bool) -> [String] {
+  static func absence(_ evidence: Evidence, _ reader: PageReader, isCoreData: Bool) -> String? {
     guard isCoreData, evidence.log == nil, reader.overlay == nil, reader.layout.header?.usesWriteAheadLog == true,
       !evidence.hasLogFile
-    else { return [] }
-    return [
-      "there is no write-ahead log beside the store: where it was copied without, the latest changes are missing, and "
-        + "rows can be older than they were"
-    ]
+    else { return nil }
+    return "there is no write-ahead log beside the store: where it was copied without, the latest changes are missing, "
+      + "and rows can be older than they were"
   }
-}
-
-/// A new store that takes rows during recovery, so that they are written only once.
-protocol NewTables: AnyObject {
-  /// The table for a definition; nil if all its rows go into the database of rows as found.
-  func table(for definition: TableDefinition) -> (any NewTable)?
-
-  func writeIndexes() throws
-}
-
-protocol NewTable: AnyObject {
-  /// Writes a row; returns false if SQLite must insert it.
-  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool
-
-  func hasRow(_ rowid: Int64) throws -> Bool
-
-  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool
-
-  /// The rows in a range, as far as memory sufficed.
-  func count(above: Int64, upTo: Int64) -> Int64
-
-  func count(ofEntity number: Int64) -> Int64
-
-  /// The keys of its rows; nil if incomplete.
-  var takenKeys: KeyRanges? { get }
 }
 
 /// Facts about the source store that determine a new one.
@@ -282,6 +243,4 @@ struct RawSalvage {
   var header: DatabaseHeader?
 
   var encoding: TextEncoding
-
-  var pageSize: Int
 }

@@ -190,9 +190,16 @@ extension Salvager {
     _ path: FilePath, to output: FilePath, model: SalvageModel?, options: Options, migration: SalvageMigration
   ) throws(SalvageError) -> SalvageReport {
     do {
+      let evidence = try Evidence(path, in: fileSystem)
+      let relay = ProgressRelay(options.progress)
+      var options = options
+      options.progress = relay.tell
+      if options.fitsModel, options.migrates, case .coreData(let bundle) = model {
+        options.keepsModel = { migration.keeps($0, in: bundle) }
+      }
       return try StoreReconstruction(
-        path: path, evidence: try Evidence(path, in: fileSystem), model: model, options: options,
-        migration: migration, surroundings: surroundings, output: output
+        path: path, evidence: evidence, model: model, options: options, migration: migration,
+        surroundings: surroundings, output: output, relay: relay
       ).run()
     } catch {
       throw SalvageError(any: error)
@@ -203,7 +210,7 @@ extension Salvager {
   ///
   /// - Throws: `locked` if another process salvages to that path, or a file system error.
   package static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
-    try StoreReconstruction.clearInterrupted(output, in: fileSystem)
+    try RebuildFolder(for: output, in: fileSystem).clearInterrupted()
   }
 }
 

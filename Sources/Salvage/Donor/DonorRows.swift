@@ -23,9 +23,7 @@ struct DonorRows {
   /// Opens the donor.
   ///
   /// - Throws: `FileError` if it is unreadable; ``SalvageError`` if it is damaged or another store.
-  init(
-    _ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem
-  ) throws {
+  init(_ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem) throws {
     self.donor = donor
     self.kit = kit
     (database, schema) = try Self.open(donor, in: fileSystem)
@@ -137,9 +135,7 @@ struct DonorRows {
     }
   }
 
-  private mutating func take(
-    _ index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
-  ) throws {
+  private mutating func take(_ index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]) throws {
     let tree = outcome.crawl.trees[index]
     guard let entry = schema.table(named: tree.name), entry.rootPage > 0, let theirs = entry.tableDefinition,
       let own = tree.definition, let live = outcome.live[index]
@@ -170,7 +166,7 @@ struct DonorRows {
         try !live.hasRow(row.rowid)
       else { continue }
       let payload = Array(row.record.payload)
-      guard try live.insert(payload.span, from: 0, length: payload.count, rowid: row.rowid) else { continue }
+      guard try live.insert(payload.span, rowid: row.rowid) else { continue }
       taken += 1
       if !holes.contains(row.rowid) { inPages += 1 }
       let words = "lost in the store; taken from the backup of \(donor.date.rfc3339)"
@@ -181,9 +177,7 @@ struct DonorRows {
           .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly \(fate) since")
       } else {
         try outcome.tables.notes.noteRow(
-          outcome.tables.name(of: index),
-          EvidenceNotes.RowNote(
-            row: row.rowid, key: row.rowid, origin: origin, certainty: .probable, reason: words))
+          row.rowid, of: outcome.tables.name(of: index), key: row.rowid, origin, .probable, reason: words)
       }
     }
     outcome.tables.tallies[index].noteFromBackup(taken, inPages: inPages)

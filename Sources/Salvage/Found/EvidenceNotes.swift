@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The origin of each row, stored within the result.
 ///
 /// Pages take one note each; only rows that aren't plain cells of a healthy page have their own. Notes are JSON, up to
@@ -63,42 +65,6 @@ package final class EvidenceNotes {
     insertion = try database.prepare("INSERT INTO lazaret_evidence (kind, notes) VALUES (?1, ?2)")
   }
 
-  struct PageNote {
-    var page: UInt32
-
-    var source: String
-
-    var foundBy: String
-
-    var keys: ClosedRange<Int64>
-
-    var rows: Int
-
-    /// The certainty if no row is doubtful.
-    var certainty: Certainty
-
-    /// The reason if all rows are doubtful.
-    var doubt: DoubtReason?
-
-    var reason: String?
-  }
-
-  struct RowNote {
-    /// The rowid in the result's table.
-    var row: Int64
-
-    /// The rowid in the store, if known.
-    var key: Int64?
-
-    var origin: Origin
-
-    var certainty: Certainty
-
-    var doubt: DoubtReason?
-
-    var reason: String
-  }
-
   struct Origin {
     var page: UInt32
 
@@ -108,23 +74,35 @@ package final class EvidenceNotes {
     var source: String
   }
 
-  func notePage(_ table: String, _ note: PageNote) throws {
-    let certainty = note.doubt == nil ? note.certainty : .doubtful
-    let why = note.reason.map { Self.quoted($0) } ?? "null"
+  /// - Parameters:
+  ///   - certainty: applies if no row is doubtful.
+  ///   - doubt: the reason if all rows are doubtful.
+  func notePage(
+    _ page: UInt32, of table: String, source: String, foundBy: String, keys: ClosedRange<Int64>, rows: Int,
+    certainty: Certainty, doubt: DoubtReason?, reason: String?
+  ) throws {
+    let certainty = doubt == nil ? certainty : .doubtful
+    let why = reason.map { Self.quoted($0) } ?? "null"
     pages.begin()
-    pages.append("[\(Self.quoted(table)),\(note.page),\"\(note.source)\",\"\(note.foundBy)\",")
-    pages.append("\(note.keys.lowerBound),\(note.keys.upperBound),\(note.rows),")
-    pages.append("\"\(certainty.rawValue)\",\(why)\(Self.code(note.doubt))]")
+    pages.append("[\(Self.quoted(table)),\(page),\"\(source)\",\"\(foundBy)\",")
+    pages.append("\(keys.lowerBound),\(keys.upperBound),\(rows),")
+    pages.append("\"\(certainty.rawValue)\",\(why)\(Self.code(doubt))]")
     if pages.count >= Self.notesPerRow { try write("pages", &pages) }
   }
 
-  func noteRow(_ table: String, _ note: RowNote) throws {
-    let key = note.key.map { "\($0)" } ?? "null"
-    let cell = note.origin.cell.map { "\($0)" } ?? "null"
+  /// - Parameters:
+  ///   - row: the rowid in the result's table.
+  ///   - key: the rowid in the store, if known.
+  func noteRow(
+    _ row: Int64, of table: String, key: Int64?, _ origin: Origin, _ certainty: Certainty, doubt: DoubtReason? = nil,
+    reason: String
+  ) throws {
+    let key = key.map { "\($0)" } ?? "null"
+    let cell = origin.cell.map { "\($0)" } ?? "null"
     rows.begin()
-    rows.append("[\(Self.quoted(table)),\(note.row),\(key),\(note.origin.page),\(cell),")
-    rows.append("\"\(note.origin.source)\",\"\(note.certainty.rawValue)\",")
-    rows.append("\(Self.quoted(note.reason))\(Self.code(note.doubt))]")
+    rows.append("[\(Self.quoted(table)),\(row),\(key),\(origin.page),\(cell),")
+    rows.append("\"\(origin.source)\",\"\(certainty.rawValue)\",")
+    rows.append("\(Self.quoted(reason))\(Self.code(doubt))]")
     if rows.count >= Self.notesPerRow { try write("rows", &rows) }
   }
 
@@ -148,15 +126,9 @@ package final class EvidenceNotes {
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      default:
-        if scalar.value < 0x20 {
-          let digits = String(scalar.value, radix: 16)
-          result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-        } else {
-          result.unicodeScalars.append(scalar)
-        }
+      case "\"", "\\": result += "\\\(scalar)"
+      case "\0"..<" ": result += "\\u" + zeroPadded(String(scalar.value, radix: 16), to: 4)
+      default: result.unicodeScalars.append(scalar)
       }
     }
     return result + "\""

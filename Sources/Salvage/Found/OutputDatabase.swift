@@ -18,12 +18,8 @@ internal import SystemPackage
   /// Creates the file; the name must be free.
   init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws {
     self.path = path
-    textEncoding =
-      switch encoding {
-      case .utf8: UInt8(SQLITE_UTF8)
-      case .utf16LittleEndian: UInt8(SQLITE_UTF16LE)
-      case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
-      }
+    // SQLite's own numbers are those of the file format.
+    textEncoding = UInt8(encoding.rawValue)
     // SQLite would make it readable by other users; an empty file is a valid empty database.
     if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     var opened: OpaquePointer?
@@ -34,17 +30,11 @@ internal import SystemPackage
       throw Self.failure(code, path)
     }
     unsafe connection = opened
-    let name =
-      switch encoding {
-      case .utf8: "UTF-8"
-      case .utf16LittleEndian: "UTF-16le"
-      case .utf16BigEndian: "UTF-16be"
-      }
     try execute(
       """
-      PRAGMA page_size = \(pageSize); PRAGMA encoding = '\(name)'; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-      PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -3072; PRAGMA temp_store = 1; PRAGMA trusted_schema = 0;
-      PRAGMA mmap_size = 0
+      PRAGMA page_size = \(pageSize); PRAGMA encoding = '\(encoding.pragmaName)'; PRAGMA journal_mode = OFF;
+      PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -3072; PRAGMA temp_store = 1;
+      PRAGMA trusted_schema = 0; PRAGMA mmap_size = 0
       """)
   }
 
@@ -111,6 +101,18 @@ internal import SystemPackage
     let code = unsafe sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
     guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(code) }
     return unsafe OutputStatement(statement, of: self)
+  }
+
+  /// Runs the first statement of a text; returns false if SQLite refuses it, and throws only file errors.
+  func tries(_ sql: String) throws -> Bool {
+    do {
+      _ = try prepare(sql).step()
+      return true
+    } catch {
+      let error = SalvageError(any: error)
+      guard error.fileError == nil else { throw error }
+      return false
+    }
   }
 
   var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
@@ -232,54 +234,29 @@ internal import SystemPackage
     }
   }
 
-  /// Runs the statement with a record's fields bound in order.
+  /// Runs the statement with a record's fields bound in order; returns whether it has a row.
   ///
   /// A malformed record is bound as far as it goes. The bytes are used only during the call.
-  func insert(
-    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
-    beforeStep: (Int) -> Void
-  ) throws {
-    let code = step(
-      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
-    guard code == SQLITE_DONE else { throw database.failure(code) }
-  }
-
-  /// Whether a query with a record's fields bound has a row.
-  func exists(
-    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
-    beforeStep: (Int) -> Void
-  ) throws -> Bool {
-    let code = step(
-      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
+  @discardableResult
+  func run(_ record: Span<UInt8>, firstParameter: Int, fields limit: Int, beforeStep: (Int) -> Void) throws -> Bool {
+    let code = unsafe record.withUnsafeBufferPointer { buffer in
+      let count = unsafe bindFields(record, buffer.baseAddress, firstParameter: firstParameter, limit: limit)
+      beforeStep(count)
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
     return code == SQLITE_ROW
   }
 
   @inline(__always)
-  private func step(
-    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
-    beforeStep: (Int) -> Void
-  ) -> Int32 {
-    let code = unsafe bytes.withUnsafeBufferPointer { buffer in
-      let count = unsafe bindFields(
-        bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
-      beforeStep(count)
-      return unsafe sqlite3_step(statement)
-    }
-    unsafe sqlite3_reset(statement)
-    return code
-  }
-
-  @inline(__always)
-  private func bindFields(
-    _ bytes: Span<UInt8>, _ base: UnsafePointer<UInt8>?, from start: Int, length: Int, firstParameter: Int, limit: Int
-  ) -> Int {
-    let end = min(bytes.count, start &+ length)
-    var offset = start
-    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start),
+  private func bindFields(_ bytes: Span<UInt8>, _ base: UnsafePointer<UInt8>?, firstParameter: Int, limit: Int) -> Int {
+    let end = bytes.count
+    var offset = 0
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end),
       let base = unsafe base
     else { return 0 }
-    let headerEnd = start &+ Int(header)
+    let headerEnd = Int(header)
     var body = headerEnd
     var field = 0
     while offset < headerEnd, field < limit {
@@ -304,8 +281,7 @@ internal import SystemPackage
         case 7:
           let bits = bytes.signedInteger(at: body, length: 8) ?? 0
           unsafe sqlite3_bind_double(statement, parameter, Double(bitPattern: UInt64(bitPattern: bits)))
-        default:
-          unsafe sqlite3_bind_int64(statement, parameter, bytes.signedInteger(at: body, length: width) ?? 0)
+        default: unsafe sqlite3_bind_int64(statement, parameter, bytes.signedInteger(at: body, length: width) ?? 0)
         }
       }
       body &+= width

@@ -21,29 +21,25 @@ final class OutputTable {
 
   private static let otherNames = 1000
 
-  let name: String
-
-  /// Store columns above SQLite's limit.
-  let columnsLeftOut: Int
+  private let shape: Shape
 
   private(set) var count: Int64 = 0
 
   private let insertion: OutputStatement
 
-  /// The SQL of statements that few tables need; nil where a table has none.
-  private let comparisonText: String?
-  private let lookupText: String?
-  private lazy var comparison = Result { [database, comparisonText] in try comparisonText.map(database.prepare) }
-  private lazy var lookup = Result { [database, lookupText] in try lookupText.map(database.prepare) }
+  /// Statements that few tables need; nil where a table has none.
+  private lazy var comparison = Result { [database, shape] in
+    shape.isLive ? try database.prepare(shape.comparison) : nil
+  }
+  private lazy var lookup = Result { [database, shape] in try shape.lookup.map(database.prepare) }
+  private let hasLookup: Bool
   private let database: OutputDatabase
   private let fieldCount: Int
-  private let hasRowid: Bool
-  private let aliasField: Int?
   private let defaults: [Value]
   private let hasEntityNumbers: Bool
 
   /// The new store's table that takes rows first.
-  private let direct: (any NewTable)?
+  private let direct: DirectTable?
 
   private var insertedCount: Int64 = 0
 
@@ -59,8 +55,7 @@ final class OutputTable {
   ///   - refusal: SQLite's first error message.
   static func make(
     _ definition: TableDefinition, role: OutputRole, number: Int, in database: OutputDatabase, isOwn: Bool = false,
-    direct: (any NewTable)? = nil,
-    refusal: inout String?
+    direct: DirectTable? = nil, refusal: inout String?
   ) throws -> OutputTable {
     let isOwnName = !isOwn && role == .live && definition.name.lowercased().hasPrefix("lazaret_")
     if isOwnName { refusal = "the name is one of the result's own" }
@@ -85,28 +80,24 @@ final class OutputTable {
 
   private init(
     _ definition: TableDefinition, _ declaration: Declaration, role: OutputRole, number: String,
-    in database: OutputDatabase,
-    direct: (any NewTable)?, refusal: inout String?
+    in database: OutputDatabase, direct: DirectTable?, refusal: inout String?
   ) throws {
     self.database = database
     self.direct = direct
     insertedKeys = KeySet(database.keyBudget)
     hasEntityNumbers = definition.column(named: "Z_ENT") != nil
     let shape = Shape(definition, declaration, role: role, number: number, maximumColumns: database.maximumColumns)
-    name = shape.name
-    columnsLeftOut = shape.columnsLeftOut
+    self.shape = shape
     fieldCount = shape.fields.count
-    hasRowid = shape.hasRowid
-    aliasField = role == .live ? shape.alias : nil
-    comparisonText = role == .live ? shape.comparison : nil
-    lookupText = shape.lookup
+    hasLookup = shape.lookup != nil
     defaults = shape.fields.map { definition.defaultValue(ofColumn: $0, encoding: .utf8) }
     if let words = try shape.types.compactMap(database.refusal(ofType:)).first {
       if refusal == nil { refusal = words }
       throw SalvageError(.output, operation: "write what was salvaged", detail: "SQLite refused a table")
     }
+    let untyped = shape.statement(hasTypes: false)
     do {
-      try database.execute(shape.untyped)
+      try database.execute(untyped)
     } catch {
       if refusal == nil { refusal = database.message }
       throw error
@@ -118,32 +109,38 @@ final class OutputTable {
       try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
       throw error
     }
-    if shape.untyped != shape.statement { database.declare(shape.name, later: shape.statement) }
+    let statement = shape.statement(hasTypes: true)
+    if untyped != statement { database.declare(name, later: statement) }
   }
+
+  var name: String { shape.name }
+
+  /// Store columns above SQLite's limit.
+  var columnsLeftOut: Int { shape.columnsLeftOut }
 
   /// Writes a row; returns false if its key exists.
   @inline(__always)
-  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
+  func insert(_ record: Span<UInt8>, rowid: Int64) throws -> Bool {
     if let direct {
-      if try direct.insert(bytes, from: start, length: length, rowid: rowid) {
+      if try direct.rows.insert(record, rowid: rowid) {
         count &+= 1
         return true
       }
-      if try direct.hasRow(rowid) { return false }
+      if try direct.rows.hasRow(rowid) { return false }
     }
-    try insertion.insert(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
+    try insertion.run(record, firstParameter: 2, fields: fieldCount) { bound in
       insertion.bind(rowid, at: 1)
       fill(insertion, from: bound)
     }
     guard database.hasChanged else { return false }
     count &+= 1
     insertedCount &+= 1
-    if hasRowid { insertedKeys.insert(rowid) }
+    if shape.hasRowid { insertedKeys.insert(rowid) }
     return true
   }
 
   func insertApart(_ record: Span<UInt8>, rowid: Int64?) throws {
-    try insertion.insert(record, from: 0, length: record.count, firstParameter: 2, fields: fieldCount) { bound in
+    try insertion.run(record, firstParameter: 2, fields: fieldCount) { bound in
       if let rowid { insertion.bind(rowid, at: 1) } else { insertion.bindNull(at: 1) }
       fill(insertion, from: bound)
     }
@@ -151,24 +148,27 @@ final class OutputTable {
   }
 
   func count(ofEntity number: Int) throws -> Int64 {
-    let taken = direct?.count(ofEntity: Int64(number)) ?? 0
+    let taken = direct?.rows.count(ofEntity: Int64(number)) ?? 0
     guard hasEntityNumbers, insertedCount > 0 else { return taken }
     let sql = "SELECT count(*) FROM \(SQLText.quotedIdentifier(name)) WHERE Z_ENT = \(number)"
     return taken + (try database.number(sql) ?? 0)
   }
 
   /// The rows in a range written directly into the new store, as far as keys are kept.
-  func takenCount(above: Int64, upTo: Int64) -> Int64 { direct?.count(above: above, upTo: upTo) ?? 0 }
+  func takenCount(above: Int64, upTo: Int64) -> Int64 { direct?.rows.keys.count(above: above, upTo: upTo) ?? 0 }
 
   /// The keys of rows written directly into the new store; nil if incomplete.
   var takenKeys: KeyRanges? {
     guard let direct else { return KeyRanges() }
-    return direct.takenKeys
+    guard direct.rows.keys.isExact else { return nil }
+    var taken = KeyRanges()
+    direct.rows.keys.forEachKey { taken.append($0) }
+    return taken
   }
 
   func hasRow(_ rowid: Int64) throws -> Bool {
-    if let direct, try direct.hasRow(rowid) { return true }
-    guard lookupText != nil, insertedKeys.mayContain(rowid) else { return false }
+    if let direct, try direct.rows.hasRow(rowid) { return true }
+    guard hasLookup, insertedKeys.mayContain(rowid) else { return false }
     guard !insertedKeys.isExact, let lookup = try lookup.get() else { return true }
     lookup.bind(rowid, at: 1)
     let isThere = try lookup.step()
@@ -176,10 +176,10 @@ final class OutputTable {
     return isThere
   }
 
-  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
-    if let direct, try direct.holds(bytes, from: start, length: length, rowid: rowid) { return true }
-    guard lookupText == nil || insertedKeys.mayContain(rowid), let search = try comparison.get() else { return false }
-    return try search.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
+  func holds(_ record: Span<UInt8>, rowid: Int64) throws -> Bool {
+    if let direct, try direct.rows.holds(record, rowid: rowid) { return true }
+    guard !hasLookup || insertedKeys.mayContain(rowid), let search = try comparison.get() else { return false }
+    return try search.run(record, firstParameter: 2, fields: fieldCount) { bound in
       search.bind(rowid, at: 1)
       fill(search, from: bound)
     }
@@ -188,6 +188,7 @@ final class OutputTable {
   /// Binds defaults of columns added later.
   private func fill(_ statement: OutputStatement, from bound: Int) {
     guard bound < fieldCount else { return }
+    let aliasField = shape.isLive ? shape.alias : nil
     for field in bound..<fieldCount where field != aliasField { statement.bind(defaults[field], at: field + 2) }
   }
 }
@@ -206,14 +207,11 @@ extension OutputTable {
 
     let hasRowid: Bool
 
-    let statement: String
-
-    /// The declaration without types, so that no affinity converts values.
-    let untyped: String
-
-    /// The types that only the first of the two has.
+    /// The column types of the statement.
     let types: [String]
 
+    private let definition: TableDefinition
+    private let declaration: Declaration
     private let columns: [String]
 
     /// The first field of each column, as a key may repeat columns.
@@ -222,7 +220,7 @@ extension OutputTable {
     /// A rowid name that isn't a column's.
     private let rowidName: String?
 
-    private let isLive: Bool
+    let isLive: Bool
 
     init(
       _ definition: TableDefinition, _ declaration: Declaration, role: OutputRole, number: String, maximumColumns: Int
@@ -230,6 +228,8 @@ extension OutputTable {
       let stored = definition.storedColumns
       let fields = Array(stored.prefix(maximumColumns))
       self.fields = fields
+      self.definition = definition
+      self.declaration = declaration
       columnsLeftOut = stored.count - fields.count
       isLive = role == .live
       alias = definition.rowidAlias.flatMap { alias in fields.firstIndex(of: alias) }
@@ -237,7 +237,7 @@ extension OutputTable {
       name =
         declaration == .underOtherName
         ? role == .live ? "found_\(number)" : role.name("found_\(number)") : role.name(definition.name)
-      let names: [String] =
+      let names =
         switch declaration {
         case .asDeclared, .names: fields.map { definition.columns[$0].name }
         case .tableName, .underOtherName: fields.indices.map { "c\($0)" }
@@ -246,14 +246,7 @@ extension OutputTable {
       rowidName = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
       columns = names.map(SQLText.quotedIdentifier)
       ownFields = fields.indices.filter { fields.firstIndex(of: fields[$0]) == $0 }
-      let key = isLive && !definition.isWithoutRowid ? alias : nil
-      statement = Self.statement(
-        definition, declaration, table: name, columns: columns, fields: fields, ownFields: ownFields, isLive: isLive,
-        alias: key)
-      untyped = Self.statement(
-        definition, declaration, table: name, columns: columns, fields: fields, ownFields: ownFields, isLive: isLive,
-        alias: key,
-        hasTypes: false)
+      let key = hasRowid ? alias : nil
       types =
         declaration == .asDeclared
         ? ownFields.filter { $0 != key }.map { definition.columns[fields[$0]].declaredType }.filter { !$0.isEmpty }
@@ -289,21 +282,17 @@ extension OutputTable {
       return key.map { "SELECT 1 FROM \(SQLText.quotedIdentifier(name)) WHERE \($0) = ?1" }
     }
 
-    private var key: String? {
-      guard hasRowid else { return nil }
-      return alias.map { columns[$0] } ?? rowidName
-    }
+    private var key: String? { hasRowid ? alias.map { columns[$0] } ?? rowidName : nil }
 
     private var ownRowid: String? { hasRowid && alias == nil ? rowidName : nil }
   }
 }
 
 extension OutputTable.Shape {
-  private static func statement(
-    _ definition: TableDefinition, _ declaration: OutputTable.Declaration, table: String, columns: [String],
-    fields: [Int], ownFields: [Int], isLive: Bool, alias: Int?, hasTypes: Bool = true
-  ) -> String {
+  /// The CREATE TABLE statement; without types, no affinity converts values.
+  func statement(hasTypes: Bool) -> String {
     let isDeclared = declaration == .asDeclared
+    let alias = hasRowid ? self.alias : nil
     // Records begin with the key; columns keep their declared order.
     let order = isDeclared ? ownFields.sorted { fields[$0] < fields[$1] } : ownFields
     // Without a known key the table gets hidden rowids.
@@ -312,20 +301,20 @@ extension OutputTable.Shape {
       let column = definition.columns[fields[field]]
       var text = columns[field]
       if isDeclared, !column.declaredType.isEmpty, hasTypes || field == alias {
-        text += " " + safeType(column.declaredType)
+        text += " " + Self.safeType(column.declaredType)
       } else if field == alias {
         text += " INTEGER"
       }
       if field == alias { text += " PRIMARY KEY" }
-      return isWithoutRowid ? text + collate(column.collation) : text
+      return isWithoutRowid ? text + Self.collate(column.collation) : text
     }
     if isWithoutRowid {
       let key = definition.primaryKeyColumns.compactMap { column in
-        column.name.map { SQLText.quotedIdentifier($0) + collate(column.collation) }
+        column.name.map { SQLText.quotedIdentifier($0) + Self.collate(column.collation) }
       }
       parts.append("PRIMARY KEY (\(key.joined(separator: ", ")))")
     }
-    return "CREATE TABLE \(SQLText.quotedIdentifier(table)) (\(parts.joined(separator: ", ")))"
+    return "CREATE TABLE \(SQLText.quotedIdentifier(name)) (\(parts.joined(separator: ", ")))"
       + (isWithoutRowid ? " WITHOUT ROWID" : "")
   }
 
@@ -336,16 +325,10 @@ extension OutputTable.Shape {
 
   /// A declared type, quoted unless plain, against SQL injection.
   private static func safeType(_ type: String) -> String {
-    let isPlain = type.utf8.allSatisfy { byte in
-      let letter = byte | 0x20
-      return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z") || byte >= 0x30 && byte <= 0x39
-        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "(")
-        || byte == UInt8(ascii: ")") || byte == UInt8(ascii: ",")
-    }
     // Outside a size, a comma or parenthesis would end the column.
-    let isBalanced = !type.contains { "(),".contains($0) } || type.range(isSizeAtEnd: ())
+    let isBalanced = !type.contains { "(),".contains($0) } || type.hasParenthesesOnlyForSizeAtEnd
     let hasKeyword = type.split { $0 == " " || $0 == "(" }.contains { keywords.contains($0.uppercased()) }
-    return isPlain && isBalanced && !hasKeyword && type.utf8.first.map { $0 | 0x20 >= 0x61 } == true
+    return type.isPlainSQL && isBalanced && !hasKeyword && type.utf8.first.map { $0 | 0x20 >= 0x61 } == true
       ? type : SQLText.quotedIdentifier(type)
   }
 
@@ -360,8 +343,20 @@ extension OutputTable.Shape {
 }
 
 extension String {
+  /// Whether it is only words, spaces, commas and parentheses, which SQLite must parse as we do.
+  var isPlainSQL: Bool {
+    utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      default: "_ (),".utf8.contains(byte)
+      }
+    }
+  }
+
   /// Whether parentheses only enclose a trailing size: `VARCHAR(255)`, `DECIMAL(10,5)`.
-  fileprivate func range(isSizeAtEnd: Void) -> Bool {
+  fileprivate var hasParenthesesOnlyForSizeAtEnd: Bool {
     guard let open = firstIndex(of: "("), last == ")" else { return false }
     return self[index(after: open)..<index(before: endIndex)].utf8.allSatisfy {
       $0 >= 0x30 && $0 <= 0x39 || $0 == UInt8(ascii: ",")

@@ -26,12 +26,15 @@ struct VirtualTables {
   /// The attached database with content for rebuilds.
   private let content: String?
 
+  /// Runs a statement to its end in a connection's main database.
+  private let ask: (String) throws -> Answer
+
   private(set) var remarks: [String] = []
 
   /// The rows of rebuilt tables that have fewer than their content had, by the shadow table with a row for each.
   private(set) var recounts: [SalvageReport.Recount] = []
 
-  init(in entries: [SchemaEntry], content: String? = nil) {
+  init(in entries: [SchemaEntry], content: String? = nil, ask: @escaping (String) throws -> Answer) {
     declared = entries.compactMap { entry in
       guard let sql = entry.sql, let definition = entry.tableDefinition, let module = definition.module,
         isSame(definition.name, entry.name)
@@ -39,21 +42,19 @@ struct VirtualTables {
       return Declared(name: entry.name, module: module.lowercased(), statement: sql)
     }
     self.content = content
+    self.ask = ask
   }
 
-  /// Restores them in a connection's main database.
-  ///
-  /// - Parameter ask: runs a statement to its end.
-  mutating func make<Problem: Error>(_ ask: (String) throws(Problem) -> Answer) throws(Problem) {
+  mutating func make() throws {
     for table in declared {
-      guard let reason = try refusal(of: table, ask) else { continue }
+      guard let reason = try refusal(of: table) else { continue }
       let name = printable(table.name)
-      if Self.isOfApp(reason), case .done = try enter(table, ask) {
+      if Self.isOfApp(reason), case .done = try enter(table) {
         remarks.append(
           "the virtual table \(name) stays as it is declared, and nothing checked it: only the app can use it (\(reason))"
         )
       } else if let content, ShadowTables.modules.contains(table.module) {
-        if let words = try remake(table, from: content, ask) {
+        if let words = try remake(table, from: content) {
           remarks.append("the virtual table \(name) was damaged (\(reason)); \(words)")
         }
       } else {
@@ -71,45 +72,38 @@ struct VirtualTables {
   private static let lacksModule = "this SQLite lacks the module"
 
   /// Rebuilds a virtual table; returns a remark unless complete.
-  private mutating func remake<Problem: Error>(
-    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> String? {
-    let words = try refill(table, from: content, ask)
+  private mutating func remake(_ table: Declared, from content: String) throws -> String? {
+    let words = try refill(table, from: content)
     guard let shadow = ShadowTables.rows(of: table.name, module: table.module) else { return words }
     let rows = SQLText.quotedIdentifier(shadow)
-    let made = try count("SELECT count(*) FROM main.\(rows)", ask) ?? 0
-    let found = try count("SELECT count(*) FROM \(content).\(rows)", ask) ?? 0
+    let made = try count("SELECT count(*) FROM main.\(rows)") ?? 0
+    let found = try count("SELECT count(*) FROM \(content).\(rows)") ?? 0
     guard made < found else { return words }
-    recounts.append(
-      SalvageReport.Recount(name: shadow, table: shadow, recovered: made, setAside: 0, lost: found - made))
+    recounts.append(.init(name: shadow, table: shadow, recovered: made, setAside: 0, lost: found - made))
     return words ?? "it was made anew with \(made) of \(found) entries"
   }
 
   /// Remakes a virtual table from its content; returns a remark if it stays empty.
-  private func refill<Problem: Error>(
-    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> String? {
+  private func refill(_ table: Declared, from content: String) throws -> String? {
     for shadow in ShadowTables.names(of: table.name, module: table.module) {
       _ = try ask("DROP TABLE IF EXISTS main.\(SQLText.quotedIdentifier(shadow))")
     }
     if case .refused(let message) = try ask(table.statement) { return "it could not be made anew (\(message))" }
     let empty = "it was made anew, and is empty"
-    guard let fill = try filling(table, from: content, ask) else { return "\(empty): its content could not be read" }
+    guard let fill = try filling(table, from: content) else { return "\(empty): its content could not be read" }
     if case .refused(let message) = try ask(fill) { return "\(empty) (\(message))" }
-    return try complaint(of: table, ask).map { "\(empty) (\($0))" }
+    return try complaint(of: table).map { "\(empty) (\($0))" }
   }
 
   /// The statement that fills a rebuilt table, if its content is readable.
-  private func filling<Problem: Error>(
-    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> String? {
+  private func filling(_ table: Declared, from content: String) throws -> String? {
     func columns(of name: String, in schema: String) -> String {
       "FROM pragma_table_xinfo(\(SQLText.literal(name)), '\(schema)')"
     }
     let name = SQLText.quotedIdentifier(table.name)
     guard table.module.hasPrefix("fts") else {
-      guard let all = try count("SELECT count(*) \(columns(of: table.name, in: "main"))", ask),
-        let rows = try count("SELECT count(*) \(columns(of: table.name + "_rowid", in: content))", ask), rows >= 2,
+      guard let all = try count("SELECT count(*) \(columns(of: table.name, in: "main"))"),
+        let rows = try count("SELECT count(*) \(columns(of: table.name + "_rowid", in: content))"), rows >= 2,
         all > rows - 1, table.module != "geopoly"
       else { return nil }
       let entries = SpatialEntries(
@@ -119,12 +113,11 @@ struct VirtualTables {
     }
     let source = table.name + "_content"
     let list = "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name"
-    guard try count("SELECT count(*) \(columns(of: source, in: content))", ask) ?? 0 > 0 else {
+    guard try count("SELECT count(*) \(columns(of: source, in: content))") ?? 0 > 0 else {
       return "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
     }
     guard
-      case .done(let own?) = try ask(
-        "\(list) \(columns(of: table.name, in: "main")) WHERE hidden = 0 ORDER BY cid)"),
+      case .done(let own?) = try ask("\(list) \(columns(of: table.name, in: "main")) WHERE hidden = 0 ORDER BY cid)"),
       case .done(let values?) = try ask("\(list) \(columns(of: source, in: content)) WHERE cid > 0 ORDER BY cid)")
     else { return nil }
     let key = table.module == "fts5" ? "id" : "docid"
@@ -132,20 +125,14 @@ struct VirtualTables {
       + SQLText.quotedIdentifier(source)
   }
 
-  private func count<Problem: Error>(
-    _ sql: String, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> Int64? {
+  private func count(_ sql: String) throws -> Int64? {
     guard case .done(let text) = try ask(sql) else { return nil }
     return text.flatMap { Int64($0) }
   }
 
-  private func refusal<Problem: Error>(
-    of table: Declared, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> String? {
+  private func refusal(of table: Declared) throws -> String? {
     guard case .done("1") = try ask("SELECT 1 FROM pragma_module_list WHERE name = \(SQLText.literal(table.module))")
-    else {
-      return "\(Self.lacksModule) \(printable(table.module))"
-    }
+    else { return "\(Self.lacksModule) \(printable(table.module))" }
     guard Self.modules.contains(table.module) else { return "the module \(printable(table.module)) keeps no rows" }
     guard
       case .done(nil) = try ask(
@@ -153,8 +140,8 @@ struct VirtualTables {
     else { return "something else has its name" }
     // EXPLAIN only compiles: a failing statement must not enter the schema.
     if case .refused(let message) = try ask("EXPLAIN \(table.statement)") { return message }
-    if case .refused(let message) = try enter(table, ask) { return message }
-    guard let message = try complaint(of: table, ask) else { return nil }
+    if case .refused(let message) = try enter(table) { return message }
+    guard let message = try complaint(of: table) else { return nil }
     _ = try ask("PRAGMA writable_schema = 1")
     _ = try ask(
       "DELETE FROM main.sqlite_master WHERE name = \(SQLText.literal(table.name)) AND rootpage = 0 AND type = 'table'")
@@ -162,9 +149,7 @@ struct VirtualTables {
     return message
   }
 
-  private func enter<Problem: Error>(
-    _ table: Declared, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> Answer {
+  private func enter(_ table: Declared) throws -> Answer {
     if case .refused(let message) = try ask("PRAGMA writable_schema = 1") { return .refused(message) }
     let name = SQLText.literal(table.name)
     let written = try ask(
@@ -175,15 +160,13 @@ struct VirtualTables {
     return read
   }
 
-  private func complaint<Problem: Error>(
-    of table: Declared, _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> String? {
+  private func complaint(of table: Declared) throws -> String? {
     let name = SQLText.quotedIdentifier(table.name)
     let look = "SELECT 1 FROM main.\(name) LIMIT 1"
     switch table.module {
     case "fts3", "fts4", "fts5":
       let check = "INSERT INTO main.\(name) (\(name)) VALUES ('integrity-check')"
-      return try refusal(of: [look, check], ask)
+      return try refusal(of: [look, check])
     case "rtree", "rtree_i32", "geopoly":
       if case .refused(let message) = try ask(look) { return message }
       switch try ask("SELECT rtreecheck('main', \(SQLText.literal(table.name)))") {
@@ -191,13 +174,11 @@ struct VirtualTables {
       case .done: return "its nodes are damaged"
       case .refused(let message): return message
       }
-    default: return try refusal(of: [look], ask)
+    default: return try refusal(of: [look])
     }
   }
 
-  private func refusal<Problem: Error>(
-    of statements: [String], _ ask: (String) throws(Problem) -> Answer
-  ) throws(Problem) -> String? {
+  private func refusal(of statements: [String]) throws -> String? {
     for statement in statements {
       if case .refused(let message) = try ask(statement) { return message }
     }

@@ -4,7 +4,7 @@ internal import SQLiteFormat
 ///
 /// It takes ascending rows with values that SQLite would store unchanged; SQLite inserts all others. Statistics
 /// gathered meanwhile save a second reading.
-final class DirectTable: NewTable {
+final class DirectTable {
   struct Column {
     /// The source field; nil if the found table lacks the column.
     var field: Int?
@@ -15,7 +15,7 @@ final class DirectTable: NewTable {
     var role = Role.other
   }
 
-  enum Role {
+  enum Role: Equatable {
     case key
     case entityNumber
     case saveCount
@@ -25,57 +25,11 @@ final class DirectTable: NewTable {
     case other
   }
 
-  private var rows: DirectRows
+  var rows: DirectRows
 
   init(_ tree: TableTree, columns: [Column], fieldCount: Int, budget: KeySet.Budget) {
     rows = DirectRows(tree, columns: columns, fieldCount: fieldCount, budget: budget)
   }
-
-  var count: Int64 { rows.count }
-
-  var entityCounts: [Int64: Int64] { rows.entityCounts }
-
-  var hasUnsaved: Bool { rows.hasUnsaved }
-
-  var keys: KeySet { rows.keys }
-
-  var references: [KeySet] { rows.references }
-
-  var last: Int64? { rows.last }
-
-  /// Adds an index over the rows that follow, or leaves it to SQLite if the found table lacks a column.
-  func add(_ name: String, isUnique: Bool, columns places: [Int], _ sorter: EntrySorter) {
-    rows.add(name, isUnique: isUnique, columns: places, sorter)
-  }
-
-  /// Writes the indexes; returns the names of those built.
-  func writeIndexes(_ tree: (String) -> IndexTree?) throws -> [String] { try rows.writeIndexes(tree) }
-
-  /// Writes a row; returns false if SQLite must insert it.
-  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
-    try rows.insert(bytes, from: start, length: length, rowid: rowid)
-  }
-
-  func hasRow(_ rowid: Int64) throws -> Bool { try rows.hasRow(rowid) }
-
-  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
-    try rows.holds(bytes, from: start, length: length, rowid: rowid)
-  }
-
-  func writeInteriorPages() throws { try rows.writeInteriorPages() }
-
-  /// The primary keys; nil if memory ran out.
-  var takenKeys: KeyRanges? {
-    guard keys.isExact else { return nil }
-    var taken = KeyRanges()
-    keys.forEachKey { taken.append($0) }
-    return taken
-  }
-
-  /// The rows in a range, as far as memory sufficed.
-  func count(above: Int64, upTo: Int64) -> Int64 { rows.keys.count(above: above, upTo: upTo) }
-
-  func count(ofEntity number: Int64) -> Int64 { rows.count(ofEntity: number) }
 }
 
 extension StorageClasses {
@@ -148,10 +102,7 @@ struct DirectRows {
       if case .reference(let number) = column.role { referenceCount = max(referenceCount, number + 1) }
     }
     self.roles = roles
-    hasUnsaved = columns.contains { column in
-      if case .saveCount = column.role { return column.field == nil }
-      return false
-    }
+    hasUnsaved = columns.contains { $0.role == .saveCount && $0.field == nil }
     isWatched = [Bool](repeating: false, count: fieldCount)
     watchedCodes = [Int64](repeating: 0, count: fieldCount)
     watchedStarts = [Int](repeating: 0, count: fieldCount)
@@ -160,6 +111,7 @@ struct DirectRows {
     references = (0..<referenceCount).map { _ in KeySet(budget) }
   }
 
+  /// Adds an index over the rows that follow, or leaves it to SQLite if the found table lacks a column.
   mutating func add(_ name: String, isUnique: Bool, columns places: [Int], _ sorter: EntrySorter) {
     let fields = places.compactMap { columns[$0].field }
     guard fields.count == places.count else { return }
@@ -167,6 +119,7 @@ struct DirectRows {
     indexes.append(Index(name: name, isUnique: isUnique, sorter: sorter, fields: fields))
   }
 
+  /// Writes the indexes; returns the names of those built.
   mutating func writeIndexes(_ tree: (String) -> IndexTree?) throws -> [String] {
     var made: [String] = []
     for index in indexes where index.sorter.isUsable {
@@ -181,16 +134,15 @@ struct DirectRows {
 
   /// Writes a row; returns false if SQLite must insert it.
   @inline(__always)
-  mutating func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
+  mutating func insert(_ bytes: Span<UInt8>, rowid: Int64) throws -> Bool {
     if let fence, rowid <= fence { return false }
     fence = rowid
-    let end = start &+ length
-    guard end <= bytes.count else { return false }
-    var offset = start
-    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(length) else {
+    let end = bytes.count
+    var offset = 0
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end) else {
       return false
     }
-    let headerEnd = start &+ Int(header)
+    let headerEnd = Int(header)
     var body = headerEnd
     var field = 0
     var needsRewriting = !isIdentity
@@ -219,11 +171,11 @@ struct DirectRows {
     guard body == end, offset == headerEnd else { return false }
     if field < fieldCount { needsRewriting = true }
     if needsRewriting {
-      guard rewrite(bytes, from: start, to: end) else { return false }
+      guard rewrite(bytes) else { return false }
       let record = scratch
-      try tree.add(record.span, from: 0, length: record.count, rowid: rowid)
+      try tree.add(record.span, rowid: rowid)
     } else {
-      try tree.add(bytes, from: start, length: length, rowid: rowid)
+      try tree.add(bytes, rowid: rowid)
     }
     for index in indexes.indices { try enter(index, bytes, fields: field, rowid) }
     keys.insert(rowid)
@@ -234,9 +186,7 @@ struct DirectRows {
   }
 
   @inline(__always)
-  private mutating func enter(
-    _ number: Int, _ bytes: Span<UInt8>, fields: Int, _ rowid: Int64
-  ) throws {
+  private mutating func enter(_ number: Int, _ bytes: Span<UInt8>, fields: Int, _ rowid: Int64) throws {
     guard indexes[number].sorter.isUsable else { return }
     let one = key(number, 0, bytes, fields)
     let two = indexes[number].fields.count > 1 ? key(number, 1, bytes, fields) : nil
@@ -248,8 +198,7 @@ struct DirectRows {
     let field = indexes[number].fields[place]
     guard field < fields else { return 0 }
     let code = watchedCodes[field]
-    return indexes[number].sorter.key(
-      code, bytes, at: watchedStarts[field], SerialType.length(of: code) ?? 0)
+    return indexes[number].sorter.key(code, bytes, at: watchedStarts[field], SerialType.length(of: code) ?? 0)
   }
 
   @inline(__always)
@@ -277,14 +226,15 @@ struct DirectRows {
   }
 
   /// Reorders a record's fields for the new table; returns false if malformed.
-  private mutating func rewrite(_ bytes: Span<UInt8>, from start: Int, to end: Int) -> Bool {
+  private mutating func rewrite(_ bytes: Span<UInt8>) -> Bool {
     starts.removeAll(keepingCapacity: true)
     codes.removeAll(keepingCapacity: true)
-    var offset = start
-    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end - start) else {
+    let end = bytes.count
+    var offset = 0
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end) else {
       return false
     }
-    let headerEnd = start + Int(header)
+    let headerEnd = Int(header)
     var body = headerEnd
     while offset < headerEnd {
       guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
@@ -309,8 +259,7 @@ struct DirectRows {
   }
 
   private func code(of column: DirectTable.Column) -> Int64 {
-    if case .key = column.role { return 0 }
-    guard let field = column.field, field < codes.count else { return 0 }
+    guard column.role != .key, let field = column.field, field < codes.count else { return 0 }
     return codes[field]
   }
 
@@ -319,10 +268,8 @@ struct DirectRows {
     return try keys.isExact || tree.record(rowid) != nil
   }
 
-  mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws -> Bool {
-    guard keys.mayContain(rowid), let there = try tree.record(rowid), start + length <= bytes.count,
-      rewrite(bytes, from: start, to: start + length)
-    else { return false }
+  mutating func holds(_ bytes: Span<UInt8>, rowid: Int64) throws -> Bool {
+    guard keys.mayContain(rowid), let there = try tree.record(rowid), rewrite(bytes) else { return false }
     if there == scratch { return true }
     let one = Record(payload: there[...], encoding: .utf8)
     let other = Record(payload: scratch[...], encoding: .utf8)

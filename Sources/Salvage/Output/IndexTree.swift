@@ -8,9 +8,7 @@ struct IndexTree {
   private let root: UInt32
   private let pageSize: Int
 
-  private var leaf: [UInt8]
-  private var cellCount = 0
-  private var contentStart: Int
+  private var leaf: NewLeaf
 
   /// The written leaves, and the concatenated entries between them.
   private var leaves: [UInt32] = []
@@ -22,8 +20,7 @@ struct IndexTree {
     self.pages = pages
     self.root = root
     pageSize = pages.pageSize
-    leaf = [UInt8](repeating: 0, count: pageSize)
-    contentStart = pageSize
+    leaf = NewLeaf(pageSize: pageSize)
   }
 
   /// Adds an entry larger than all before.
@@ -31,43 +28,34 @@ struct IndexTree {
   /// - Parameter count: the record's bytes, at most 127.
   mutating func add(_ record: [UInt8], count: Int) throws {
     let size = max(4, 1 + count)
-    if 8 + 2 * (cellCount + 1) + size > contentStart { try endLeaf() }
-    contentStart -= size
-    leaf[contentStart] = UInt8(truncatingIfNeeded: count)
-    leaf.copy(record.span, from: 0, count: count, at: contentStart + 1)
-    leaf.set(short: contentStart, at: 8 + 2 * cellCount)
-    cellCount += 1
+    if 8 + 2 * (leaf.cellCount + 1) + size > leaf.contentStart { try endLeaf() }
+    leaf.contentStart -= size
+    leaf.bytes[leaf.contentStart] = UInt8(truncatingIfNeeded: count)
+    leaf.bytes.copy(record.span, from: 0, count: count, at: leaf.contentStart + 1)
+    leaf.bytes.set(short: leaf.contentStart, at: 8 + 2 * leaf.cellCount)
+    leaf.cellCount += 1
   }
 
   /// Writes a full leaf; its last entry becomes the divider.
   private mutating func endLeaf() throws {
-    let count = Int(leaf[contentStart])
+    let start = leaf.contentStart
+    let count = Int(leaf.bytes[start])
     dividerStarts.append(dividers.count)
-    dividers.append(contentsOf: leaf[contentStart..<(contentStart + 1 + count)])
-    contentStart += max(4, 1 + count)
-    cellCount -= 1
-    sealLeaf()
-    leaves.append(try pages.add(leaf))
-    cellCount = 0
-    contentStart = pageSize
-  }
-
-  private mutating func sealLeaf() {
-    leaf[0] = PageKind.indexLeaf.rawValue
-    leaf.set(short: 0, at: 1)
-    leaf.set(short: cellCount, at: 3)
-    leaf.set(short: contentStart, at: 5)
-    leaf[7] = 0
-    for index in (8 + 2 * cellCount)..<contentStart { leaf[index] = 0 }
+    dividers.append(contentsOf: leaf.bytes[start..<(start + 1 + count)])
+    leaf.contentStart += max(4, 1 + count)
+    leaf.cellCount -= 1
+    leaf.seal(.indexLeaf)
+    leaves.append(try pages.add(leaf.bytes))
+    leaf.clear()
   }
 
   mutating func writeInteriorPages() throws {
-    sealLeaf()
+    leaf.seal(.indexLeaf)
     if leaves.isEmpty {
-      if cellCount > 0 { try pages.replace(root, with: leaf) }
+      if leaf.cellCount > 0 { try pages.replace(root, with: leaf.bytes) }
       return
     }
-    leaves.append(try pages.add(leaf))
+    leaves.append(try pages.add(leaf.bytes))
     var children = leaves
     var between = Array(dividerStarts.indices)
     while true {

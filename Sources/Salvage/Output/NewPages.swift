@@ -63,7 +63,7 @@ final class NewPages {
 
   func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws {
     guard maps != nil, page < next else { return }
-    if maps?.needs(page) == true, let map = maps?.page(for: page) {
+    if let map = maps?.absentMap(of: page) {
       var bytes = [UInt8](repeating: 0, count: pageSize)
       if maps?.isOnDisk(map) == true {
         _ = try readable(map)?.read(at: offset(of: map), length: pageSize, into: &bytes)
@@ -82,9 +82,7 @@ final class NewPages {
   }
 
   /// Overwrites a page made by SQLite.
-  func replace(_ page: UInt32, with bytes: [UInt8]) throws {
-    try file.write(bytes, at: offset(of: page))
-  }
+  func replace(_ page: UInt32, with bytes: [UInt8]) throws { try file.write(bytes, at: offset(of: page)) }
 
   func read(_ page: UInt32, into buffer: inout [UInt8]) throws {
     if page >= runStart {
@@ -115,6 +113,33 @@ final class NewPages {
     // "In-header database size" (SQLite file format, 1.3.9).
     try file.write(bytes, at: 28)
     reader = nil
+  }
+}
+
+/// A b-tree leaf in the making, with cells from its end downwards.
+struct NewLeaf {
+  var bytes: [UInt8]
+  var cellCount = 0
+  var contentStart: Int
+
+  init(pageSize: Int) {
+    bytes = [UInt8](repeating: 0, count: pageSize)
+    contentStart = pageSize
+  }
+
+  /// Writes the header, and clears leftovers of the previous leaf.
+  mutating func seal(_ kind: PageKind) {
+    bytes[0] = kind.rawValue
+    bytes.set(short: 0, at: 1)
+    bytes.set(short: cellCount, at: 3)
+    bytes.set(short: contentStart, at: 5)
+    bytes[7] = 0
+    for index in (8 + 2 * cellCount)..<max(8 + 2 * cellCount, contentStart) { bytes[index] = 0 }
+  }
+
+  mutating func clear() {
+    cellCount = 0
+    contentStart = bytes.count
   }
 }
 
@@ -190,11 +215,10 @@ struct NewPointerMaps {
     }
   }
 
-  func page(for page: UInt32) -> UInt32? { layout.pointerMapPage(for: page) }
-
-  func needs(_ page: UInt32) -> Bool {
-    guard let map = self.page(for: page) else { return false }
-    return map != recent && maps[map] == nil
+  /// The map of a page, if it is not in memory.
+  func absentMap(of page: UInt32) -> UInt32? {
+    guard let map = layout.pointerMapPage(for: page), map != recent, maps[map] == nil else { return nil }
+    return map
   }
 
   func isOnDisk(_ map: UInt32) -> Bool { written.contains(map) }
@@ -228,7 +252,7 @@ struct NewPointerMaps {
   }
 
   mutating func set(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) {
-    guard let map = self.page(for: page), page > map else { return }
+    guard let map = layout.pointerMapPage(for: page), page > map else { return }
     if map != recent {
       putBack()
       guard let found = maps[map] else { return }

@@ -4,22 +4,7 @@ internal import SQLiteFormat
 internal import SystemPackage
 
 /// The new store during recovery: SQLite creates tables, and rows are written directly where the result is the same.
-final class NewStore: NewTables {
-  struct Facts {
-    let store: StoreFacts
-
-    let numericIndexes: [NumericIndex]
-
-    init(_ store: StoreFacts) {
-      self.store = store
-      numericIndexes = store.layout.map { Self.numericIndexes($0) + Self.foreignIndexes(store.entries, $0) } ?? []
-    }
-
-    var layout: StoreLayout? { store.layout }
-
-    var entries: [SchemaEntry] { store.entries }
-  }
-
+final class NewStore {
   /// A numeric index, built along with the rows.
   struct NumericIndex {
     let name: String
@@ -35,9 +20,8 @@ final class NewStore: NewTables {
     var isForeign = false
   }
 
-  let path: FilePath
-
-  private let facts: Facts
+  private let layout: StoreLayout?
+  private let numericIndexes: [NumericIndex]
   private let pages: NewPages
   private let roots: [String: UInt32]
 
@@ -50,45 +34,41 @@ final class NewStore: NewTables {
 
   /// Empty indexes, to be dropped before SQLite reads their tables.
   var emptyIndexes: [String] {
-    facts.numericIndexes.map(\.name).filter { roots[Self.indexKey($0)] != nil && !madeIndexes.contains($0) }
+    numericIndexes.map(\.name).filter { roots[Self.indexKey($0)] != nil && !madeIndexes.contains($0) }
   }
 
   /// Directly written tables by lowercase name.
   private(set) var tables: [String: DirectTable] = [:]
 
   /// Creates empty tables: all of a Core Data store, and a plain store's without constraints.
-  init(_ path: FilePath, _ store: StoreFacts, in fileSystem: FileSystem) throws {
-    self.path = path
-    let facts = Facts(store)
-    self.facts = facts
+  init(_ path: FilePath, _ facts: StoreFacts, in fileSystem: FileSystem) throws {
+    layout = facts.layout
+    numericIndexes = facts.numericIndexes
     space = SortingSpace(path.sibling(suffix: "-sorting"), in: fileSystem)
     let isCoreData = facts.layout != nil
-    let size = isCoreData ? 4096 : facts.store.pageSize
-    let vacuum =
-      isCoreData ? 2 : facts.store.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
+    let size = isCoreData ? 4096 : facts.pageSize
+    let vacuum = isCoreData ? 2 : facts.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
     definitions = Dictionary(
       facts.entries.compactMap { entry in entry.tableDefinition.map { (entry.name.lowercased(), $0) } }
     ) { first, _ in first }
-    roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
+    roots = try Self.makeTables(path, facts, numericIndexes, pageSize: size, vacuum: vacuum)
     pages = try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
   }
 
   private static func makeTables(
-    _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
+    _ path: FilePath, _ facts: StoreFacts, _ numericIndexes: [NumericIndex], pageSize: Int, vacuum: Int
   ) throws -> [String: UInt32] {
-    let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.store.encoding)
+    let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.encoding)
     // The first schema statement writes the encoding into the header.
     try database.execute("PRAGMA auto_vacuum = \(vacuum); CREATE VIEW v AS SELECT 1; DROP VIEW v; BEGIN")
     var names: [String] = []
-    if let layout = facts.layout {
-      for table in layout.tables {
-        try database.execute(table.statement)
-        names.append(table.name)
-      }
-      for table in layout.joinTables {
-        try database.execute(table.unindexedStatement)
-        names.append(table.name)
-      }
+    for table in facts.layout?.tables ?? [] {
+      try database.execute(table.statement)
+      names.append(table.name)
+    }
+    for table in facts.layout?.joinTables ?? [] {
+      try database.execute(table.unindexedStatement)
+      names.append(table.name)
     }
     var own = Set(names.map { $0.lowercased() } + StoreLayout.bookkeepingTableNames.map { $0.lowercased() })
     if let layout = facts.layout {
@@ -106,57 +86,41 @@ final class NewStore: NewTables {
       guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
         isSame(definition.name, entry.name), !unique.contains(entry.name.lowercased())
       else { continue }
-      do {
-        // Runs only the first statement of the text.
-        _ = try database.prepare(sql).step()
-        names.append(entry.name)
-      } catch {
-        let error = SalvageError(any: error)
-        // A refused table is created differently later; file errors are thrown.
-        guard error.fileError == nil else { throw error }
-      }
+      // A refused table is created differently later.
+      if try database.tries(sql) { names.append(entry.name) }
     }
     if facts.layout != nil {
       for statement in StoreLayout.bookkeepingStatements { try database.execute(statement) }
     }
-    for index in facts.numericIndexes {
-      guard index.isForeign else {
+    for index in numericIndexes {
+      if index.isForeign {
+        // A refused index is retried once rows exist.
+        _ = try database.tries(index.statement)
+      } else {
         try database.execute(index.statement)
-        continue
-      }
-      do {
-        // Runs only the first statement of the text.
-        _ = try database.prepare(index.statement).step()
-      } catch {
-        let error = SalvageError(any: error)
-        // A refused index is retried once rows exist; file errors are thrown.
-        guard error.fileError == nil else { throw error }
       }
     }
     try database.execute("COMMIT")
     var roots: [String: UInt32] = [:]
-    let (tables, indexes) = (
-      try database.tableNumbers("rootpage"), try database.tableNumbers("rootpage", of: "index")
-    )
+    let tables = try database.tableNumbers("rootpage")
+    let indexes = try database.tableNumbers("rootpage", of: "index")
     for name in names { roots[name.lowercased()] = tables[name].flatMap { UInt32(exactly: $0) } }
-    for index in facts.numericIndexes {
-      roots[indexKey(index.name)] = indexes[index.name].flatMap { UInt32(exactly: $0) }
-    }
+    for index in numericIndexes { roots[indexKey(index.name)] = indexes[index.name].flatMap { UInt32(exactly: $0) } }
     return roots
   }
 
   private static func indexKey(_ name: String) -> String { "\u{0}\(name)" }
 
   /// The direct table for a definition; nil if SQLite must insert the rows.
-  func table(for definition: TableDefinition) -> (any NewTable)? {
+  func table(for definition: TableDefinition) -> DirectTable? {
     let name = definition.name.lowercased()
     guard let root = roots[name], root > 1, tables[name] == nil, !definition.isWithoutRowid,
       let columns = columns(for: definition)
     else { return nil }
     let table = DirectTable(
       TableTree(pages, root: root), columns: columns, fieldCount: definition.storedColumns.count, budget: budget)
-    for index in facts.numericIndexes where isSame(index.table, definition.name) {
-      table.add(
+    for index in numericIndexes where isSame(index.table, definition.name) {
+      table.rows.add(
         index.name, isUnique: index.isUnique, columns: index.columns,
         EntrySorter(space, keys: index.keys, width: index.columns.count))
     }
@@ -165,11 +129,9 @@ final class NewStore: NewTables {
   }
 
   func writeIndexes() throws {
-    for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.writeInteriorPages() }
+    for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.rows.writeInteriorPages() }
     for (_, table) in tables.sorted(by: { $0.key < $1.key }) {
-      let made = try table.writeIndexes { name in
-        roots[Self.indexKey(name)].map { IndexTree(pages, root: $0) }
-      }
+      let made = try table.rows.writeIndexes { name in roots[Self.indexKey(name)].map { IndexTree(pages, root: $0) } }
       madeIndexes.formUnion(made)
     }
     space.clear()
@@ -184,7 +146,7 @@ final class NewStore: NewTables {
       definition.columns.allSatisfy({ $0.defaultValue == nil || $0.defaultValue == .null })
     else { return nil }
     var targets: [(name: String, affinity: Affinity, role: DirectTable.Role)] = []
-    if let table = facts.layout?.tables.first(where: { isSame($0.name, definition.name) }) {
+    if let table = layout?.tables.first(where: { isSame($0.name, definition.name) }) {
       guard let alias = definition.rowidAlias, isSame(definition.columns[alias].name, "Z_PK") else { return nil }
       var references = 0
       for column in table.columns {
@@ -200,7 +162,7 @@ final class NewStore: NewTables {
         }
         targets.append((column.name, Affinity(declaredType: column.type.rawValue), role))
       }
-    } else if let table = facts.layout?.joinTables.first(where: { isSame($0.name, definition.name) }) {
+    } else if let table = layout?.joinTables.first(where: { isSame($0.name, definition.name) }) {
       guard definition.rowidAlias == nil,
         [table.sourceColumn, table.destinationColumn].allSatisfy({ definition.column(named: $0) != nil })
       else { return nil }
@@ -209,8 +171,7 @@ final class NewStore: NewTables {
       }
     } else {
       guard let made = definitions[definition.name.lowercased()],
-        made.rowidAlias.map({ made.columns[$0].name })
-          == definition.rowidAlias.map({ definition.columns[$0].name }),
+        made.rowidAlias.map({ made.columns[$0].name }) == definition.rowidAlias.map({ definition.columns[$0].name }),
         made.columns.allSatisfy({ !$0.hasDefault && !$0.isNotNull || definition.column(named: $0.name) != nil })
       else { return nil }
       for (index, column) in made.columns.enumerated() {
@@ -230,7 +191,7 @@ final class NewStore: NewTables {
             $0.isNotNull && isSame($0.name, target.name)
           } == true
         if isMandatory { column.classes.remove(.null) }
-        if case .key = target.role { column.classes = .any }
+        if target.role == .key { column.classes = .any }
         used += 1
       }
       columns.append(column)
@@ -240,8 +201,12 @@ final class NewStore: NewTables {
   }
 }
 
-extension NewStore.Facts {
-  fileprivate static func numericIndexes(_ layout: StoreLayout) -> [NewStore.NumericIndex] {
+extension StoreFacts {
+  fileprivate var numericIndexes: [NewStore.NumericIndex] {
+    layout.map { Self.numericIndexes($0) + Self.foreignIndexes(entries, $0) } ?? []
+  }
+
+  private static func numericIndexes(_ layout: StoreLayout) -> [NewStore.NumericIndex] {
     var result = layout.joinTables.map { table in
       NewStore.NumericIndex(
         name: table.keyName, table: table.name, statement: table.keyStatement, isUnique: true, columns: [0, 1],
@@ -265,7 +230,7 @@ extension NewStore.Facts {
     for entry in entries where entry.kind == .index {
       guard let sql = entry.sql, let index = IndexDefinition(sql: sql), !index.isUnique, !index.isPartial,
         isSame(index.name, entry.name), isSame(index.tableName, entry.tableName), (1...2).contains(index.columns.count),
-        !entry.name.lowercased().hasPrefix("sqlite_"), sql.hasPrefix("CREATE INDEX "), isPlain(sql),
+        !entry.name.lowercased().hasPrefix("sqlite_"), sql.hasPrefix("CREATE INDEX "), sql.isPlainSQL,
         index.columns.allSatisfy({ !$0.isDescending })
       else { continue }
       let columns = index.columns.compactMap(\.name)
@@ -278,16 +243,6 @@ extension NewStore.Facts {
           keys: keys.keys, isForeign: true))
     }
     return result
-  }
-
-  /// Whether a statement is only words, commas and parentheses, which SQLite must parse as we do.
-  private static func isPlain(_ sql: String) -> Bool {
-    sql.utf8.allSatisfy { byte in
-      let letter = byte | 0x20
-      return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z") || byte >= 0x30 && byte <= 0x39
-        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: ",")
-        || byte == UInt8(ascii: "(") || byte == UInt8(ascii: ")")
-    }
   }
 
   /// The indices and numeric kind of columns in a layout table; nil for other kinds.

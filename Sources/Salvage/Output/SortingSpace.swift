@@ -33,10 +33,7 @@ package final class SortingSpace {
   }
 
   /// One sorter's sorted entries on disk.
-  struct Run {
-    let offset: Int64
-    let count: Int
-  }
+  typealias Run = (offset: Int64, count: Int)
 
   /// The most entries in memory, at 32 bytes each plus eight for sorting.
   static let entryLimit = 1 << 17
@@ -96,7 +93,7 @@ package final class SortingSpace {
     var bytes = [UInt8](repeating: 0, count: Self.pieceLength)
     var used = 0
     for (sorter, range) in places.enumerated() where !range.isEmpty {
-      runs[sorter].append(Run(offset: end + Int64(used), count: range.count))
+      runs[sorter].append((end + Int64(used), range.count))
       let length = 8 * widths[sorter]
       for place in range {
         if used + length > bytes.count {
@@ -115,11 +112,9 @@ package final class SortingSpace {
 
   package func entries(of sorter: Int) throws -> SortedEntries {
     settle()
-    let file: ReadableFile?
-    file = runs[sorter].isEmpty ? nil : try fileSystem.open(path)
+    let file = runs[sorter].isEmpty ? nil : try fileSystem.open(path)
     return try SortedEntries(
-      self, file, runs: runs[sorter], numbers: widths[sorter],
-      inMemory: sorter < places.count ? places[sorter] : 0..<0)
+      self, file, runs: runs[sorter], numbers: widths[sorter], inMemory: sorter < places.count ? places[sorter] : 0..<0)
   }
 
   func entry(at place: Int) -> Entry { entries[Int(order[place])] }
@@ -203,9 +198,7 @@ enum SortingOrder {
     var starts = [Int32](repeating: 0, count: 65537)
     for shift in stride(from: UInt64(0), through: 48, by: 16) where (differing >> shift) & 0xffff != 0 {
       for digit in starts.indices { starts[digit] = 0 }
-      for place in range {
-        starts[Int((number(entries[Int(order[place])]) >> shift) & 0xffff) + 1] += 1
-      }
+      for place in range { starts[Int((number(entries[Int(order[place])]) >> shift) & 0xffff) + 1] += 1 }
       for digit in 1...65536 { starts[digit] += starts[digit - 1] }
       for place in range {
         let digit = Int((number(entries[Int(order[place])]) >> shift) & 0xffff)

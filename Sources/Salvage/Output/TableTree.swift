@@ -10,9 +10,7 @@ struct TableTree {
   private let geometry: PayloadGeometry
   private let pageSize: Int
 
-  private var leaf: [UInt8]
-  private var cellCount = 0
-  private var contentStart: Int
+  private var leaf: NewLeaf
   private var firstKey: Int64 = 0
 
   /// First overflow pages of the current leaf, awaiting its number.
@@ -32,42 +30,42 @@ struct TableTree {
     self.root = root
     pageSize = pages.pageSize
     geometry = PayloadGeometry(usableSize: pageSize)
-    leaf = [UInt8](repeating: 0, count: pageSize)
-    chunk = leaf
-    contentStart = pageSize
+    leaf = NewLeaf(pageSize: pageSize)
+    chunk = leaf.bytes
   }
 
   /// Adds a row with a rowid larger than all before.
   @inline(__always)
-  mutating func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws {
+  mutating func add(_ record: Span<UInt8>, rowid: Int64) throws {
+    let length = record.count
     let local = geometry.localLength(of: length, onTableLeaf: true)
     let head = Varint.length(of: Int64(length)) &+ Varint.length(of: rowid)
     let size = max(4, head &+ local &+ (local < length ? 4 : 0))
-    if 8 &+ 2 &* (cellCount &+ 1) &+ size > contentStart { try endLeaf() }
+    if 8 &+ 2 &* (leaf.cellCount &+ 1) &+ size > leaf.contentStart { try endLeaf() }
     var overflow: UInt32 = 0
-    if local < length { overflow = try addChain(bytes, from: start &+ local, to: start &+ length) }
-    contentStart &-= size
-    var offset = leaf.set(varint: Int64(length), at: contentStart)
-    offset = leaf.set(varint: rowid, at: offset)
-    leaf.copy(bytes, from: start, count: local, at: offset)
-    if local < length { leaf.set(overflow, at: offset &+ local) }
-    leaf.set(short: contentStart, at: 8 &+ 2 &* cellCount)
-    if cellCount == 0 { firstKey = rowid }
-    cellCount &+= 1
+    if local < length { overflow = try addChain(record, from: local) }
+    leaf.contentStart &-= size
+    var offset = leaf.bytes.set(varint: Int64(length), at: leaf.contentStart)
+    offset = leaf.bytes.set(varint: rowid, at: offset)
+    leaf.bytes.copy(record, from: 0, count: local, at: offset)
+    if local < length { leaf.bytes.set(overflow, at: offset &+ local) }
+    leaf.bytes.set(short: leaf.contentStart, at: 8 &+ 2 &* leaf.cellCount)
+    if leaf.cellCount == 0 { firstKey = rowid }
+    leaf.cellCount &+= 1
     last = rowid
   }
 
   /// Writes an overflow chain; returns its first page.
-  private mutating func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws -> UInt32 {
+  private mutating func addChain(_ record: Span<UInt8>, from start: Int) throws -> UInt32 {
     let first = pages.upcoming
     var page = first
     var before: UInt32 = 0
     var offset = start
-    while offset < end {
-      let count = min(pageSize &- 4, end &- offset)
-      let next = offset &+ count < end ? pages.following(page) : 0
+    while offset < record.count {
+      let count = min(pageSize &- 4, record.count &- offset)
+      let next = offset &+ count < record.count ? pages.following(page) : 0
       chunk.set(next, at: 0)
-      chunk.copy(bytes, from: offset, count: count, at: 4)
+      chunk.copy(record, from: offset, count: count, at: 4)
       for index in (4 &+ count)..<max(4 &+ count, pageSize) { chunk[index] = 0 }
       _ = try pages.add(chunk)
       if page != first { try pages.setPointer(page, .overflowNext, parent: before) }
@@ -79,25 +77,14 @@ struct TableTree {
     return first
   }
 
-  private mutating func sealLeaf() {
-    leaf[0] = PageKind.tableLeaf.rawValue
-    leaf.set(short: 0, at: 1)
-    leaf.set(short: cellCount, at: 3)
-    leaf.set(short: contentStart, at: 5)
-    leaf[7] = 0
-    // Clears leftovers of the previous leaf.
-    for index in (8 + 2 * cellCount)..<max(8 + 2 * cellCount, contentStart) { leaf[index] = 0 }
-  }
-
   private mutating func endLeaf() throws {
-    sealLeaf()
-    let number = try pages.add(leaf)
+    leaf.seal(.tableLeaf)
+    let number = try pages.add(leaf.bytes)
     for page in chains { try pages.setPointer(page, .overflowFirst, parent: number) }
     chains.removeAll(keepingCapacity: true)
     leaves.append(Int64(number))
     lastKeys.append(last ?? 0)
-    cellCount = 0
-    contentStart = pageSize
+    leaf.clear()
   }
 
   // MARK: The pages above
@@ -105,17 +92,17 @@ struct TableTree {
   mutating func writeInteriorPages() throws {
     guard last != nil else { return }
     if leaves.count == 0 {
-      sealLeaf()
+      leaf.seal(.tableLeaf)
       for page in chains { try pages.setPointer(page, .overflowFirst, parent: root) }
-      try pages.replace(root, with: leaf)
+      try pages.replace(root, with: leaf.bytes)
       return
     }
-    if cellCount > 0 { try endLeaf() }
+    if leaf.cellCount > 0 { try endLeaf() }
     var numbers = leaves.makeIterator()
     var keys = lastKeys.makeIterator()
     var level = try addLevel {
       guard let number = numbers.next(), let key = keys.next() else { return nil }
-      return Child(number: UInt32(truncatingIfNeeded: number), key: key)
+      return (UInt32(truncatingIfNeeded: number), key)
     }
     while !level.isEmpty {
       var children = level.makeIterator()
@@ -123,10 +110,7 @@ struct TableTree {
     }
   }
 
-  private struct Child {
-    var number: UInt32
-    var key: Int64
-  }
+  private typealias Child = (number: UInt32, key: Int64)
 
   /// Writes a level of interior pages with at least two children each.
   ///
@@ -166,7 +150,7 @@ struct TableTree {
   private func addInterior(_ children: [Child]) throws -> Child {
     let number = try pages.add(interior(children))
     for child in children { try pages.setPointer(child.number, .child, parent: number) }
-    return Child(number: number, key: children.last?.key ?? 0)
+    return (number, children.last?.key ?? 0)
   }
 
   private func interior(_ children: [Child]) -> [UInt8] {
@@ -191,7 +175,7 @@ struct TableTree {
 
   mutating func record(_ rowid: Int64) throws -> [UInt8]? {
     guard let last, rowid <= last else { return nil }
-    if cellCount > 0, rowid >= firstKey { return try record(rowid, leaf, count: cellCount) }
+    if leaf.cellCount > 0, rowid >= firstKey { return try record(rowid, leaf.bytes, count: leaf.cellCount) }
     let place = lastKeys.place(notBelow: rowid)
     guard place < leaves.count else { return nil }
     if lookup.isEmpty { lookup = [UInt8](repeating: 0, count: pageSize) }

@@ -54,18 +54,16 @@ struct Declarations {
   /// The bytes of the inserted rows, which bound each value.
   private let contentLength: Int64
 
-  /// The time left for all expressions.
-  private let budget: Budget
+  private let state: State
 
-  private let collations: Collations
+  private final class State {
+    /// The time left for all expressions.
+    var timeLeft: Duration
 
-  private final class Collations {
-    var names: [String] = []
-  }
+    /// The app's own collations, replaced by sorting bytes.
+    var collations: [String] = []
 
-  private final class Budget {
-    var left: Duration
-    init(_ left: Duration) { self.left = left }
+    init(timeLeft: Duration) { self.timeLeft = timeLeft }
   }
 
   init(_ database: GRDB.Database) throws {
@@ -76,8 +74,8 @@ struct Declarations {
         arguments: [schema, schema])
       return sum + (size?[0] as Int64? ?? 0)
     }
-    collations = Collations()
-    budget = Budget(.milliseconds(Self.leastMilliseconds + min(contentLength, 1 << 50) / Self.bytesPerMillisecond))
+    state = State(
+      timeLeft: .milliseconds(Self.leastMilliseconds + min(contentLength, 1 << 50) / Self.bytesPerMillisecond))
   }
 
   /// Executes a statement; returns SQLite's objection, nil on success.
@@ -97,17 +95,13 @@ struct Declarations {
         prepared = try database.makeStatement(sql: statement.sql)
         break
       } catch let error as DatabaseError where !ResultCodeCause(error.extendedResultCode).isEnvironmental {
-        guard case .collation(let name) = StandIns.Missing(error.message), collations.names.count < StandIns.limit
-        else {
-          return error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)"
-        }
+        guard case .collation(let name) = StandIns.Missing(error.message), state.collations.count < StandIns.limit
+        else { return Self.words(error) }
         StandIns.add(.collation(name), to: database)
-        collations.names.append(name)
+        state.collations.append(name)
       }
     }
-    return try attempt(
-      rows: statement.hasExpressions && statement.kind != "table" ? rows : nil, of: [statement]
-    ) {
+    return try attempt(rows: statement.hasExpressions && statement.kind != "table" ? rows : nil, of: [statement]) {
       try prepared.execute()
     }
   }
@@ -139,13 +133,13 @@ struct Declarations {
   }
 
   private func limitedOnce(_ rows: Int64, _ length: Int64, _ work: () throws -> Void) throws -> String? {
-    guard budget.left > .zero else { return Self.tooSlow }
+    guard state.timeLeft > .zero else { return Self.tooSlow }
     let start = ContinuousClock.now
-    defer { budget.left -= start.duration(to: .now) }
+    defer { state.timeLeft -= start.duration(to: .now) }
     // An interruption rolls the transaction back.
     try database.execute(sql: "COMMIT; BEGIN")
     let limit = StatementLimit(
-      time: budget.left / 2, steps: Self.leastSteps + Self.stepsPerRow * max(0, min(rows, Self.mostRows)),
+      time: state.timeLeft / 2, steps: Self.leastSteps + Self.stepsPerRow * max(0, min(rows, Self.mostRows)),
       valueLength: length)
     do {
       let reason = try limit.apply(to: database) { try refusal(work) }
@@ -158,8 +152,11 @@ struct Declarations {
     }
   }
 
-  /// The app's own collations, replaced by sorting bytes.
-  var standInCollations: [String] { collations.names }
+  var standInCollations: [String] { state.collations }
+
+  private static func words(_ error: DatabaseError) -> String {
+    error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)"
+  }
 
   /// Lets a virtual table's module run a query, which may evaluate columns and views.
   func answer(_ sql: String) throws -> VirtualTables.Answer {
@@ -174,7 +171,7 @@ struct Declarations {
       } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
         // The module may take damaged bytes for a size of memory.
         guard [.content, .outOfMemory].contains(ResultCodeCause(error.extendedResultCode)) else { throw error }
-        answer = .refused(error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)")
+        answer = .refused(Self.words(error))
         try database.execute(sql: database.isInsideTransaction ? "ROLLBACK; BEGIN" : "BEGIN")
       }
     }

@@ -11,28 +11,8 @@ struct PlainAssembly {
   /// The new store, with the rows written during the search.
   let store: NewStore?
   let raw: RawTables
-  var aside: SetAsideRows
-  var account: SalvageReport.Rebuild
-  var remarks: [String] = []
-
-  /// Whether a declaration is missing or changed.
-  var lacksDeclarations = false
-
-  var recounts: [SalvageReport.Recount] = []
-
-  /// Missing referenced rows by lowercase table name, without other evidence of losses.
-  private(set) var referredTo: [String: Int64] = [:]
-
-  init(
-    _ database: GRDB.Database, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
-  ) throws {
-    self.database = database
-    self.found = found
-    self.store = store
-    self.account = account
-    raw = try RawTables(database)
-    aside = SetAsideRows(database)
-  }
+  let aside: SetAsideRows
+  var filled: Filled
 
   mutating func run(tell: (Int64, Int64) throws -> Void) throws {
     let statements = found.statements.filter { !$0.isVirtual }
@@ -40,24 +20,17 @@ struct PlainAssembly {
     let known = Set(names.map { $0.lowercased() })
     names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
     let doubtful =
-      found.report.hasDoubts
-      ? try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? [])) : nil
-    var plain = try PlainTables(database, raw, doubtful, store, found)
-    let byTable = Dictionary(grouping: statements.filter { ["table", "index"].contains($0.kind) }) { statement in
-      (statement.kind == "table" ? statement.name : statement.table).lowercased()
-    }
-    for (index, name) in names.enumerated() {
-      account.setAside += try plain.make([name], by: byTable[name.lowercased()] ?? [], &aside)
-      try tell(Int64(index + 1), Int64(names.count))
-    }
+      found.report.hasDoubts ? try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? [])) : nil
+    var plain = try PlainTables(database, raw, doubtful, store, found, aside)
+    try plain.make(names, by: statements, tell: tell)
+    filled.account.setAside += plain.setAside
     try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table }, sequences: found.sequences)
-    remarks += plain.remarks + plain.conversions
-    recounts += plain.recounts
-    lacksDeclarations = !plain.remarks.isEmpty
+    filled.remarks += plain.remarks + plain.conversions
+    filled.recounts += plain.recounts
+    filled.isWhole = plain.remarks.isEmpty
     if let header = found.header, header.hasMagic {
       try database.execute(sql: "PRAGMA main.user_version = \(header.userVersion)")
-      try database.execute(
-        sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
+      try database.execute(sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
     }
     try noteMetadata()
     try recount(doubtful)
@@ -73,19 +46,37 @@ struct PlainAssembly {
       try database.execute(sql: statement.replacing("CREATE TABLE ", with: "CREATE TABLE IF NOT EXISTS main."))
     }
     let columns = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info('Z_METADATA', 'main')")
-    guard Set(["Z_VERSION", "Z_UUID", "Z_PLIST"]).isSubset(of: columns),
-      try Int.fetchOne(database, sql: "SELECT count(*) FROM main.Z_METADATA") == 0
+    guard Set(["Z_VERSION", "Z_UUID", "Z_PLIST"]).isSubset(of: columns), try database.count("main.Z_METADATA") == 0
     else { return }
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
       arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
   }
 
+  /// Recounts tables with set-aside or doubtful rows.
+  private mutating func recount(_ doubtful: DoubtfulRows?) throws {
+    let changed = Set(filled.account.setAside.map { $0.entity.lowercased() })
+    for source in raw.all where !source.name.hasPrefix("lazaret_") {
+      let isDoubtful = doubtful?.tables.contains(source.name.lowercased()) == true
+      let own = found.ownName(source.name)
+      guard isDoubtful || changed.contains(own.lowercased()) || changed.contains(source.name.lowercased()) else {
+        continue
+      }
+      guard try database.hasTable(source.name) else { continue }
+      let name = "main.\(SQLText.quotedIdentifier(source.name))"
+      let count = try database.count(name)
+      let doubts = try source.rowid.map { rowid in
+        try doubtful?.counts(database, source.name, in: name, key: rowid, by: "1")[1] ?? [:]
+      }
+      filled.recounts.append(.init(name: source.name, table: source.name, recovered: count, doubts: doubts))
+    }
+  }
+
   // MARK: References
 
   /// Counts dangling references, and once each the missing rows.
   private mutating func countReferredTo() throws {
-    let apart = Set(account.setAside.map { $0.entity.lowercased() })
+    let apart = Set(filled.account.setAside.map { $0.entity.lowercased() })
     let references = Dictionary(
       grouping: try Row.fetchAll(
         database,
@@ -107,18 +98,15 @@ struct PlainAssembly {
         // `COLLATE BINARY` avoids the app's own collations, which this connection lacks.
         let value = "c.\(SQLText.quotedIdentifier(name))"
         let rows =
-          "FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL AND \(value) COLLATE BINARY NOT IN "
+          "main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL AND \(value) COLLATE BINARY NOT IN "
           + "(SELECT p.\(column) FROM main.\(SQLText.quotedIdentifier(source.name)) AS p WHERE p.\(column) NOT NULL)"
-        let count = try Int64.fetchOne(database, sql: "SELECT count(*) \(rows)") ?? 0
+        let count = try database.count(rows)
         guard count > 0 else { continue }
-        account.referencesLeft.append(
-          SalvageReport.Rebuild.Repair(entity: table, property: name, reason: nil, count: count, primaryKeys: []))
-        selections.append("SELECT \(value) COLLATE BINARY AS k \(rows)")
+        StoreAssembly.note(&filled.account.referencesLeft, table, name, count: count, keys: [])
+        selections.append("SELECT \(value) COLLATE BINARY AS k FROM \(rows)")
       }
       guard !entity.isLostExact, !apart.contains(source.name.lowercased()), !selections.isEmpty else { continue }
-      referredTo[entity.name.lowercased()] =
-        try Int64.fetchOne(
-          database, sql: "SELECT count(*) FROM (\(selections.joined(separator: " UNION ")))") ?? 0
+      filled.referredTo[entity.name.lowercased()] = try database.count("(\(selections.joined(separator: " UNION ")))")
     }
   }
 
@@ -130,9 +118,7 @@ struct PlainAssembly {
   }
 
   private func isOrdinary(_ column: String, of table: String) throws -> Bool {
-    try Bool.fetchOne(
-      database,
-      sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main') WHERE lower(name) = ? AND hidden = 0)",
-      arguments: [table, column.lowercased()]) == true
+    try database.hasRows(
+      "pragma_table_xinfo(?, 'main') WHERE lower(name) = ? AND hidden = 0", [table, column.lowercased()])
   }
 }

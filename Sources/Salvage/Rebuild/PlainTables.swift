@@ -15,6 +15,7 @@ struct PlainTables {
   let doubtful: DoubtfulRows?
 
   let store: NewStore?
+  let aside: SetAsideRows
 
   /// The raw names of tables that could not keep their own.
   let otherNames: [String: String]
@@ -33,40 +34,43 @@ struct PlainTables {
 
   private(set) var recounts: [SalvageReport.Recount] = []
 
-  init(_ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage)
-    throws
-  {
+  /// The refused rows by table.
+  private(set) var setAside: [SalvageReport.Rebuild.Repair] = []
+
+  init(
+    _ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage,
+    _ aside: SetAsideRows
+  ) throws {
     self.database = database
     self.raw = raw
     self.doubtful = doubtful
     self.store = store
+    self.aside = aside
     otherNames = Dictionary(found.otherNames.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
     emptyIndexes = found.emptyIndexes
     declarations = try Declarations(database)
   }
 
-  /// Makes and fills tables; returns the refused rows by table.
+  /// Makes and fills tables.
   ///
   /// Unique indexes come before the rows, others afterwards; the caller makes virtual tables, views and triggers last.
+  ///
+  /// - Parameter tell: receives the tables done and the total.
   mutating func make(
-    _ names: [String], by statements: [Statement], _ aside: inout SetAsideRows
-  ) throws -> [SalvageReport.Rebuild.Repair] {
-    var repairs: [SalvageReport.Rebuild.Repair] = []
+    _ names: [String], by statements: [Statement], tell: (Int64, Int64) throws -> Void = { _, _ in }
+  ) throws {
     let tables = Dictionary(
       statements.filter { $0.kind == "table" }.map { ($0.name.lowercased(), $0) },
       uniquingKeysWith: { first, _ in first })
     let indexes = Dictionary(grouping: statements.filter { $0.kind == "index" }) { $0.table.lowercased() }
-    for name in names {
+    for (index, name) in names.enumerated() {
       let statement = tables[name.lowercased()]
-      guard statement?.isVirtual != true else { continue }
-      repairs += try make(name, by: statement, indexes[name.lowercased()] ?? [], &aside)
+      if statement?.isVirtual != true { try make(name, by: statement, indexes[name.lowercased()] ?? []) }
+      try tell(Int64(index + 1), Int64(names.count))
     }
-    return repairs
   }
 
-  private mutating func make(
-    _ name: String, by statement: Statement?, _ indexes: [Statement], _ aside: inout SetAsideRows
-  ) throws -> [SalvageReport.Rebuild.Repair] {
+  private mutating func make(_ name: String, by statement: Statement?, _ indexes: [Statement]) throws {
     let source = raw[otherNames[name.lowercased()] ?? name]
     let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
     let others = indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
@@ -78,30 +82,22 @@ struct PlainTables {
     }
     if reason == nil, !columns.isEmpty {
       try makeIndexes(unique)
-      guard let source else {
-        try makeIndexes(others)
-        return []
-      }
-      try keepUnknownColumns(of: source, in: name, columns, &aside)
-      let rows = try count(source)
+      guard let source else { return try makeIndexes(others) }
+      try keepUnknownColumns(of: source, in: name, columns)
+      let rows = try database.count(source.sql)
       guard rows > 0 else {
-        let repairs = try keepRefused(of: source, in: name, &aside)
-        try makeIndexes(others)
-        return repairs
+        try keepRefused(of: source, in: name)
+        return try makeIndexes(others)
       }
-      var repairs: [SalvageReport.Rebuild.Repair] = []
       let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
       let evaluated = ([isCarried ? nil : statement].compactMap(\.self) + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
         try copy(source, into: name, columns)
       }
+      if reason == nil { reason = try declarations.attempt(rows: nil) { try keepRefused(of: source, in: name) } }
       if reason == nil {
-        reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
-      }
-      if reason == nil {
-        try keepConverted(of: source, in: columns, by: statement, &aside)
-        try makeIndexes(others)
-        return repairs
+        try keepConverted(of: source, in: columns, by: statement)
+        return try makeIndexes(others)
       }
     }
     if let reason {
@@ -109,10 +105,9 @@ struct PlainTables {
         "the table \(printable(name)) could not be made as it is declared (\(reason)); "
           + (source.map { "its rows are in \(printable($0.name)), with plain columns" } ?? "it is left out"))
     }
-    guard let source else { return [] }
-    let repairs = try makePlain(source, insteadOf: name, &aside)
+    guard let source else { return }
+    try makePlain(source, insteadOf: name)
     try makeIndexes(others)
-    return repairs
   }
 
   /// Makes a table, with the same b-trees only where its declaration needs the app.
@@ -128,9 +123,7 @@ struct PlainTables {
     return nil
   }
 
-  private mutating func keepUnknownColumns(
-    of source: RawTables.Table, in name: String, _ columns: [Column], _ aside: inout SetAsideRows
-  ) throws {
+  private mutating func keepUnknownColumns(of source: RawTables.Table, in name: String, _ columns: [Column]) throws {
     let own = Set(columns.map { $0.name.lowercased() })
     let unknown = source.columns.map(\.name).filter { !own.contains($0.lowercased()) }
     guard !unknown.isEmpty, try aside.keepColumns(unknown, of: source) else { return }
@@ -185,7 +178,11 @@ struct PlainTables {
   private func raise(_ sequences: [String: Int64]) throws {
     guard !sequences.isEmpty, try isMade("sqlite_sequence") else { return }
     for entry in try String.fetchAll(database, sql: "SELECT name FROM main.sqlite_master WHERE type = 'table'") {
-      guard let highest = sequences[entry], try isCounting(entry) else { continue }
+      guard let highest = sequences[entry],
+        let sql = try String.fetchOne(
+          database, sql: "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", arguments: [entry]),
+        sql.uppercased().contains("AUTOINCREMENT")
+      else { continue }
       let now = try Int64.fetchOne(
         database, sql: "SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
       try database.execute(sql: "DELETE FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
@@ -193,12 +190,6 @@ struct PlainTables {
         sql: "INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)",
         arguments: [entry, max(now ?? highest, highest)])
     }
-  }
-
-  private func isCounting(_ name: String) throws -> Bool {
-    let sql = try String.fetchOne(
-      database, sql: "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", arguments: [name])
-    return sql?.uppercased().contains("AUTOINCREMENT") == true
   }
 
   private struct Column {
@@ -219,17 +210,11 @@ struct PlainTables {
   /// Asks for columns, since the list of tables may be long.
   private func isMade(_ name: String) throws -> Bool { try !columns(of: name).isEmpty }
 
-  private func count(_ table: RawTables.Table) throws -> Int64 {
-    try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(table.sql)") ?? 0
-  }
-
   mutating func makeIndexes(_ statements: [Statement]) throws {
     for index in statements {
       let table = SQLText.quotedIdentifier(index.table)
       var rows: Int64 = 0
-      if index.hasExpressions, try isMade(index.table) {
-        rows = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(table)") ?? 0
-      }
+      if index.hasExpressions, try isMade(index.table) { rows = try database.count("main.\(table)") }
       if var reason = try declarations.make(index, rows: rows) {
         if case .function = StandIns.Missing(reason), emptyIndexes.contains(index.name.lowercased()),
           let column = try String.fetchOne(
@@ -253,11 +238,9 @@ struct PlainTables {
   /// Makes virtual tables, then views and triggers.
   ///
   /// - Parameter sequences: the highest assigned keys by table.
-  mutating func makeRest(
-    _ statements: [Statement], virtual entries: [SchemaEntry], sequences: [String: Int64]
-  ) throws {
-    var virtual = VirtualTables(in: entries, content: "raw")
-    try virtual.make { sql throws(any Error) in try declarations.answer(sql) }
+  mutating func makeRest(_ statements: [Statement], virtual entries: [SchemaEntry], sequences: [String: Int64]) throws {
+    var virtual = VirtualTables(in: entries, content: "raw", ask: declarations.answer)
+    try virtual.make()
     remarks += virtual.remarks
     recounts = virtual.recounts
     for statement in statements where statement.kind == "view" || statement.kind == "trigger" {
@@ -271,9 +254,7 @@ struct PlainTables {
   }
 
   /// Copies the rows of a refused table into a plain one, else sets them aside.
-  private mutating func makePlain(
-    _ source: RawTables.Table, insteadOf name: String, _ aside: inout SetAsideRows
-  ) throws -> [SalvageReport.Rebuild.Repair] {
+  private mutating func makePlain(_ source: RawTables.Table, insteadOf name: String) throws {
     // A table written page by page has no constraints.
     if try isMade(name), store?.tables[name.lowercased()] == nil {
       try database.execute(sql: "DROP TABLE main.\(SQLText.quotedIdentifier(name))")
@@ -283,34 +264,26 @@ struct PlainTables {
     let statement = sql.map { Statement(kind: "table", name: source.name, table: source.name, sql: $0) }
     if try !isMade(source.name), let statement, let reason = try declarations.make(statement) {
       remarks.append("the table \(printable(source.name)) could not be made (\(reason)); its rows were set aside")
-      return try setAside(source, count: count(source), &aside, where: "1")
+      let count = try database.count(source.sql)
+      guard count > 0 else { return }
+      try aside.keep(source, .refused, where: "1")
+      return StoreAssembly.note(&setAside, source.name, nil, reason: .refused, count: count, keys: [])
     }
     let columns = try columns(of: source.name)
     if let reason = try declarations.attempt(rows: nil, { try copy(source, into: source.name, columns) }) {
       remarks.append("rows of \(printable(source.name)) could not be written (\(reason)); they were set aside")
     }
-    return try keepRefused(of: source, in: source.name, &aside)
+    try keepRefused(of: source, in: source.name)
   }
 
-  private func setAside(
-    _ source: RawTables.Table, count: Int64, _ aside: inout SetAsideRows, where condition: String
-  ) throws -> [SalvageReport.Rebuild.Repair] {
-    guard count > 0 else { return [] }
-    try aside.keep(source, .refused, where: condition)
-    return [
-      SalvageReport.Rebuild.Repair(entity: source.name, property: nil, reason: .refused, count: count, primaryKeys: [])
-    ]
-  }
-
-  private mutating func keepConverted(
-    of source: RawTables.Table, in columns: [Column], by statement: Statement?, _ aside: inout SetAsideRows
-  ) throws {
+  private mutating func keepConverted(of source: RawTables.Table, in columns: [Column], by statement: Statement?) throws
+  {
     // A STRICT table has no values to convert. SQLite rebuilds its list of tables at each query, so it is not asked.
     if let statement, TableDefinition(sql: statement.sql)?.isStrict == true { return }
     let types = columns.filter(\.isStored).compactMap { column in
       source.column(column.name).map { (source: $0, type: column.type) }
     }
-    if let words = try ConvertedValues(of: source, into: types).keep(in: &aside, database) { conversions.append(words) }
+    if let words = try aside.keepConverted(of: source, into: types) { conversions.append(words) }
   }
 
   /// The names of the stored columns that both have.
@@ -336,13 +309,11 @@ struct PlainTables {
     try database.execute(sql: insertion)
   }
 
-  private func keepRefused(
-    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
-  ) throws -> [SalvageReport.Rebuild.Repair] {
+  private mutating func keepRefused(of source: RawTables.Table, in name: String) throws {
     let target = "main.\(SQLText.quotedIdentifier(name))"
-    let before = try count(source) + (store?.tables[name.lowercased()]?.count ?? 0)
-    let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
-    guard after < before else { return [] }
+    let before = try database.count(source.sql) + (store?.tables[name.lowercased()]?.rows.count ?? 0)
+    let after = try database.count(target)
+    guard after < before else { return }
     let columns = try shared(columns(of: name), with: source)
     // Without shared columns, SQLite parsed the declaration differently.
     var condition = "1"
@@ -359,9 +330,6 @@ struct PlainTables {
       condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE \(SQLText.all(same)))"
     }
     try aside.keep(source, .refused, where: condition)
-    return [
-      SalvageReport.Rebuild.Repair(
-        entity: name, property: nil, reason: .refused, count: before - after, primaryKeys: keys)
-    ]
+    StoreAssembly.note(&setAside, name, nil, reason: .refused, count: before - after, keys: keys)
   }
 }

@@ -17,7 +17,7 @@ enum RebuildCheck {
   ) throws {
     do {
       _ = try concurrently {
-        try RebuiltPages.check(path, in: fileSystem)
+        try pages(path, in: fileSystem)
       } _: {
         if let layout { try content(path, layout, isCancelled) }
         try fileSystem.synchronizeFile(path)
@@ -35,8 +35,7 @@ enum RebuildCheck {
   private static func content(
     _ path: FilePath, _ layout: StoreLayout, _ isCancelled: @escaping @Sendable () -> Bool
   ) throws {
-    let connection = try RebuildConnection(path, isNew: false, isCancelled: isCancelled)
-    try connection.read { database in
+    try open(path, isNew: false, isCancelled: isCancelled) { database in
       let serious = try SQLSchema(layout).differences(to: try SQLSchema(database)).filter { difference in
         switch difference {
         case .unexpectedTable, .unexpectedIndex: false
@@ -50,22 +49,13 @@ enum RebuildCheck {
       }
       let list: DatabaseValue = row[1]
       guard case .blob(let data) = list.storage else { throw failed("its metadata cannot be read") }
-      guard
-        try StoreMetadata(uuid: "", propertyList: [UInt8](data)).versionHashes == layout.model.versionHashes()
+      guard try StoreMetadata(uuid: "", propertyList: [UInt8](data)).versionHashes == layout.model.versionHashes()
       else { throw failed("its version hashes are not those of the model") }
     }
-    try connection.close()
   }
 
-  private static func failed(_ detail: String) -> SalvageError {
-    SalvageError(.verificationFailed, operation: "verify the rebuilt store", detail: detail, hint: "")
-  }
-}
-
-/// The check of a rebuilt file's bytes: each page has one use, each index as many entries as its table has rows.
-enum RebuiltPages {
-  /// Checks a file without a WAL.
-  static func check(_ path: FilePath, in fileSystem: FileSystem) throws {
+  /// Checks the bytes of a file without a WAL: each page has one use, each index as many entries as its table has rows.
+  private static func pages(_ path: FilePath, in fileSystem: FileSystem) throws {
     let report: IntegrityReport
     do {
       report = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10)
@@ -79,45 +69,35 @@ enum RebuiltPages {
         detail: "its pages are damaged (\(kinds))", hint: "Report it.")
     }
   }
-}
 
-struct RebuildConnection {
-  private let connection: WorkingConnection
-  private let path: FilePath
-
+  /// Opens a rebuilt store, works on it, and closes it.
+  ///
   /// - Parameters:
   ///   - isNew: whether to create the file; else it is read only and must not change.
   ///   - referenceDate: the result of `NSCoreDataNow`, in seconds since 2001-01-01T00:00:00Z.
   ///   - isCancelled: polled on another thread.
-  init(
-    _ path: FilePath, isNew: Bool, referenceDate: Double = 0, isCancelled: (@Sendable () -> Bool)? = nil
-  ) throws {
-    self.path = path
+  static func open<Value>(
+    _ path: FilePath, isNew: Bool, referenceDate: Double = 0, isCancelled: @escaping @Sendable () -> Bool,
+    _ body: (GRDB.Database) throws -> Value
+  ) throws -> Value {
     do {
-      connection = try WorkingConnection(
+      let connection = try WorkingConnection(
         path, isNew ? .create : .immutable, label: "Lazaret.Salvage", cacheKilobytes: 8192, takesOldQuotes: true,
         isCancelled: isCancelled
       ) { database in
         for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
       }
+      let value = try isNew ? connection.run(body) : connection.read(body)
+      try connection.close()
+      return value
     } catch {
       throw SalvageError(any: error, path: path)
     }
   }
 
-  func run<Value>(_ body: (GRDB.Database) throws -> Value) throws -> Value {
-    try wrapping(failure) { try connection.run(body) }
+  private static func failed(_ detail: String) -> SalvageError {
+    SalvageError(.verificationFailed, operation: "verify the rebuilt store", detail: detail, hint: "")
   }
-
-  func read<Value>(_ body: (GRDB.Database) throws -> Value) throws -> Value {
-    try wrapping(failure) { try connection.read(body) }
-  }
-
-  func close() throws {
-    try wrapping(failure) { try connection.close() }
-  }
-
-  private func failure(_ error: any Error) -> SalvageError { SalvageError(any: error, path: path) }
 }
 
 extension SalvageError {

@@ -9,14 +9,14 @@ extension StoreAssembly {
   ///
   /// Other counts are right already, so a sound store is not read again.
   mutating func recount() throws {
-    let changed = Set(account.setAside.map(\.entity))
+    let changed = Set(filled.account.setAside.map(\.entity))
     for table in layout.tables {
       guard let source = source(of: table.name) else { continue }
       let entities = layout.entities.filter { $0.tableName == table.name }
       let disputed = Set(
         found.numbering?.disputed.compactMap { found.numbering?.names[$0] }
           .filter { layout.entity(named: $0)?.tableName == table.name } ?? [])
-      let isDoubtful = try doubt()?.tables.contains(source.name.lowercased()) == true
+      let isDoubtful = doubtful?.tables.contains(source.name.lowercased()) == true
       guard isDoubtful || !disputed.isEmpty || entities.contains(where: { changed.contains($0.name) }) else { continue }
       let name = "main.\(SQLText.identifier(table.name))"
       var counts: [Int64: Int64] = [:]
@@ -25,59 +25,28 @@ extension StoreAssembly {
         let (number, count): (Int64?, Int64) = (row[0], row[1])
         if let number { counts[number] = count }
       }
-      let doubts = try doubt()?.counts(database, source.name, in: name, key: "Z_PK", by: "t.Z_ENT") ?? [:]
+      let doubts = try doubtful?.counts(database, source.name, in: name, key: "Z_PK", by: "t.Z_ENT") ?? [:]
       for entity in entities {
         let recovered = counts[Int64(entity.number)] ?? 0
         var reasons = doubts[Int64(entity.number)] ?? [:]
         if disputed.contains(entity.name) {
           reasons[.contradicted, default: 0] += max(0, recovered - reasons.values.reduce(0, +))
         }
-        recounts.append(
-          SalvageReport.Recount(name: entity.name, table: table.name, recovered: recovered, doubts: reasons))
+        filled.recounts.append(.init(name: entity.name, table: table.name, recovered: recovered, doubts: reasons))
       }
     }
     for (name, halves) in halfPairs {
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.identifier(name))") ?? 0
-      recounts.append(
-        SalvageReport.Recount(
+      let count = try database.count("main.\(SQLText.identifier(name))")
+      filled.recounts.append(
+        .init(
           name: found.names.table(name), table: found.names.table(name), recovered: count, setAside: halves, doubts: nil
         ))
     }
     let known = Set(layout.tableNames.map { $0.lowercased() })
     for table in changed where raw[table] != nil && !known.contains(found.names.table(table).lowercased()) {
-      let isMade = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
-        arguments: [table.lowercased()])
-      guard isMade == true, layout.entity(named: table) == nil else { continue }
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.quotedIdentifier(table))") ?? 0
-      recounts.append(SalvageReport.Recount(name: table, table: table, recovered: count, doubts: nil))
-    }
-  }
-}
-
-extension PlainAssembly {
-  mutating func recount(_ doubtful: DoubtfulRows?) throws {
-    let changed = Set(account.setAside.map { $0.entity.lowercased() })
-    for source in raw.all where !source.name.hasPrefix("lazaret_") {
-      let isDoubtful = doubtful?.tables.contains(source.name.lowercased()) == true
-      let own = found.ownName(source.name)
-      guard isDoubtful || changed.contains(own.lowercased()) || changed.contains(source.name.lowercased()) else {
-        continue
-      }
-      let isMade = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
-        arguments: [source.name.lowercased()])
-      guard isMade == true else { continue }
-      let name = "main.\(SQLText.quotedIdentifier(source.name))"
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(name)") ?? 0
-      let doubts: [DoubtReason: Int64]? =
-        if let rowid = source.rowid {
-          try doubtful?.counts(database, source.name, in: name, key: rowid, by: "1")[1] ?? [:]
-        } else {
-          nil
-        }
-      recounts.append(
-        SalvageReport.Recount(name: source.name, table: source.name, recovered: count, doubts: doubts))
+      guard try database.hasTable(table), layout.entity(named: table) == nil else { continue }
+      let count = try database.count("main.\(SQLText.quotedIdentifier(table))")
+      filled.recounts.append(.init(name: table, table: table, recovered: count, doubts: nil))
     }
   }
 }
@@ -149,49 +118,31 @@ extension StoreAssembly {
       if numbering.isListed || isKnown { names = numbering.names }
     }
     let own = names.mapValues { layout.entity(named: $0) }
-    try translate("Z_ENT", of: table) { number in
+    try translate("Z_ENT", of: table, own.keys.sorted()) { number in
       guard let entity = own[number] ?? nil, entity.tableName == table.name else { return -number }
       return Int64(entity.number)
-    } known: {
-      Array(names.keys)
     }
     for column in table.columns {
       guard case .toOneEntity = column.role else { continue }
-      try translate(column.name, of: table) { number in
+      try translate(column.name, of: table, own.keys.sorted()) { number in
         (own[number] ?? nil).map { Int64($0.number) } ?? number
-      } known: {
-        Array(names.keys)
       }
     }
   }
 
-  private func translate(
-    _ column: String, of table: TableLayout, _ new: (Int64) -> Int64, known: () -> [Int64]
-  ) throws {
+  private func translate(_ column: String, of table: TableLayout, _ known: [Int64], _ new: (Int64) -> Int64) throws {
     var cases = ""
-    for number in known().sorted() where new(number) != number { cases += " WHEN \(number) THEN \(new(number))" }
+    for number in known where new(number) != number { cases += " WHEN \(number) THEN \(new(number))" }
     guard !cases.isEmpty || column == "Z_ENT" else { return }
     let name = SQLText.identifier(column)
     // An unknown number must not become a valid one here.
     let others = column == "Z_ENT" ? "-abs(\(name))" : name
-    let kept = known().filter { new($0) == $0 }.map(String.init).sorted().joined(separator: ", ")
+    let kept = known.filter { new($0) == $0 }.map(String.init).sorted().joined(separator: ", ")
     let keeping = kept.isEmpty ? "" : " WHEN \(name) IN (\(kept)) THEN \(name)"
     try database.execute(
       sql: "UPDATE main.\(SQLText.identifier(table.name)) SET \(name) = CASE"
         + cases.replacing(" WHEN ", with: " WHEN \(name) = ") + keeping
         + " WHEN typeof(\(name)) = 'integer' THEN \(others) ELSE \(name) END")
-  }
-
-  /// Notes whether another model's store has values without a column here.
-  mutating func noteForeignColumns(of table: TableLayout) throws {
-    guard found.foreignModel != nil, let source = source(of: table.name) else { return }
-    let own = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
-    for column in source.columns where !own.contains(column.name.lowercased()) && column.name.hasPrefix("Z") {
-      let count =
-        try Int.fetchOne(
-          database, sql: "SELECT count(\(SQLText.quotedIdentifier(column.name))) FROM \(source.sql)") ?? 0
-      if count > 0 { hasForeignValues = true }
-    }
   }
 }
 

@@ -45,7 +45,7 @@ extension StoreAssembly {
   ) throws {
     let name = "main.\(SQLText.identifier(table.name))"
     try findGone(column.sqlName, of: name, target, into: "gone")
-    if try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM temp.gone)") == true {
+    if try database.hasRows("temp.gone") {
       try noteGone(target, "gone")
       let condition = "\(column.sqlName) IN (SELECT k FROM temp.gone)"
       let keys = try keys(of: SQLText.identifier(table.name), where: condition)
@@ -54,7 +54,8 @@ extension StoreAssembly {
       let columns = [column.name, entityColumn, orderColumn].compactMap(\.self).map(SQLText.identifier)
       try database.execute(
         sql: "UPDATE \(name) SET \(columns.map { "\($0) = NULL" }.joined(separator: ", ")) WHERE \(condition)")
-      Self.note(&account.referencesCut, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)
+      Self.note(
+        &filled.account.referencesCut, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)
     }
     guard let entityColumn else { return }
     let entity = SQLText.identifier(entityColumn)
@@ -65,7 +66,7 @@ extension StoreAssembly {
       database, sql: "SELECT o.Z_PK FROM \(name) AS o WHERE \(isWrong) ORDER BY o.Z_PK LIMIT \(Self.exampleKeys)")
     guard !keys.isEmpty else { return }
     try database.execute(sql: "UPDATE \(name) AS o SET \(entity) = \(right) WHERE \(isWrong)")
-    Self.note(&account.corrected, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)
+    Self.note(&filled.account.corrected, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)
   }
 
   /// Fills a join table, and sets pairs of missing records aside.
@@ -74,7 +75,7 @@ extension StoreAssembly {
       let other = layout.entity(named: table.inverse.entityName)
     else { return }
     let target = table.made.sql
-    if let source = source(of: table.name), try !source.isEmpty(database) {
+    if let source = source(of: table.name), try database.hasRows(source.sql) {
       let pairs = table.columns.compactMap { column in
         source.column(found.names.column(column, of: table.name)).map { (column, "r.\(SQLText.quotedIdentifier($0))") }
       }
@@ -94,20 +95,20 @@ extension StoreAssembly {
       conditions += ["+r.\(name) IS NULL", "+r.\(name) IN (SELECT k FROM temp.\(gone))"]
     }
     let isHalf = SQLText.any(conditions)
-    let halves = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target) AS r WHERE \(isHalf)") ?? 0
+    let halves = try database.count("\(target) AS r WHERE \(isHalf)")
     guard halves > 0 else { return }
     for (entity, gone) in [(own, "gone"), (other, "gone_other")] { try noteGone(entity, gone) }
     try aside.keep(table.made, .halfPair, where: isHalf)
     try database.execute(sql: "DELETE FROM \(target) AS r WHERE \(isHalf)")
     halfPairs[table.name] = halves
     Self.note(
-      &account.referencesCut, table.relationship.entityName, table.relationship.name, reason: .halfPair, count: halves,
-      keys: [])
+      &filled.account.referencesCut, table.relationship.entityName, table.relationship.name, reason: .halfPair,
+      count: halves, keys: [])
   }
 
   /// Whether all references of a table are already known to lead to records.
   private func leadsSomewhere(_ name: String, _ number: Int, _ target: EntityLayout) throws -> Bool {
-    guard account.setAside.isEmpty, let facts = try facts(name), facts.references.indices.contains(number),
+    guard filled.account.setAside.isEmpty, let facts = try facts(name), facts.references.indices.contains(number),
       let targets = try self.facts(target.tableName)
     else { return false }
     return facts.references[number].isKnownSubset(of: targets.keys)
@@ -120,28 +121,23 @@ extension StoreAssembly {
     else { return }
     try database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS referred_to (entity, k, PRIMARY KEY (entity, k)) WITHOUT ROWID")
-    referredTo[target.name.lowercased()] = 0
+    filled.referredTo[target.name.lowercased()] = 0
     try database.execute(
       sql: "INSERT OR IGNORE INTO temp.referred_to SELECT ?, k FROM (SELECT 0 AS k UNION ALL \(query)) "
-        + "WHERE typeof(k) = 'integer' AND k > 0",
-      arguments: [target.name])
+        + "WHERE typeof(k) = 'integer' AND k > 0", arguments: [target.name])
   }
 
   mutating func countReferredTo() throws {
-    for entity in layout.entities where referredTo[entity.name.lowercased()] != nil {
+    for entity in layout.entities where filled.referredTo[entity.name.lowercased()] != nil {
       let apart = "lazaret_set_aside_\(source(of: entity.tableName)?.name ?? entity.tableName)"
       let names = try Set([apart, "\(apart)_as_found", "lazaret_set_aside_\(entity.tableName)"]).sorted().filter {
-        name in
-        try Bool.fetchOne(
-          database, sql: "SELECT EXISTS (SELECT 1 FROM aside.sqlite_master WHERE name = ?)", arguments: [name]) == true
+        try database.hasRows("aside.sqlite_master WHERE name = ?", [$0])
       }
       let others = names.map { name -> String in
         " AND k NOT IN (SELECT lazaret_key FROM aside.\(SQLText.quotedIdentifier(name)) WHERE lazaret_key NOT NULL)"
       }
-      referredTo[entity.name.lowercased()] =
-        try Int64.fetchOne(
-          database, sql: "SELECT count(*) FROM temp.referred_to WHERE entity = ?\(others.joined())",
-          arguments: [entity.name]) ?? 0
+      filled.referredTo[entity.name.lowercased()] =
+        try database.count("temp.referred_to WHERE entity = ?\(others.joined())", [entity.name])
     }
   }
 
@@ -201,12 +197,11 @@ extension StoreAssembly {
     let claimed = Set(layout.tableNames.map { found.names.table($0).lowercased() })
     for name in layout.tableNames where !claimed.contains(name.lowercased()) {
       guard let source = raw[name] else { continue }
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
+      let count = try database.count(source.sql)
       guard count > 0 else { continue }
       try aside.keep(source, .unknownEntity, where: "1")
-      Self.note(&account.setAside, source.name, nil, reason: .unknownEntity, count: count, keys: [])
-      recounts.append(
-        SalvageReport.Recount(name: source.name, table: source.name, recovered: 0, setAside: count, doubts: [:]))
+      Self.note(&filled.account.setAside, source.name, nil, reason: .unknownEntity, count: count, keys: [])
+      filled.recounts.append(.init(name: source.name, table: source.name, recovered: 0, setAside: count, doubts: [:]))
     }
   }
 
@@ -218,12 +213,11 @@ extension StoreAssembly {
       guard let module = entry.tableDefinition?.module else { continue }
       own.formUnion(ShadowTables.names(of: entry.name, module: module))
     }
-    let names = raw.all.map(\.name).filter { name in
-      !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
-    }
+    let names = raw.all.map(\.name).filter { name in !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_") }
     let statements = found.statements
-    var plain = try PlainTables(database, raw, try doubt(), store, found)
-    account.setAside += try plain.make(names, by: statements, &aside)
+    var plain = try PlainTables(database, raw, doubtful, store, found, aside)
+    try plain.make(names, by: statements)
+    filled.account.setAside += plain.setAside
     let tables = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map { $0.lowercased() })
     let known = Set(layout.indexes.map { $0.name.lowercased() })
     let shapes = Set(layout.indexes.map { Self.shape($0.tableName, $0.columns.map(\.name)) })
@@ -246,9 +240,9 @@ extension StoreAssembly {
     try plain.makeRest(
       foreign, virtual: found.entries.filter { $0.kind == .table && !own.contains($0.name.lowercased()) },
       sequences: found.sequences)
-    remarks += plain.remarks + plain.conversions
-    recounts += plain.recounts
-    if !plain.remarks.isEmpty { lacksDeclarations = true }
+    filled.remarks += plain.remarks + plain.conversions
+    filled.recounts += plain.recounts
+    if !plain.remarks.isEmpty { filled.isWhole = false }
   }
 
   /// Describes an index without its name, which differs between Core Data versions.
@@ -276,9 +270,6 @@ extension StoreAssembly {
   /// The highest plausible primary key in damaged bookkeeping.
   private static let highestKey: Int64 = 1 << 52
 
-  /// `NULL` if the default cannot be written.
-  func defaultLiteral(_ value: AttributeValue, isMarked: Bool) -> String { value.literal(isMarked: isMarked) }
-
   func fillBookkeeping(uuid: String) throws {
     let keys = raw["Z_PRIMARYKEY"]
     // A name may be damaged; a number counts only in the same numbering.
@@ -289,10 +280,9 @@ extension StoreAssembly {
         // Set-aside rows keep their keys reserved.
         let name = SQLText.identifier(entity.tableName)
         highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)") ?? 0
-        if let last = store?.tables[entity.tableName.lowercased()]?.last { highest = max(highest, last) }
+        if let last = store?.tables[entity.tableName.lowercased()]?.rows.last { highest = max(highest, last) }
         if let source = source(of: entity.tableName), let rowid = source.rowid {
-          highest = max(
-            highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)
+          highest = max(highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)
         }
         // So do lost rows with references.
         if let gone = highestGone[entity.tableName], gone <= Self.highestKey { highest = max(highest, gone) }
@@ -335,7 +325,5 @@ extension StoreAssembly {
     try layout.noteMetadata(metadata, on: database)
   }
 
-  private static func isIdentifier(_ text: String) -> Bool {
-    text.utf8.count == 36 && UUID(uuidString: text) != nil
-  }
+  private static func isIdentifier(_ text: String) -> Bool { text.utf8.count == 36 && UUID(uuidString: text) != nil }
 }

@@ -1,8 +1,23 @@
 internal import Foundation
 internal import GRDB
 import ManagedObjectModel
+internal import Migration
 internal import PersistentStore
 internal import Platform
+
+/// The account of a filled store.
+struct Filled {
+  var account: SalvageReport.Rebuild
+  var remarks: [String] = []
+
+  /// Whether no value, file or declaration is missing or changed.
+  var isWhole = true
+
+  var recounts: [SalvageReport.Recount] = []
+
+  /// Missing referenced records by lowercase entity name, or rows by table, without other evidence of losses.
+  var referredTo: [String: Int64] = [:]
+}
 
 /// Fills a new Core Data store from a raw salvage: whole tables first, then repairs.
 ///
@@ -21,44 +36,16 @@ struct StoreAssembly {
   /// The new store, with the rows written during the search.
   let store: NewStore?
   let raw: RawTables
-  var aside: SetAsideRows
-  var account: SalvageReport.Rebuild
-
-  var remarks: [String] = []
+  let aside: SetAsideRows
+  var filled: Filled
 
   /// The highest referenced key without a record, by table.
   var highestGone: [String: Int64] = [:]
 
-  /// Whether values have no place in the store's model or the new one.
-  var hasForeignValues = false
-
-  /// Whether a declaration is missing or changed.
-  var lacksDeclarations = false
-
-  /// Missing referenced records by lowercase entity name, without other evidence of losses.
-  var referredTo: [String: Int64] = [:]
-
-  var recounts: [SalvageReport.Recount] = []
-
   /// The pairs set aside for a missing record, by join table.
   var halfPairs: [String: Int64] = [:]
 
-  /// Large values without a file.
-  var missingFiles = 0
-
-  private var doubtful: DoubtfulRows?
-
-  init(
-    _ database: Database, layout: StoreLayout, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
-  ) throws {
-    self.database = database
-    self.layout = layout
-    self.found = found
-    self.store = store
-    self.account = account
-    raw = try RawTables(database)
-    aside = SetAsideRows(database)
-  }
+  var doubtful: DoubtfulRows?
 
   /// - Parameters:
   ///   - uuid: replaces a lost identifier.
@@ -73,10 +60,10 @@ struct StoreAssembly {
     for name in store?.emptyIndexes ?? [] {
       try database.execute(sql: "DROP INDEX main.\(SQLText.quotedIdentifier(name))")
     }
+    if found.report.hasDoubts { doubtful = try DoubtfulRows(database, raw, made: Set((store?.tables ?? [:]).keys)) }
     for table in layout.tables {
       try fill(table)
       try translateEntityNumbers(of: table)
-      try noteForeignColumns(of: table)
       try repairRows(of: table)
       try step()
     }
@@ -108,7 +95,7 @@ struct StoreAssembly {
         try keepUnknownColumns(source.columns.map(\.name).filter { !own.contains($0.lowercased()) }, of: source)
       }
     }
-    if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
+    if !found.report.isComplete || !filled.account.isFaithful { try computeDerivedValues() }
     try layout.makeTriggers(on: database)
     try setAsideUnclaimedTables()
     try copyForeignTables()
@@ -119,26 +106,25 @@ struct StoreAssembly {
     try step()
   }
 
-  /// Returns the doubtful rows, looked up only if the raw salvage has any.
-  mutating func doubt() throws -> DoubtfulRows? {
-    guard found.report.hasDoubts else { return nil }
-    if let doubtful { return doubtful }
-    let rows = try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? []))
-    doubtful = rows
-    return rows
-  }
-
   // MARK: Rows
 
   func source(of table: String) -> RawTables.Table? { raw[found.names.table(table)] }
 
   private mutating func fill(_ table: TableLayout) throws {
-    guard let source = source(of: table.name), try !source.isEmpty(database) else { return }
+    guard let source = source(of: table.name), try database.hasRows(source.sql) else { return }
     let target = "main.\(SQLText.identifier(table.name))"
-    let taken = store?.tables[table.name.lowercased()]?.count ?? 0
+    let taken = store?.tables[table.name.lowercased()]?.rows.count ?? 0
     let used = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
     let unknown = source.columns.map(\.name).filter { !used.contains($0.lowercased()) }
     try keepUnknownColumns(unknown, of: source, entity: table.rootEntityName)
+    // Another model's store has values without a column here.
+    if found.foreignModel != nil {
+      for column in unknown where column.hasPrefix("Z") {
+        if try database.hasRows("\(source.sql) WHERE \(SQLText.quotedIdentifier(column)) NOT NULL") {
+          filled.isWhole = false
+        }
+      }
+    }
     let isSame =
       taken == 0 && found.names.isAsLaidOut(table.name)
       && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
@@ -146,8 +132,8 @@ struct StoreAssembly {
     let types = table.columns.map { column in
       (source: source.column(found.names.column(column.name, of: table.name)) ?? "", type: column.type.rawValue)
     }
-    let converted = try ConvertedValues(of: source, into: types).keep(in: &aside, database)
-    if let converted { remarks.append(converted) }
+    let converted = try aside.keepConverted(of: source, into: types)
+    if let converted { filled.remarks.append(converted) }
     if isSame, converted == nil {
       // SQLite copies whole records where both tables have the same shape.
       try database.execute(sql: "INSERT OR IGNORE INTO \(target) SELECT * FROM \(source.sql)")
@@ -165,33 +151,30 @@ struct StoreAssembly {
         sql: "INSERT OR IGNORE INTO \(target) (\(pairs.map(\.target).joined(separator: ", "))) "
           + "SELECT \(pairs.map(\.source).joined(separator: ", ")) FROM \(source.sql)")
     }
-    let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
-    let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
+    let (before, after) = (try database.count(source.sql), try database.count(target))
     guard after < before + taken, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }
     // Duplicate keys need a store whose own table has another key.
     try aside.keep(
       source, .refused,
       where: "r.\(source.rowid ?? key) NOT IN (SELECT min(\(source.rowid ?? key)) FROM \(source.sql) GROUP BY \(key))")
     Self.note(
-      &account.setAside, table.rootEntityName, nil, reason: .refused, count: before + taken - after, keys: [])
+      &filled.account.setAside, table.rootEntityName, nil, reason: .refused, count: before + taken - after, keys: [])
   }
 
   /// Sets values without a column aside, with a remark.
   ///
   /// - Parameter entity: counts the values; nil for a table without records.
-  mutating func keepUnknownColumns(
-    _ columns: [String], of source: RawTables.Table, entity: String? = nil
-  ) throws {
+  mutating func keepUnknownColumns(_ columns: [String], of source: RawTables.Table, entity: String? = nil) throws {
     guard !columns.isEmpty else { return }
     let names = columns.prefix(6).map { printable($0) }.joined(separator: ", ") + (columns.count > 6 ? ", …" : "")
     guard try aside.keepColumns(columns, of: source) else {
-      remarks.append(
+      filled.remarks.append(
         "\(printable(source.name)) has columns that the model does not know (\(names)); no value is stored in them")
       return
     }
-    if found.foreignModel == nil { hasForeignValues = true }
+    if found.foreignModel == nil { filled.isWhole = false }
     if let entity { try count(columns, of: source, entity: entity) }
-    remarks.append(
+    filled.remarks.append(
       "\(printable(source.name)) has columns that the model does not know (\(names)); their values were set aside")
   }
 
@@ -207,16 +190,15 @@ struct StoreAssembly {
           database,
           sql: "SELECT \(rowid) FROM \(source.sql) WHERE \(name) IS NOT NULL ORDER BY 1 LIMIT \(Self.exampleKeys)")
       }
-      Self.note(&account.valuesSetAside, entity, column, count: count, keys: keys ?? [])
+      Self.note(&filled.account.valuesSetAside, entity, column, count: count, keys: keys ?? [])
     }
   }
 
   /// Returns facts gathered while writing; nil if SQLite inserted some of the rows.
-  func facts(_ name: String) throws -> DirectTable? {
-    guard let table = store?.tables[name.lowercased()], let source = source(of: name),
-      try source.isEmpty(database)
+  func facts(_ name: String) throws -> DirectRows? {
+    guard let table = store?.tables[name.lowercased()], let source = source(of: name), try !database.hasRows(source.sql)
     else { return nil }
-    return table
+    return table.rows
   }
 
   private mutating func repairRows(of table: TableLayout) throws {
@@ -228,19 +210,18 @@ struct StoreAssembly {
     let isUnknown = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(numbers.map(String.init).joined(separator: ", "))))"
     let isUnsaved = "(Z_OPT IS NULL OR typeof(Z_OPT) <> 'integer')"
     let known = Set(numbers.map { Int64($0) })
-    if let facts = try facts(table.name), !facts.hasUnsaved, facts.entityCounts.keys.allSatisfy(known.contains) {
-      try repairMandatoryValues(of: table, source)
-      return
-    }
-    guard
+    let facts = try facts(table.name)
+    let isSound = facts.map { !$0.hasUnsaved && $0.entityCounts.keys.allSatisfy(known.contains) } ?? false
+    if !isSound,
       let counts = try Row.fetchOne(database, sql: "SELECT total(\(isUnknown)), total(\(isUnsaved)) FROM main.\(name)")
-    else { return }
-    let (unknown, unsaved): (Double, Double) = (counts[0], counts[1])
-    if unknown > 0 { try repairEntityNumbers(of: table, numbers, where: isUnknown) }
-    if unsaved > 0 {
-      try database.execute(sql: "UPDATE main.\(name) SET Z_OPT = 1 WHERE \(isUnsaved)")
-      Self.note(
-        &account.corrected, table.rootEntityName, "Z_OPT", count: Int64(database.changesCount), keys: [])
+    {
+      let (unknown, unsaved): (Double, Double) = (counts[0], counts[1])
+      if unknown > 0 { try repairEntityNumbers(of: table, numbers, where: isUnknown) }
+      if unsaved > 0 {
+        try database.execute(sql: "UPDATE main.\(name) SET Z_OPT = 1 WHERE \(isUnsaved)")
+        Self.note(
+          &filled.account.corrected, table.rootEntityName, "Z_OPT", count: Int64(database.changesCount), keys: [])
+      }
     }
     try repairMandatoryValues(of: table, source)
   }
@@ -257,10 +238,9 @@ struct StoreAssembly {
       let keys = try keys(of: name, where: condition)
       try database.execute(sql: "UPDATE main.\(name) SET Z_ENT = \(numbers[0]) WHERE \(condition)")
       Self.note(
-        &account.corrected, table.rootEntityName, "Z_ENT", count: Int64(database.changesCount), keys: keys)
+        &filled.account.corrected, table.rootEntityName, "Z_ENT", count: Int64(database.changesCount), keys: keys)
     }
-    let isAny = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(name) WHERE \(isUnknown))")
-    guard isAny == true else { return }
+    guard try database.hasRows("main.\(name) WHERE \(isUnknown)") else { return }
     try setAside(table, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
   }
 
@@ -268,7 +248,6 @@ struct StoreAssembly {
   ///
   /// Core Data reads certain rows that lacked the value before; only doubtful rows and missing columns need it.
   private mutating func repairMandatoryValues(of table: TableLayout, _ source: RawTables.Table) throws {
-    let doubtful = try doubt()
     let name = SQLText.identifier(table.name)
     for entity in layout.entities where entity.tableName == table.name {
       guard layout.model.entities[entity.name]?.isAbstract != true else { continue }
@@ -286,14 +265,14 @@ struct StoreAssembly {
         guard !keys.isEmpty else { continue }
         let isMarked =
           attribute.allowsExternalBinaryDataStorage && (attribute.type == .binary || attribute.type == .transformable)
-        let literal = attribute.defaultValue.map { defaultLiteral($0, isMarked: isMarked) } ?? "NULL"
+        let literal = attribute.defaultValue.map { $0.literal(isMarked: isMarked) } ?? "NULL"
         if literal != "NULL" {
           try database.execute(sql: "UPDATE main.\(name) SET \(column.sqlName) = \(literal) WHERE \(condition)")
-          Self.note(&account.defaulted, entity.name, property, count: Int64(database.changesCount), keys: keys)
+          Self.note(&filled.account.defaulted, entity.name, property, count: Int64(database.changesCount), keys: keys)
         } else if !isGone {
           try setAside(table, .missingValue, entity: entity.name, property: property, where: condition)
         } else {
-          remarks.append(
+          filled.remarks.append(
             "\(printable(entity.name)).\(printable(property)) is mandatory, and the store has no such values")
         }
       }
@@ -309,7 +288,8 @@ struct StoreAssembly {
     let keys = try keys(of: name, where: condition)
     try aside.keep(table.made, reason, where: condition)
     try database.execute(sql: "DELETE FROM main.\(name) WHERE \(condition)")
-    Self.note(&account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
+    Self.note(
+      &filled.account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
   }
 
   /// Returns the first matching primary keys.
@@ -354,7 +334,7 @@ extension StoreAssembly {
   mutating func countMissingFiles(of store: StoreFileSet, in fileSystem: FileSystem) throws {
     let links = try store.largeValues(in: fileSystem).files.count { $0.isLink && $0.status.kind == .regular }
     if links > 0 {
-      remarks.append(
+      filled.remarks.append(
         "\(links) large \(links == 1 ? "value is a link to a file" : "values are links to files") elsewhere; "
           + "the content was copied")
     }
@@ -378,8 +358,8 @@ extension StoreAssembly {
           if !files.contains(name) { missing += 1 }
         }
         guard missing > 0 else { continue }
-        missingFiles += missing
-        remarks.append(
+        filled.isWhole = false
+        filled.remarks.append(
           "\(printable(entity.name)).\(printable(name)): \(missing) large \(missing == 1 ? "value is" : "values are") "
             + "gone; \(missing == 1 ? "its file is" : "their files are") not beside the store")
       }
@@ -405,15 +385,15 @@ extension StoreAssembly {
     let columns = index.columns.map { SQLText.identifier($0.name) }
     let list = columns.joined(separator: ", ")
     // NULL differs from NULL in a unique index.
-    let filled =
+    let isIndexed =
       (columns.map { "\($0) IS NOT NULL" } + (index.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND ")
-    let isDoubtful = try doubt()?.condition(source.name, key: "Z_PK") ?? "0"
+    let isDoubtful = doubtful?.condition(source.name, key: "Z_PK") ?? "0"
     try database.execute(sql: "CREATE TEMP TABLE IF NOT EXISTS loser (k INTEGER PRIMARY KEY); DELETE FROM temp.loser")
     try database.execute(
       sql: """
         INSERT INTO temp.loser SELECT k FROM (
           SELECT Z_PK AS k, row_number() OVER (PARTITION BY \(list) ORDER BY \(isDoubtful), Z_PK) AS place
-          FROM main.\(name) WHERE \(filled))
+          FROM main.\(name) WHERE \(isIndexed))
         WHERE place > 1
         """)
     var entity = table.rootEntityName
@@ -422,10 +402,9 @@ extension StoreAssembly {
       entity = entityName
       properties = names.joined(separator: ",")
     }
-    let before = account.setAside.count
-    try setAside(
-      table, .conflict, entity: entity, property: properties, where: "Z_PK IN (SELECT k FROM temp.loser)")
-    account.conflicts += account.setAside[before...].map { repair in
+    let before = filled.account.setAside.count
+    try setAside(table, .conflict, entity: entity, property: properties, where: "Z_PK IN (SELECT k FROM temp.loser)")
+    filled.account.conflicts += filled.account.setAside[before...].map { repair in
       var repair = repair
       repair.reason = nil
       return repair

@@ -11,39 +11,23 @@ struct StoreReconstruction {
   let path: FilePath
   let evidence: Evidence
   let model: SalvageModel?
-  private(set) var options: Salvager.Options
+  let options: Salvager.Options
   let migration: SalvageMigration
   let surroundings: Surroundings
   let output: FilePath
-  private let relay: ProgressRelay
 
-  init(
-    path: FilePath, evidence: Evidence, model: SalvageModel?, options: Salvager.Options, migration: SalvageMigration,
-    surroundings: Surroundings, output: FilePath
-  ) {
-    self.path = path
-    self.evidence = evidence
-    self.model = model
-    self.migration = migration
-    self.surroundings = surroundings
-    self.output = output
-    let relay = ProgressRelay(options.progress)
-    self.relay = relay
-    self.options = options
-    self.options.progress = { relay.tell($0, $1, $2) }
-    if options.fitsModel, options.migrates, case .coreData(let bundle) = model {
-      self.options.keepsModel = { migration.keeps($0, in: bundle) }
-    }
-  }
+  /// Gets the progress that the options report.
+  let relay: ProgressRelay
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
+  private var folder: RebuildFolder { RebuildFolder(for: output, in: fileSystem) }
+
   func run() throws -> SalvageReport {
-    let folder = RebuildFolder(for: output, in: fileSystem)
     _ = try fileSystem.realPath(output.folder)
     let lock = try folder.take()
     do {
-      let report = try run(in: folder)
+      let report = try make()
       try? folder.remove()
       lock.release()
       return report
@@ -54,110 +38,73 @@ struct StoreReconstruction {
     }
   }
 
-  /// Removes a killed run's leftovers.
-  static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
-    let folder = RebuildFolder(for: output, in: fileSystem)
-    guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
-    let lock = try folder.take(patience: 0)
-    try clear(folder, output)
-    try folder.remove()
-    lock.release()
-  }
-
-  private static func clear(_ folder: RebuildFolder, _ output: FilePath) throws(FileError) {
-    let external = StoreFileSet(main: output).path(of: .externalData)
-    try folder.takeBack(main: output, aside: asidePath(output), external: external)
+  private func make() throws -> SalvageReport {
+    let external = folder.externalPlace
     try folder.clear()
-  }
-
-  private func run(in folder: RebuildFolder) throws -> SalvageReport {
-    let external = StoreFileSet(main: output).path(of: .externalData)
-    try Self.clear(folder, output)
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
-    let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
+    let asideTarget = try SalvageTarget(folder.asidePlace, beside: evidence.files, in: fileSystem)
     if try fileSystem.status(of: external, followingLinks: false) != nil,
       try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
     {
       throw FileError(.alreadyExists, operation: "write what was salvaged", path: external)
     }
     try requireSpace(at: output.folder)
-    var made = try make(options, in: folder)
+    var made = try make(options)
     if let noWay = made.noWay {
       // Matching names carries over less than a migration, but more than an empty result.
       try folder.clear()
       var fitting = options
       fitting.keepsModel = { _ in false }
-      made = try make(fitting, in: folder, after: noWay)
+      made = try make(fitting, after: noWay)
     }
     made.report.store = PathText(path)
     made.report.output = PathText(output)
-    try install(made.file, folder, target, asideTarget, made.report)
+    try install(made.file, target, asideTarget, made.report)
     return made.report
   }
 
-  private struct Made {
-    var file: FilePath
-
-    var report: SalvageReport
-
-    /// Why no migration exists from a model unknown to the app; nil after other failures.
-    var noWay: MigrationError?
-  }
-
+  /// Makes a store in the folder.
+  ///
   /// - Parameter noWay: why rows leave the store's own model.
+  /// - Returns: the store, and a failure that shows the lack of any migration from a model unknown to the app. Other
+  ///   failures can be mended in the records or by the app.
   private func make(
-    _ options: Salvager.Options, in folder: RebuildFolder, after noWay: MigrationError? = nil
-  ) throws -> Made {
+    _ options: Salvager.Options, after noWay: MigrationError? = nil
+  ) throws -> (file: FilePath, report: SalvageReport, noWay: MigrationError?) {
     var store: NewStore?
-    let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
-      facts in
+    let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) { facts in
       let made = try NewStore(folder.store, facts, in: fileSystem)
       store = made
       return made
     }
-    var report = try rebuild(found, store, folder)
+    var report = try rebuild(found, store)
     if let foreign = found.foreignModel, options.migrates, case .coreData(let bundle) = model {
       report.noteFit(because: noWay ?? migration.obstacle(from: .model(foreign), in: bundle))
     }
-    let (file, failure) = try migrate(found, folder, &report)
-    return Made(file: file, report: report, noWay: self.noWay(for: found, after: failure))
-  }
-
-  /// Returns a failure that shows the lack of any migration from a model unknown to the app.
-  ///
-  /// Other failures can be mended in the records or by the app.
-  private func noWay(for found: RawSalvage, after failure: MigrationError?) -> MigrationError? {
+    let (file, failure) = try migrate(found, &report)
     guard let failure, failure.kind.leavesNoWay, options.fitsModel, case .coreData(let bundle) = model,
       let own = found.layout?.model, bundle.version(matching: own.versionHashes()) == nil
-    else { return nil }
-    return failure
+    else { return (file, report, nil) }
+    return (file, report, failure)
   }
-
-  static func asidePath(_ output: FilePath) -> FilePath { output.sibling(suffix: "-set-aside") }
 
   // MARK: The store of its own version
 
-  private func rebuild(
-    _ found: RawSalvage, _ store: NewStore?, _ folder: RebuildFolder
-  ) throws -> SalvageReport {
+  private func rebuild(_ found: RawSalvage, _ store: NewStore?) throws -> SalvageReport {
     var version: String?
     if case .coreData(let bundle) = model, let own = found.layout?.model {
-      version =
-        bundle.version(matching: own.versionHashes(), identifiers: own.versionIdentifiers, cached: own)?.name
+      version = bundle.version(matching: own.versionHashes(), identifiers: own.versionIdentifiers, cached: own)?.name
     }
     let account = SalvageReport.Rebuild(version: version, basis: found.basis)
     let uuid = surroundings.makeUUID().description
-    let connection = try RebuildConnection(
-      folder.store, isNew: true, referenceDate: PersistentStore.referenceDate(), isCancelled: relay.isCancelled)
-    let isCoreData = found.layout != nil
-    let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
-    var report = found.report
-    let filled = try connection.run { database in
+    let filled = try RebuildCheck.open(
+      folder.store, isNew: true, referenceDate: PersistentStore.referenceDate(), isCancelled: relay.isCancelled
+    ) { database in
       // A journal file allows rollback of a statement of any size.
       try database.execute(
         sql: """
-          PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
-          PRAGMA cache_size = -2048; PRAGMA threads = 1
+          PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA main.journal_mode = TRUNCATE;
+          PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -2048; PRAGMA threads = 1
           """)
       try WorkingConnection.attach(folder.raw, .immutable, as: "raw", to: database)
       try WorkingConnection.attach(folder.aside, .create, as: "aside", to: database)
@@ -166,13 +113,13 @@ struct StoreReconstruction {
       let result = try fill(database, found, store, account, uuid: uuid)
       try database.execute(sql: "COMMIT")
       try database.execute(sql: "DETACH DATABASE aside; DETACH DATABASE raw")
-      if usesLog {
+      if found.layout != nil || found.header?.usesWriteAheadLog == true {
         try database.execute(sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL")
         try database.bringLogIntoMainFile()
       }
       return result
     }
-    try connection.close()
+    var report = found.report
     report.rebuild = filled.account
     report.remarks += filled.remarks
     report.take(filled.recounts)
@@ -181,26 +128,12 @@ struct StoreReconstruction {
     if !filled.account.isFaithful || !filled.isWhole { report.isComplete = false }
     if let foreign = found.foreignModel, let layout = found.layout {
       report.note(
-        entitiesOf: foreign, notIn: layout,
-        shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
+        entitiesOf: foreign, notIn: layout, shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
     }
     // The new files have all content; this makes room for the migration.
     try fileSystem.unlink(folder.raw)
     try RebuildCheck.run(folder.store, found.layout, in: fileSystem, isCancelled: relay.isCancelled)
     return report
-  }
-
-  private struct Filled {
-    var account: SalvageReport.Rebuild
-    var remarks: [String]
-
-    /// Whether no value, file or declaration is missing.
-    var isWhole: Bool
-
-    var recounts: [SalvageReport.Recount]
-
-    /// Missing referenced records by entity, without other evidence of losses.
-    var referredTo: [String: Int64]
   }
 
   private func fill(
@@ -209,30 +142,31 @@ struct StoreReconstruction {
     func tell(_ done: Int64, _ total: Int64) throws {
       guard options.progress(.rebuild, done, total) else { throw SalvageError.cancelled() }
     }
+    let raw = try RawTables(database)
+    let aside = SetAsideRows(database)
+    var filled = Filled(account: account)
     if let layout = found.layout {
-      var assembly = try StoreAssembly(database, layout: layout, found: found, store: store, account: account)
+      filled.isWhole = found.numbering?.disputed.isEmpty != false
+      var assembly = StoreAssembly(
+        database: database, layout: layout, found: found, store: store, raw: raw, aside: aside, filled: filled)
       try assembly.run(uuid: uuid, tell: tell)
       try assembly.countMissingFiles(of: evidence.files, in: fileSystem)
-      if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-      return Filled(
-        account: assembly.account, remarks: assembly.remarks,
-        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues && !assembly.lacksDeclarations
-          && found.numbering?.disputed.isEmpty != false,
-        recounts: assembly.recounts, referredTo: assembly.referredTo)
+      filled = assembly.filled
+    } else {
+      var assembly = PlainAssembly(
+        database: database, found: found, store: store, raw: raw, aside: aside, filled: filled)
+      try assembly.run(tell: tell)
+      filled = assembly.filled
     }
-    var assembly = try PlainAssembly(database, found: found, store: store, account: account)
-    try assembly.run(tell: tell)
-    if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-    return Filled(
-      account: assembly.account, remarks: assembly.remarks, isWhole: !assembly.lacksDeclarations,
-      recounts: assembly.recounts, referredTo: assembly.referredTo)
+    if aside.isUsed { filled.account.setAsideFile = folder.asidePlace }
+    return filled
   }
 
   // MARK: The migration
 
   /// Migrates to the current version; returns the file, and the failure if it keeps its own version.
   private func migrate(
-    _ found: RawSalvage, _ folder: RebuildFolder, _ report: inout SalvageReport
+    _ found: RawSalvage, _ report: inout SalvageReport
   ) throws -> (file: FilePath, failure: MigrationError?) {
     guard options.migrates, case .coreData(let bundle) = model, let layout = found.layout,
       layout.model.versionHashes() != bundle.current.versionHashes
@@ -272,18 +206,14 @@ struct StoreReconstruction {
 extension StoreReconstruction {
   /// Installs the set-aside rows, the large values, the report, then the store.
   func install(
-    _ result: FilePath, _ folder: RebuildFolder, _ target: SalvageTarget, _ aside: SalvageTarget,
+    _ result: FilePath, _ target: SalvageTarget, _ aside: SalvageTarget,
     _ report: SalvageReport
   ) throws {
-    let external = StoreFileSet(main: target.path).path(of: .externalData)
+    let external = folder.externalPlace
     var isReported = false
     do {
       let hasAside = report.rebuild?.setAsideFile != nil
-      if hasAside {
-        try fileSystem.synchronizeFile(folder.aside)
-      } else {
-        try fileSystem.unlink(folder.aside)
-      }
+      if hasAside { try fileSystem.synchronizeFile(folder.aside) } else { try fileSystem.unlink(folder.aside) }
       let hasExternal = report.isCoreData ? try copyExternalData(to: folder.external) : false
       try fileSystem.synchronizeFile(result)
       try folder.noteInstallation()
@@ -299,7 +229,7 @@ extension StoreReconstruction {
       try fileSystem.install(result, at: target.path, replacing: false)
     } catch {
       // The earlier error counts; the next run removes the rest.
-      try? folder.takeBack(main: target.path, aside: aside.path, external: external)
+      try? folder.takeBack()
       if isReported { SalvageReport.remove(beside: output, in: fileSystem) }
       throw SalvageError(any: error, path: target.path)
     }
@@ -316,8 +246,7 @@ extension StoreReconstruction {
       do {
         _ = try fileSystem.copy(file.path, to: target.appending(file.relative))
       } catch {
-        throw error as? FileError
-          ?? FileError(.other, operation: "copy the large values", path: file.path)
+        throw error as? FileError ?? FileError(.other, operation: "copy the large values", path: file.path)
       }
     }
     for folder in content.folders { try fileSystem.synchronizeDirectory(target.appending(folder)) }
@@ -332,8 +261,7 @@ extension StoreReconstruction {
     throw FileError(
       .noSpace, operation: "salvage the store", path: folder,
       detail: "the salvage needs \(needed) bytes and \(free) are free",
-      hint: "Free \(needed - free) bytes, then try again; the store is as it was.",
-      details: .init(neededBytes: needed))
+      hint: "Free \(needed - free) bytes, then try again; the store is as it was.", details: .init(neededBytes: needed))
   }
 }
 

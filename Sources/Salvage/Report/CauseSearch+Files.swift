@@ -8,45 +8,39 @@ extension CauseSearch {
     var bytes = reader.makeBuffer()
     guard try reader.readMain(1, into: &bytes) else { return }
     if let kind = PageKind(rawValue: bytes[0]), PageSurvey.isPossible(bytes.span, kind, 0, reader.usableSize) {
-      add(
+      return add(
         .staleFirstPage, .certain, pages: [1],
-        words:
-          "The first page, with the header and the list of tables, was replaced by another page of a database, as by "
+        "The first page, with the header and the list of tables, was replaced by another page of a database, as by "
           + "a write that went to the wrong place.")
-      return
     }
     let sector = bytes.span.extracting(0..<min(512, bytes.count))
     if PageSurvey.isZero(sector), !PageSurvey.isZero(bytes.span) {
-      add(
+      return add(
         .tornSectors, .likely, pages: [1],
-        words: "The first sector of the file, with the header and part of the list of tables, is zeros: a write that "
+        "The first sector of the file, with the header and part of the list of tables, is zeros: a write that "
           + "reached the disk only in part, as after power loss.")
-      return
     }
     if let kind = PageKind(rawValue: bytes[100]), kind.isTable,
       PageSurvey.isPossible(bytes.span, kind, 100, reader.usableSize), layout.header == nil
     {
       let isZero = PageSurvey.isZero(bytes.span.extracting(0..<100))
-      add(
+      return add(
         .headerDestroyed, .certain, pages: [1],
-        words: "The file's header is \(isZero ? "zeros" : "overwritten"), and what follows it is as it should be.")
-      return
+        "The file's header is \(isZero ? "zeros" : "overwritten"), and what follows it is as it should be.")
     }
     let content = PageContent.of(bytes, start: 100, usableSize: reader.usableSize)
     switch content {
-    case .zeros: join(.zeroedPages, .likely, "The first page, with the header and the list of tables, is zeros.")
+    case .zeros:
+      add(.zeroedPages, .likely, pages: [1], "The first page, with the header and the list of tables, is zeros.")
     case .random:
-      join(
-        .randomPages, .likely, "The first page, with the header and the list of tables, is bytes without any pattern.")
+      add(
+        .randomPages, .likely, pages: [1],
+        "The first page, with the header and the list of tables, is bytes without any pattern.")
     case .foreign(let words):
-      add(.overwritten, .certain, pages: [1], words: "The beginning of the file was overwritten: there is \(words).")
+      add(.overwritten, .certain, pages: [1], "The beginning of the file was overwritten: there is \(words).")
     case .torn, .flippedKind, .lostPointers, .tree, .other:
-      add(.damagedPages, .possible, pages: [1], words: "The first page, with the list of tables, is damaged.")
+      add(.damagedPages, .possible, pages: [1], "The first page, with the list of tables, is damaged.")
     }
-  }
-
-  private mutating func join(_ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ words: String) {
-    add(code, confidence, pages: [1], words: words)
   }
 
   mutating func lookAtFile() throws {
@@ -54,20 +48,19 @@ extension CauseSearch {
     if layout.base > 0 {
       add(
         .embedded, .certain,
-        words:
-          "\(counted(layout.base, "other byte")) \(layout.base == 1 ? "stands" : "stand") before the database: it is embedded in another file, or something was "
-          + "written before it.")
+        counted(layout.base, "other byte stands", "other bytes stand")
+          + " before the database: it is embedded in another file, or something was written before it.")
     }
     lookAtShifts()
     let main = DatabaseHeader(try evidence.main.bytes(at: layout.base, length: DatabaseHeader.length))
     if let main, main.hasMagic || main.hasUsualFractions, layout.header != nil {
       if !main.hasMagic {
-        add(.headerDestroyed, .likely, pages: [1], words: "The header does not begin as every database does.")
+        add(.headerDestroyed, .likely, pages: [1], "The header does not begin as every database does.")
       }
       if let size = main.pageSize, size != layout.pageSize {
         add(
           .headerContradicted, .certain, pages: [1],
-          words: "The header says that pages have \(grouped(size)) bytes, and they have \(grouped(layout.pageSize)).")
+          "The header says that pages have \(grouped(size)) bytes, and they have \(grouped(layout.pageSize)).")
       }
       try lookAtEncoding(main)
       try lookAtPageSize()
@@ -78,10 +71,9 @@ extension CauseSearch {
   private mutating func lookAtShifts() {
     guard let file = evidence.main as? RealignedFile else { return }
     if file.reason == .lineEnds {
-      add(
+      return add(
         .shiftedPages, .certain,
-        words: "A carriage return stands before each line feed: the file was transferred as if it were text.")
-      return
+        "A carriage return stands before each line feed: the file was transferred as if it were text.")
     }
     if file.reason == .pages {
       lookAtMissingPages(file)
@@ -97,11 +89,10 @@ extension CauseSearch {
     let missing = shifts.reduce(0) { $0 + max(0, -$1.bytes) }
     let inserted = shifts.reduce(0) { $0 + max(0, $1.bytes) }
     let words = [(missing, "missing"), (inserted, "too many")].filter { $0.0 > 0 }
-      .map { "\(counted(Int($0.0), "byte")) \($0.0 == 1 ? "is" : "are") \($0.1)" }.joined(separator: " and ")
+      .map { counted($0.0, "byte is", "bytes are") + " \($0.1)" }.joined(separator: " and ")
     add(
       .shiftedPages, .certain, pages: pages,
-      words:
-        "Within \(DamageCause.place(pages)) \(words): what follows was not at its place, as where a file was changed by "
+      "Within \(DamageCause.place(pages)) \(words): what follows was not at its place, as where a file was changed by "
         + "an editor or a transfer in text mode. It was read from where it is.")
   }
 
@@ -119,7 +110,7 @@ extension CauseSearch {
       case (false, true): "The file has \(counted(count, "page")) too many before \(named)"
       case (false, false): "The file has \(counted(count, "page")) too many before one of the \(named)"
       }
-    add(.shiftedPages, .certain, pages: pages, words: words + ": the pages after that were read from where they are.")
+    add(.shiftedPages, .certain, pages: pages, words + ": the pages after that were read from where they are.")
   }
 
   /// A far better fitting page size shows that the header is wrong.
@@ -133,12 +124,10 @@ extension CauseSearch {
     for shift in 9...16 where 1 << shift < layout.pageSize {
       let other = try search.vote(size: 1 << shift, base: layout.base)
       guard other.pages > 4, 4 * Self.early(other) < other.pages else { continue }
-      add(
+      return add(
         .headerContradicted, .likely, pages: [1],
-        words:
-          "The header says that pages have \(grouped(layout.pageSize)) bytes; with \(grouped(1 << shift)) they make more sense."
+        "The header says that pages have \(grouped(layout.pageSize)) bytes; with \(grouped(1 << shift)) they make more sense."
       )
-      return
     }
   }
 
@@ -153,29 +142,22 @@ extension CauseSearch {
     let total = vote.encodings.reduce(0, +)
     guard total >= 8, let stated = header.encoding, stated != vote.encoding else {
       if header.encoding == nil {
-        add(.headerContradicted, .certain, pages: [1], words: "The header names a text encoding that there is not.")
+        add(.headerContradicted, .certain, pages: [1], "The header names a text encoding that there is not.")
       }
       return
     }
-    let index: Int =
-      switch stated {
-      case .utf8: 0
-      case .utf16LittleEndian: 1
-      case .utf16BigEndian: 2
-      }
-    guard vote.encodings[index] * 8 < total else { return }
+    guard vote.encodings[Int(stated.rawValue) - 1] * 8 < total else { return }
     add(
       .headerContradicted, .certain, pages: [1],
-      words: "The header says that text is \(stated.pragmaName), and it is \(vote.encoding.pragmaName).")
+      "The header says that text is \(stated.pragmaName), and it is \(vote.encoding.pragmaName).")
   }
 
   private mutating func lookAtSize() {
     let layout = reader.layout
     let size = Int64(layout.pageSize)
     let rest = layout.base == 0 ? evidence.main.count % size : 0
-    var stated: UInt32?
-    if let overlay = reader.overlay, let count = overlay.pageCount { stated = count }
-    if stated == nil, let header = layout.header, header.isPageCountValid { stated = header.pageCount }
+    let header = layout.header.flatMap { $0.isPageCountValid ? $0.pageCount : nil }
+    let stated = reader.overlay?.pageCount ?? header
     let inFile = reader.wholePageCount
     let elsewhere = UInt32(clamping: reader.overlay?.images.keys.count { $0 > inFile } ?? 0)
     let lacking = stated.map { $0 > inFile && $0 - inFile > elsewhere ? $0 - inFile - elsewhere : 0 } ?? 0
@@ -183,20 +165,22 @@ extension CauseSearch {
     if evidence.main.count == 0 {
       add(
         .truncated, .certain, pages: lacking > 0 ? missing : [],
-        words: "The main file is missing, or has no byte in it"
+        "The main file is missing, or has no byte in it"
           + (lacking > 0
             ? ": of \(counted(stated ?? 0, "page")) \(grouped(elsewhere)) \(elsewhere == 1 ? "is" : "are") in its log or journal."
             : ": its pages are in its log or journal."))
     } else if lacking > 0, !leadsBehindEnd, rest == 0 {
+      let are = { (pages: UInt32) in pages == 1 ? "is" : "are" }
       add(
         .headerContradicted, .likely, pages: [1],
-        words: "The header says that there \(Self.areCounted(stated ?? 0)); there \(Self.are(inFile)), and none of the "
-          + "others is missed\(evidence.endsInHole ? ": there is a hole in their place" : "").")
+        "The header says that there \(are(stated ?? 0)) \(counted(stated ?? 0, "page")); there \(are(inFile)) "
+          + "\(grouped(inFile)), and none of the others is missed\(evidence.endsInHole ? ": there is a hole in their place" : "")."
+      )
     } else if lacking > 0 || rest > 0 {
       let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
       add(
         .truncated, .certain, pages: missing,
-        words: Self.words(lacking: lacking, of: stated, cut: rest > 0 ? size - rest : 0)
+        Self.words(lacking: lacking, of: stated, cut: rest > 0 ? size - rest : 0)
           + (evidence.endsInHole
             ? ": there is a hole in their place, without bytes on the disk"
             : ": it was copied or downloaded only in part, or cut off")
@@ -225,67 +209,55 @@ extension CauseSearch {
     let isOne = lacked.count == 1
     add(
       .truncated, .likely, pages: Array(lacked.prefix(1 << 20)),
-      words:
-        "\(counted(lacked.count, "page")) that the store's tables and indexes lead to \(isOne ? "is" : "are") behind "
+      "\(counted(lacked.count, "page")) that the store's tables and indexes lead to \(isOne ? "is" : "are") behind "
         + "the end of the file: it was copied or downloaded only in part, or cut off.")
   }
-
-  private static func areCounted(_ pages: UInt32) -> String {
-    "\(pages == 1 ? "is" : "are") \(counted(pages, "page"))"
-  }
-
-  private static func are(_ pages: UInt32) -> String { "\(pages == 1 ? "is" : "are") \(grouped(pages))" }
 
   // MARK: Log and journal
 
   mutating func lookAtLog() throws {
     guard let source = evidence.log else { return }
-    if isLogForeign {
-      add(
+    if found.isLogForeign {
+      return add(
         .foreignLog, .likely, part: .wal,
-        words: "The write-ahead log beside the store does not fit it, as where it is another database's. It was left "
-          + "out.")
-      return
+        "The write-ahead log beside the store does not fit it, as where it is another database's. It was left out.")
     }
     let log = try WriteAheadLog(source)
     guard let header = log.header, header.isChecksumRight, log.frameLength != nil else {
-      add(
+      return add(
         .logHeaderDestroyed, .certain, part: .wal,
-        words: "The header of the write-ahead log is destroyed, so that SQLite would have read nothing of it.")
-      return
+        "The header of the write-ahead log is destroyed, so that SQLite would have read nothing of it.")
     }
     if log.commitsBehindBreak > 0 {
       add(
         .logFrameDamaged, .certain, part: .wal,
-        words: "A frame of the write-ahead log is damaged; \(log.commitsBehindBreak) complete "
+        "A frame of the write-ahead log is damaged; \(log.commitsBehindBreak) complete "
           + "transaction\(log.commitsBehindBreak == 1 ? "" : "s") behind it would have been lost to SQLite.")
     }
     if log.findings.contains(.logUnknownBytes) {
       add(
         .logFrameDamaged, .certain, part: .wal,
-        words: "Bytes of the write-ahead log are no frames of it: it was changed or overwritten there.")
+        "Bytes of the write-ahead log are no frames of it: it was changed or overwritten there.")
     } else if log.findings.contains(.logPartialFrame) {
       add(
         .logCutOff, .certain, part: .wal,
-        words: "The write-ahead log ends within a frame: it was copied only in part, or cut off. What was in the rest "
+        "The write-ahead log ends within a frame: it was copied only in part, or cut off. What was in the rest "
           + "of it is lost.")
     } else if log.findings.contains(.logUncommittedFrames) {
       add(
         .interruptedTransaction, .possible, part: .wal,
-        words:
-          "The write-ahead log ends with a transaction that has no end: an app was ended while it saved, or the log was "
+        "The write-ahead log ends with a transaction that has no end: an app was ended while it saved, or the log was "
           + "cut off.")
     }
     if let overlay = reader.overlay, overlay.source == .log, overlay.isContradicted {
       add(
         .staleLog, .likely, part: .wal,
-        words:
-          "The write-ahead log is older than the database: it was left from an earlier state, or put beside a newer "
+        "The write-ahead log is older than the database: it was left from an earlier state, or put beside a newer "
           + "copy. Only pages that the file lacks were taken from it.")
     } else if reader.overlay?.source == .log, reader.isOverlayContradicted {
       add(
         .foreignLog, .possible, part: .wal,
-        words: "No row of the write-ahead log has anything in common with the file's: it may be another store's. Its "
+        "No row of the write-ahead log has anything in common with the file's: it may be another store's. Its "
           + "records are marked.")
     } else if let image = reader.overlay?.images[1], reader.overlay?.source == .log,
       let newest = DatabaseHeader(try source.bytes(at: image.offset, length: DatabaseHeader.length)),
@@ -294,43 +266,38 @@ extension CauseSearch {
     {
       add(
         .staleLog, .likely, part: .wal,
-        words:
-          "The write-ahead log is older than the database: it was left from an earlier state, or put beside a newer "
+        "The write-ahead log is older than the database: it was left from an earlier state, or put beside a newer "
           + "copy.")
     }
   }
 
   mutating func lookAtJournal() {
-    if isJournalForeign {
-      add(
+    if found.isJournalForeign {
+      return add(
         .foreignJournal, .likely, part: .journal,
-        words: "The rollback journal beside the store does not fit it, as where it is another database's, or of an "
+        "The rollback journal beside the store does not fit it, as where it is another database's, or of an "
           + "earlier transaction. It was left out.")
-      return
     }
     guard let overlay = reader.overlay, overlay.source == .journal else { return }
     if reader.isOverlayContradicted {
       add(
         .foreignJournal, .possible, part: .journal,
-        words:
-          "The rollback journal has nothing in common with the file: it may be another store's. It was undone, and "
+        "The rollback journal has nothing in common with the file: it may be another store's. It was undone, and "
           + "its records are marked.")
     } else if overlay.isCutOff {
       add(
         .interruptedTransaction, .certain, part: .journal,
-        words:
-          "A transaction was cut off, and records of its rollback journal are gone or damaged: it was undone as far as the "
+        "A transaction was cut off, and records of its rollback journal are gone or damaged: it was undone as far as the "
           + "others go.")
     } else if overlay.doubtfulCount > 0 {
       add(
         .journalHeaderDestroyed, .likely, part: .journal,
-        words: "A transaction was cut off, and the header of its rollback journal is destroyed. The journal was undone "
+        "A transaction was cut off, and the header of its rollback journal is destroyed. The journal was undone "
           + "all the same.")
     } else {
       add(
         .interruptedTransaction, .certain, part: .journal,
-        words: "A transaction was cut off, as where an app is ended while it saves. It was undone by its rollback "
-          + "journal.")
+        "A transaction was cut off, as where an app is ended while it saves. It was undone by its rollback journal.")
     }
   }
 }

@@ -6,15 +6,12 @@ internal import SQLiteFormat
 /// Sound pages are not read again, others once.
 struct CauseSearch {
   let outcome: RowOutcome
+  let found: FoundTrees
   let evidence: Evidence
 
-  /// Whether the WAL was left out because it garbles a sound file.
-  let isLogForeign: Bool
-
-  /// Whether the rollback journal was left out as another file's.
-  let isJournalForeign: Bool
-
   private(set) var causes: [DamageCause] = []
+
+  private var pages: [DamageCause.Code: [UInt32]] = [:]
 
   /// The pages that their tree cannot use.
   private(set) var misfits: Set<UInt32> = []
@@ -27,11 +24,10 @@ struct CauseSearch {
   var crawl: Crawl { outcome.crawl }
   var reader: PageReader { outcome.reader }
 
-  init(_ outcome: RowOutcome, evidence: Evidence, isLogForeign: Bool, isJournalForeign: Bool) {
+  init(_ outcome: RowOutcome, _ found: FoundTrees, evidence: Evidence) {
     self.outcome = outcome
+    self.found = found
     self.evidence = evidence
-    self.isLogForeign = isLogForeign
-    self.isJournalForeign = isJournalForeign
     for tree in outcome.crawl.trees where tree.isListed {
       for gap in tree.gaps where misfits.count < Self.limit {
         // An invalid child number leaves a gap without a page.
@@ -54,7 +50,7 @@ struct CauseSearch {
     lookAtFreelist()
     lookAtIndexes()
     if causes.isEmpty, hasLosses, outcome.tallies.contains(where: { $0.lost > 0 }) {
-      add(.unknown, .possible, words: "Something is lost, and nothing about the pages tells why.")
+      add(.unknown, .possible, "Something is lost, and nothing about the pages tells why.")
     }
     return causes.enumerated().ordered { left, right in
       let (one, other) = (Self.rank(left.element), Self.rank(right.element))
@@ -64,19 +60,14 @@ struct CauseSearch {
 
   /// Orders by confidence, then files before pages, then extent.
   private static func rank(_ cause: DamageCause) -> Double {
-    let confidence: Double =
-      switch cause.confidence {
-      case .certain: 0
-      case .likely: 1
-      case .possible: 2
-      }
     if cause.code == .indexesOnly { return 9 }
+    let confidence = Double(DamageCause.Confidence.allCases.firstIndex(of: cause.confidence) ?? 0)
     return cause.pageCount == 0 ? confidence : confidence + 0.9 / Double(cause.pageCount)
   }
 
   mutating func add(
     _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, part: StoreFileSet.Part = .main,
-    pages: [UInt32] = [], words: String
+    pages: [UInt32] = [], _ words: String
   ) {
     causes.append(DamageCause(code, confidence, part: part, pages: pages, words: words))
   }
@@ -88,7 +79,7 @@ struct CauseSearch {
     let isAlone = causes.allSatisfy { $0.pageCount == 0 }
     add(
       .freelistDamaged, isAlone ? .likely : .possible,
-      words: "The list of free pages is damaged\(isAlone ? "" : ", which other damage may have brought about"). "
+      "The list of free pages is damaged\(isAlone ? "" : ", which other damage may have brought about"). "
         + "SQLite would overwrite pages in use; no record is lost by that alone.")
   }
 
@@ -100,7 +91,7 @@ struct CauseSearch {
     else { return }
     add(
       .indexesOnly, .certain,
-      words: "Only \(indexes.count == 1 ? "an index is" : "indexes are") damaged "
+      "Only \(indexes.count == 1 ? "an index is" : "indexes are") damaged "
         + "(\(indexes.prefix(5).map { printable($0.name) }.joined(separator: ", "))"
         + (indexes.count > 5 ? " and \(grouped(indexes.count - 5)) more" : "")
         + "), and no table: every record is there.")
@@ -110,9 +101,7 @@ struct CauseSearch {
     guard reader.layout.header?.isAutoVacuum == true, crawl.map.pageCount >= 3 else { return }
     var damaged: [UInt32] = []
     var buffer = reader.makeBuffer()
-    for page in stride(
-      from: UInt32(2), through: crawl.map.pageCount, by: reader.layout.layout.pointerMapEntries + 1)
-    {
+    for page in stride(from: UInt32(2), through: crawl.map.pageCount, by: reader.layout.layout.pointerMapEntries + 1) {
       let map = reader.layout.layout.pointerMapPage(for: page) ?? page
       guard map < crawl.map.pageCount, try reader.readPlace(map, into: &buffer) else { continue }
       let last = min(Int(crawl.map.pageCount - map), reader.layout.layout.pointerMapEntries)
@@ -123,28 +112,14 @@ struct CauseSearch {
     guard !damaged.isEmpty else { return }
     add(
       .pointerMapsDamaged, .certain, pages: damaged,
-      words: "The \(DamageCause.place(damaged)) of the pointer map \(damaged.count == 1 ? "is" : "are") damaged, "
+      "The \(DamageCause.place(damaged)) of the pointer map \(damaged.count == 1 ? "is" : "are") damaged, "
         + "which SQLite needs for vacuuming only: no record is lost by that alone.")
   }
 }
 
 extension CauseSearch {
-  private struct Groups {
-    var zeroed: [UInt32] = []
-    var random: [UInt32] = []
-    var foreign: [String: [UInt32]] = [:]
-    var torn: [UInt32] = []
-    var flipped: [UInt32] = []
-    var pointers: [UInt32] = []
-    var copies: [UInt32] = []
-    var misplaced: [UInt32] = []
-    var other: [UInt32] = []
-    var contradicting: [UInt32] = []
-    var unfitting: [UInt32] = []
-  }
-
   mutating func lookAtPages() throws {
-    var groups = Groups()
+    var foreign: [String: [UInt32]] = [:]
     var buffer = reader.makeBuffer()
     var whole: [UInt32] = []
     let last = lastUsedPage
@@ -152,49 +127,52 @@ extension CauseSearch {
       guard try reader.readPlace(page, into: &buffer) else { continue }
       if reader.hole(in: page) != nil { continue }
       switch PageContent.of(buffer, start: 0, usableSize: reader.usableSize) {
-      case .zeros: groups.zeroed.append(page)
+      case .zeros: note(page, .zeroedPages)
       // Moved pages, or possible overflow pages, were not overwritten.
       case .random where reader.moved[page] != nil: break
       case .random where crawl.map.look(page) == .linked: whole.append(page)
-      case .random: groups.random.append(page)
-      case .foreign(let words): groups.foreign[words, default: []].append(page)
-      case .torn: groups.torn.append(page)
-      case .flippedKind: groups.flipped.append(page)
-      case .lostPointers: groups.pointers.append(page)
+      case .random: note(page, .randomPages)
+      case .foreign(let words): foreign[words, default: []].append(page)
+      case .torn: note(page, .tornSectors)
+      case .flippedKind: note(page, .bitFlips)
+      case .lostPointers: note(page, .lostCellPointers)
       case .tree: whole.append(page)
-      case .other: if crawl.map.look(page) == .linked { whole.append(page) } else { groups.other.append(page) }
+      case .other: if crawl.map.look(page) == .linked { whole.append(page) } else { note(page, .damagedPages) }
       }
     }
     for (page, wound) in outcome.wounds.pages where reader.hole(in: page) == nil {
       if wound.isTorn {
-        groups.torn.append(page)
+        note(page, .tornSectors)
       } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {
-        groups.unfitting.append(page)
+        note(page, .unknown)
       } else if wound.unfitting * 4 < wound.badPointers, wound.badPointers > 1, wound.badPointers == wound.pointers {
-        groups.pointers.append(page)
+        note(page, .lostCellPointers)
       } else if wound.badPointers + wound.outOfOrder <= 3 {
-        groups.flipped.append(page)
+        note(page, .bitFlips)
       } else {
-        groups.other.append(page)
+        note(page, .damagedPages)
       }
     }
-    groups.misplaced = reader.moved.filter { page, other in
-      !groups.zeroed.contains(page) && !reader.mayBeAnother(page) && !reader.mayBeAnother(other)
+    let zeroed = pages[.zeroedPages] ?? []
+    pages[.misplacedPages] = reader.moved.filter { page, other in
+      !zeroed.contains(page) && !reader.mayBeAnother(page) && !reader.mayBeAnother(other)
     }.map(\.key)
     let twins = try twins(of: whole.filter { reader.moved[$0] == nil })
     for page in whole where reader.moved[page] == nil && !reader.mayBeAnother(page) {
       if twins.contains(page) {
-        groups.copies.append(page)
+        note(page, .pageCopies)
       } else {
         switch crawl.map.fate(page) {
-        case .placed, .tree, .overflow: groups.misplaced.append(page)
-        case .unclaimed, .damaged, .free, .special, .dead: groups.contradicting.append(page)
+        case .placed, .tree, .overflow: note(page, .misplacedPages)
+        case .unclaimed, .damaged, .free, .special, .dead: note(page, .contradictingPages)
         }
       }
     }
-    groups.contradicting += crawl.contradictions.stale
-    tell(groups)
+    pages[.contradictingPages, default: []] += crawl.contradictions.stale
+    tell(foreign)
   }
+
+  private mutating func note(_ page: UInt32, _ code: DamageCause.Code) { pages[code, default: []].append(page) }
 
   /// The last used page; the file may be larger.
   private var lastUsedPage: UInt32 {
@@ -219,51 +197,51 @@ extension CauseSearch {
     }
   }
 
-  private mutating func tell(_ groups: Groups) {
+  /// - Parameter foreign: pages by the foreign content that they have.
+  private mutating func tell(_ foreign: [String: [UInt32]]) {
     add(
-      .zeroedPages, .likely, groups.zeroed, ("holds", "hold"),
+      .zeroedPages, .likely, ("holds", "hold"),
       " nothing but zeros, as where a write never reached the disk (power loss, a full or failing disk, a file "
         + "system that was not shut down).")
     add(
-      .randomPages, .likely, groups.random, ("holds", "hold"),
+      .randomPages, .likely, ("holds", "hold"),
       " bytes without any pattern, as encrypted or compressed data has none: it was overwritten, or a disk failed.")
-    for (what, pages) in groups.foreign.ordered(by: { $0.key < $1.key }) {
-      add(.overwritten, .certain, pages, ("was", "were"), " overwritten: there is \(what).")
+    for (what, pages) in foreign.ordered(by: { $0.key < $1.key }) {
+      self.pages[.overwritten] = pages
+      add(.overwritten, .certain, ("was", "were"), " overwritten: there is \(what).")
     }
     add(
-      .tornSectors, .likely, groups.torn, ("has", "have"),
+      .tornSectors, .likely, ("has", "have"),
       " sectors of zeros in their content: a write that reached the disk only in part, as after power loss.")
     add(
-      .lostCellPointers, .certain, groups.pointers, ("lacks", "lack"),
+      .lostCellPointers, .certain, ("lacks", "lack"),
       " the array that says where the rows are; the rows were looked for by their content.")
     add(
-      .pageCopies, .certain, groups.copies, ("is a copy", "are copies"),
+      .pageCopies, .certain, ("is a copy", "are copies"),
       " of another page of the store: writes that went to the wrong place, or a file system that gave back stale "
         + "blocks.")
+    add(.misplacedPages, .likely, ("stands", "stand"), " in the place of another: writes that went to the wrong place.")
     add(
-      .misplacedPages, .likely, groups.misplaced, ("stands", "stand"),
-      " in the place of another: writes that went to the wrong place.")
-    add(
-      .bitFlips, .likely, groups.flipped, ("has", "have"),
+      .bitFlips, .likely, ("has", "have"),
       " single wrong bytes: flipped bits of failing memory or a failing disk. Flipped bits inside of values "
         + "leave no trace.")
-    add(.damagedPages, .possible, groups.other, ("is", "are"), " damaged; by what, the bytes do not tell.")
+    add(.damagedPages, .possible, ("is", "are"), " damaged; by what, the bytes do not tell.")
     add(
-      .unknown, .possible, groups.unfitting, ("holds", "hold"),
+      .unknown, .possible, ("holds", "hold"),
       " rows that do not fit the table that leads to them; the reason is not known.")
     add(
-      .contradictingPages, .possible, groups.contradicting, ("is whole but contradicts", "are whole but contradict"),
+      .contradictingPages, .possible, ("is whole but contradicts", "are whole but contradict"),
       " the rest: single values of them are wrong, or they are of another time or store; nothing tells which.")
   }
 
-  /// Adds a cause for pages, if any.
+  /// Adds a cause for its noted pages, if any.
   private mutating func add(
-    _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ pages: [UInt32],
-    _ verb: (one: String, several: String), _ words: String
+    _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ verb: (one: String, several: String),
+    _ words: String
   ) {
-    let pages = Set(pages).sorted()
+    let pages = Set(self.pages[code] ?? []).sorted()
     guard !pages.isEmpty else { return }
-    add(code, confidence, pages: pages, words: DamageCause.counted(pages, verb.one, verb.several) + words)
+    add(code, confidence, pages: pages, DamageCause.counted(pages, verb.one, verb.several) + words)
   }
 
   private func twins(of pages: [UInt32]) throws -> Set<UInt32> {

@@ -129,24 +129,29 @@ public struct DamageCause: Sendable, Hashable, Codable {
   static let maximumRuns = 1000
 
   init(
-    _ code: Code, _ confidence: Confidence, part: StoreFileSet.Part = .main, pages numbers: [UInt32] = [],
-    words: String
+    _ code: Code, _ confidence: Confidence, part: StoreFileSet.Part = .main, pages numbers: [UInt32] = [], words: String
   ) {
     self.code = code
     self.confidence = confidence
     self.part = part
     self.words = words
     pageCount = numbers.count
-    pages = []
+    pages = Self.runs(numbers, limit: Self.maximumRuns)
+  }
+
+  /// Returns the first runs of ascending numbers.
+  private static func runs(_ numbers: [UInt32], limit: Int) -> [Pages] {
+    var runs: [Pages] = []
     for number in numbers {
-      if let last = pages.last, number == last.last + 1 {
-        pages[pages.count - 1].last = number
-      } else if pages.count < Self.maximumRuns {
-        pages.append(Pages(first: number, last: number))
+      if let last = runs.last, number == last.last + 1 {
+        runs[runs.count - 1].last = number
+      } else if runs.count < limit {
+        runs.append(Pages(first: number, last: number))
       } else {
         break
       }
     }
+    return runs
   }
 }
 
@@ -154,15 +159,7 @@ extension DamageCause {
   /// Returns `page 7`, or `pages 3–9, 12 and 40 more`.
   static func place(_ numbers: [UInt32]) -> String {
     guard numbers.count != 1 else { return "page \(numbers[0])" }
-    var runs: [(first: UInt32, last: UInt32)] = []
-    for number in numbers {
-      if let last = runs.last, number == last.last + 1 {
-        runs[runs.count - 1].last = number
-      } else {
-        runs.append((number, number))
-      }
-    }
-    let shown = runs.prefix(4)
+    let shown = runs(numbers, limit: 4)
     let count = shown.reduce(0) { $0 + Int($1.last - $1.first) + 1 }
     let text = shown.map { $0.first == $0.last ? "\($0.first)" : "\($0.first)–\($0.last)" }.joined(separator: ", ")
     return "pages \(text)" + (count < numbers.count ? " and \(grouped(numbers.count - count)) more" : "")

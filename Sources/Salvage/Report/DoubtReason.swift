@@ -135,9 +135,7 @@ extension Crawl {
     }
     if reader.isOfTwoTimes, reader.overlay?.images[page] == nil { return .unfinishedTransaction }
     if reader.mayBeAnother(trees[index].root) { return .misplacedPage }
-    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) {
-      return .foundByContent
-    }
+    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) { return .foundByContent }
     return contradictions.pages[page]
   }
 }

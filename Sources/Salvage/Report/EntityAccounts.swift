@@ -37,18 +37,15 @@ struct EntityAccounts {
       !outcome.crawl.trees[index].isInternal && (outcome.live[index] != nil || outcome.tallies[index].deleted > 0)
     }
     let names = tables.map { list.entityNames(ofTable: outcome.tallies[$0].name) }
-    var onPages: [Int64?] = []
-    for (index, names) in zip(tables, names) {
-      onPages.append(try estimate.rowsOnLostPages(of: index, numbers: names.map { Int64($0.number) }))
+    let onPages = try zip(tables, names).map { index, names in
+      try estimate.rowsOnLostPages(of: index, numbers: names.map { Int64($0.number) })
     }
     let bounded = estimate.bounded(Array(zip(tables, onPages)))
-    var entities: [Entity] = []
-    for (place, index) in tables.enumerated() {
+    return try tables.enumerated().flatMap { place, index in
       let losses = try losses(
         of: index, numbers: names[place].map { Int64($0.number) }, onPages: bounded[place], estimate)
-      entities += try accounts(of: index, losses, names[place])
+      return try accounts(of: index, losses, names[place])
     }
-    return entities
   }
 
   /// SQLite allows no function in views of an untrusted schema, so the result's view is avoided.
@@ -58,9 +55,7 @@ struct EntityAccounts {
 
   // MARK: Losses
 
-  private func losses(
-    of index: Int, numbers: [Int64], onPages: Int64?, _ estimate: LossEstimate
-  ) throws -> Losses {
+  private func losses(of index: Int, numbers: [Int64], onPages: Int64?, _ estimate: LossEstimate) throws -> Losses {
     let tally = outcome.tallies[index]
     let counted = try countedByIndex(index, estimate)
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) {
@@ -143,8 +138,7 @@ struct EntityAccounts {
   }
 
   private func keysOfRemains(of index: Int) throws -> KeyRanges {
-    guard let other = outcome.tables.others[index], outcome.crawl.trees[index].hasRowids,
-      let live = outcome.live[index]
+    guard let other = outcome.tables.others[index], outcome.crawl.trees[index].hasRowids, let live = outcome.live[index]
     else { return KeyRanges() }
     let rows = try outcome.database.prepare(
       "SELECT DISTINCT \"key\" FROM (\(Self.provenance)) WHERE \"table\" = \(SQLText.literal(other.name)) "
@@ -158,14 +152,11 @@ struct EntityAccounts {
 
   // MARK: Attribution
 
-  private func accounts(
-    of index: Int, _ losses: Losses, _ names: [(name: String, number: Int)]
-  ) throws -> [Entity] {
+  private func accounts(of index: Int, _ losses: Losses, _ names: [(name: String, number: Int)]) throws -> [Entity] {
     let tally = outcome.tallies[index]
     var whole = Entity(
-      name: tally.name, table: tally.name, recovered: tally.recovered, doubts: tally.doubts,
-      rebuilt: tally.fromIndex, lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart,
-      deleted: tally.deleted)
+      name: tally.name, table: tally.name, recovered: tally.recovered, doubts: tally.doubts, rebuilt: tally.fromIndex,
+      lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart, deleted: tally.deleted)
     whole.fromBackup = tally.fromBackup
     whole.keptParts = tally.keptParts
     for rowid in tally.ofUnknownEntity where try outcome.live[index]?.hasRow(rowid) != true { whole.setAside += 1 }
@@ -177,8 +168,7 @@ struct EntityAccounts {
     // Only entity numbers distinguish the entities of a table.
     guard names.count > 1, outcome.crawl.trees[index].definition?.column(named: "Z_ENT") != nil else { return [whole] }
     let numbers = names.map { Int64($0.number) }
-    var shares: [Int64] = []
-    for name in names { shares.append(try outcome.live[index]?.count(ofEntity: name.number) ?? 0) }
+    var shares = try names.map { try outcome.live[index]?.count(ofEntity: $0.number) ?? 0 }
     // Rows with an invalid number count for the root entity.
     shares[0] += max(0, tally.recovered - shares.reduce(0, +))
     let unknown = Int64(tally.ofUnknownEntity.count)
@@ -228,9 +218,7 @@ struct EntityAccounts {
     }
   }
 
-  private func doubtfulWeights(
-    _ name: String, _ reason: DoubtReason, _ numbers: [Int64]
-  ) throws -> [Int64] {
+  private func doubtfulWeights(_ name: String, _ reason: DoubtReason, _ numbers: [Int64]) throws -> [Int64] {
     let table = SQLText.quotedIdentifier(name)
     let text = SQLText.literal(name)
     let rows = try counts(

@@ -135,8 +135,7 @@ struct LossEstimate {
     }
     guard !gaps.isEmpty else { return [] }
     let map = crawl.map
-    let pages = map.sorted(
-      tree.leaves.filter { map.lastKey($0) >= map.firstKey($0) && map.fieldCount($0) > 0 })
+    let pages = map.sorted(tree.leaves.filter { map.lastKey($0) >= map.firstKey($0) && map.fieldCount($0) > 0 })
     let highest = try highestKey(of: index, numbers: numbers)
     var holes: [Hole] = []
     var first = 0
@@ -187,11 +186,8 @@ struct LossEstimate {
   }
 
   func holeKeys(of index: Int, numbers: [Int64]) throws -> KeyRanges {
-    var ranges: [ClosedRange<Int64>] = []
-    for hole in try holes(of: index, numbers: numbers) where hole.above < hole.upTo {
-      ranges.append((hole.above + 1)...hole.upTo)
-    }
-    return KeyRanges(ranges: ranges)
+    let holes = try holes(of: index, numbers: numbers).filter { $0.above < $0.upTo }
+    return KeyRanges(ranges: holes.map { ($0.above + 1)...$0.upTo })
   }
 
   /// Returns the rowid ranges of lost pages or parts of pages.

@@ -89,18 +89,10 @@ extension PageStates: Codable {
   private enum CodingKeys: String, CodingKey {
     case pageSize, total, mapped, map, owners, ownerMap
     case healthy, orphan, damaged, free, overflow, special, unplaced, unreadable
-  }
 
-  private static func key(_ state: State) -> CodingKeys {
-    switch state {
-    case .healthy: .healthy
-    case .orphan: .orphan
-    case .damaged: .damaged
-    case .free: .free
-    case .overflow: .overflow
-    case .special: .special
-    case .unplaced: .unplaced
-    case .unreadable: .unreadable
+    /// The states with the keys of their counts, which have the same names.
+    static var states: [(state: State, key: CodingKeys)] {
+      State.allCases.compactMap { state in CodingKeys(rawValue: state.rawValue).map { (state, $0) } }
     }
   }
 
@@ -114,8 +106,8 @@ extension PageStates: Codable {
     owners = try values.decode([Owner].self, forKey: .owners)
     ownerMap = try values.decode(String.self, forKey: .ownerMap)
     counts = [:]
-    for state in State.allCases {
-      let count = try values.decode(Int.self, forKey: Self.key(state))
+    for (state, key) in CodingKeys.states {
+      let count = try values.decode(Int.self, forKey: key)
       if count > 0 { counts[state] = count }
     }
   }
@@ -126,7 +118,7 @@ extension PageStates: Codable {
       "pageSize": pageSize, "total": total, "mapped": mapped, "map": map, "owners": owners, "ownerMap": ownerMap,
     ])
     var values = encoder.container(keyedBy: CodingKeys.self)
-    for state in State.allCases { try values.encode(counts[state] ?? 0, forKey: Self.key(state)) }
+    for (state, key) in CodingKeys.states { try values.encode(counts[state] ?? 0, forKey: key) }
   }
 }
 
@@ -202,39 +194,32 @@ extension PageStates {
     map = ""
     ownerMap = ""
     owners = crawl.trees.map { tree in
-      Owner(
-        name: tree.name, table: tree.table.map { crawl.trees[$0].name } ?? tree.name, isIndex: tree.kind == .index)
+      Owner(name: tree.name, table: tree.table.map { crawl.trees[$0].name } ?? tree.name, isIndex: tree.kind == .index)
     }
-    var run: (state: State, count: Int)?
-    var ownerRun: (owner: Int?, count: Int)?
-    var runs = 0
+    var states = RunLengths<State>()
+    var pageOwners = RunLengths<Int?>()
     for page in stride(from: UInt32(1), through: crawl.map.pageCount, by: 1) {
       let state = Self.state(page, outcome, isUnplaced: unplaced.contains(page))
       counts[state, default: 0] += 1
-      guard runs < Self.maximumRuns else { continue }
+      guard states.runs.count + pageOwners.runs.count < Self.maximumRuns else { continue }
       mapped += 1
-      if run?.state == state {
-        run?.count += 1
-      } else {
-        if let run { map += "\(run.state.letter)\(run.count)" }
-        runs += 1
-        run = (state, 1)
-      }
-      let owner = crawl.map.owner(page)
-      if let now = ownerRun, now.owner == owner {
-        ownerRun?.count += 1
-      } else {
-        if let ownerRun { ownerMap += Self.text(ownerRun) + "," }
-        runs += 1
-        ownerRun = (owner, 1)
-      }
+      states.add(state)
+      pageOwners.add(crawl.map.owner(page))
     }
-    if let run { map += "\(run.state.letter)\(run.count)" }
-    if let ownerRun { ownerMap += Self.text(ownerRun) }
+    map = states.runs.map { "\($0.value.letter)\($0.count)" }.joined()
+    ownerMap = pageOwners.runs.map { run in "\(run.value.map { "\($0)" } ?? "-"):\(run.count)" }.joined(separator: ",")
   }
 
-  private static func text(_ run: (owner: Int?, count: Int)) -> String {
-    "\(run.owner.map { "\($0)" } ?? "-"):\(run.count)"
+  private struct RunLengths<Value: Equatable> {
+    private(set) var runs: [(value: Value, count: Int)] = []
+
+    mutating func add(_ value: Value) {
+      if let last = runs.last, last.value == value {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append((value, 1))
+      }
+    }
   }
 
   private static func state(_ page: UInt32, _ outcome: RowOutcome, isUnplaced: Bool) -> State {

@@ -148,7 +148,7 @@ extension RecoveryCount {
   /// A sentence on set-aside records.
   public var setAsideWords: String? {
     guard setAside > 0 else { return nil }
-    return "\(counted(setAside, "record")) \(setAside == 1 ? "was" : "were") set aside."
+    return counted(setAside, "record was", "records were") + " set aside."
   }
 
   /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without a period.
@@ -162,8 +162,8 @@ extension RecoveryCount {
     }
     guard total > 0 else {
       guard unplaced > 0 else { return "No records were recovered" }
-      return "No records were recovered in tables of their own, and \(counted(unplaced, "row")) "
-        + "\(unplaced == 1 ? "fits" : "fit") no table that is known"
+      return "No records were recovered in tables of their own, and \(counted(unplaced, "row fits", "rows fit")) "
+        + "no table that is known"
     }
     // The following sentences name the missing rest.
     let line =
@@ -190,7 +190,7 @@ extension RecoveryCount {
   /// A sentence on lost records and the evidence.
   public var lossWords: String? {
     guard lost > 0 else { return hasUnknown ? unknownWords : nil }
-    var text = "\(isRough ? "About " : "")\(counted(lost, "record")) \(lost == 1 ? "is" : "are") lost"
+    var text = "\(isRough ? "About " : "")\(counted(lost, "record is", "records are")) lost"
     if let basis = basisWords { text += ", \(basis)" }
     return text + "." + (hasUnknown ? " " + unknownWords : "")
   }
@@ -198,9 +198,7 @@ extension RecoveryCount {
   /// A sentence on set-aside values.
   public var valueWords: String? {
     guard valuesSetAside > 0 else { return nil }
-    let isOne = valuesSetAside == 1
-    return
-      "\(counted(valuesSetAside, "value")) that \(isOne ? "has" : "have") no column \(isOne ? "was" : "were") set aside."
+    return counted(valuesSetAside, "value that has no column was", "values that have no column were") + " set aside."
   }
 
   var leftOutWords: String? {
@@ -309,15 +307,13 @@ public struct PairCount: Sendable, Hashable {
     if lost > 0 {
       let roughly = isRough ? "about " : hasUnknown ? "at least " : ""
       let number = roughly.prefix(1).uppercased() + roughly.dropFirst() + grouped(lost)
-      sentences.append(
-        "\(number) of \(roughly)\(counted(total, "pair")) \(what) \(lost == 1 ? "is" : "are") lost.")
+      sentences.append("\(number) of \(roughly)\(counted(total, "pair")) \(what) \(lost == 1 ? "is" : "are") lost.")
     } else if hasUnknown {
       sentences.append("An unknown number of pairs \(what) may be lost.")
     }
     if setAside > 0 {
-      sentences.append(
-        "\(counted(setAside, "pair")) \(what) of which a record is not there \(setAside == 1 ? "was" : "were") set aside."
-      )
+      let gap = "\(what) of which a record is not there"
+      sentences.append(counted(setAside, "pair \(gap) was", "pairs \(gap) were") + " set aside.")
     }
     return sentences.isEmpty ? nil : sentences.joined(separator: " ")
   }

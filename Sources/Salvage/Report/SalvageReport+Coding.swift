@@ -4,21 +4,8 @@ public import SystemPackage
 
 extension SalvageReport: Codable {
   private enum CodingKeys: String, CodingKey {
-    case format
-    case complete
-    case store
-    case output
-    case coreData
-    case entities
-    case mayLackTables
-    case unplacedRows
-    case unplacedEntries
-    case remarks
-    case causes
-    case pages
-    case kit
-    case backup
-    case rebuild
+    case format, complete, store, output, coreData, entities, mayLackTables, unplacedRows, unplacedEntries, remarks
+    case causes, pages, kit, backup, rebuild
   }
 
   /// Reads a report, without computed values.
@@ -54,15 +41,13 @@ extension SalvageReport: Codable {
       "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons),
       "recordsSetAside": count.setAside, "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total,
-      "percent": count.percent, "pairs": count.pairs.known,
-      "words": count.words, "fromBackup": sum(\.fromBackup), "keptApart": sum(\.keptApart),
-      "referencesCut": referencesCut, "score": score,
+      "percent": count.percent, "pairs": count.pairs.known, "words": count.words, "fromBackup": sum(\.fromBackup),
+      "keptApart": sum(\.keptApart), "referencesCut": referencesCut, "score": score,
     ]
     try encoder.encode([
       "format": format, "complete": isComplete, "incompleteBecause": isComplete ? nil : reservations, "store": store,
-      "output": output, "coreData": isCoreData,
-      "summary": summary, "entities": entities, "mayLackTables": mayLackTables ? true : nil,
-      "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
+      "output": output, "coreData": isCoreData, "summary": summary, "entities": entities,
+      "mayLackTables": mayLackTables ? true : nil, "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
       "remarks": remarks, "causes": causes, "pages": pages, "kit": kit, "backup": backup, "rebuild": rebuild,
     ])
   }
@@ -102,40 +87,22 @@ extension SalvageReport {
   /// Reads the report beside a result.
   ///
   /// - Throws: `FileError`, or ``SalvageError`` if it is no report.
-  public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws
-    -> SalvageReport
-  {
+  public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> SalvageReport {
     let bytes = try fileSystem.contents(of: path, limit: 64 << 20)
     do {
       return try JSONDecoder().decode(SalvageReport.self, from: Data(bytes))
     } catch {
       throw SalvageError(
         .output, operation: "read the report", path: path,
-        detail: "it is no report of a salvage, or of a later version",
-        hint: "Salvage the store once more.")
+        detail: "it is no report of a salvage, or of a later version", hint: "Salvage the store once more.")
     }
   }
 }
 
 extension SalvageReport.Entity: Codable {
   private enum CodingKeys: String, CodingKey {
-    case name
-    case table
-    case recovered
-    case doubtful
-    case doubtfulReasons
-    case rebuilt
-    case fromBackup
-    case setAside
-    case lost
-    case lostBasis
-    case lostKeys
-    case lostKeysKnown
-    case lostKeysEstimated
-    case keptApart
-    case keptParts
-    case deleted
-    case outsideModel
+    case name, table, recovered, doubtful, doubtfulReasons, rebuilt, fromBackup, setAside, lost, lostBasis
+    case lostKeys, lostKeysKnown, lostKeysEstimated, keptApart, keptParts, deleted, outsideModel
   }
 
   /// Reads an account.
@@ -168,8 +135,7 @@ extension SalvageReport.Entity: Codable {
       "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
       "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
       "fromBackup": fromBackup, "setAside": setAside > 0 ? setAside : nil, "lost": lost, "lostIsExact": isLostExact,
-      "lostBasis": lostBasis,
-      "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
+      "lostBasis": lostBasis, "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
       "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
       "keptParts": keptParts > 0 ? keptParts : nil, "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
     ])

@@ -216,10 +216,10 @@ extension SalvageReport {
 }
 
 extension SalvageReport {
-  init(
-    _ outcome: RowOutcome, isSchemaWhole: Bool, list: TreeList, evidence: Evidence, isLogForeign: Bool,
-    isJournalForeign: Bool, kit: KitEvidence?
-  ) throws {
+  init(_ outcome: RowOutcome, _ found: FoundTrees, _ kit: KitEvidence?, evidence: Evidence) throws {
+    let isSchemaWhole =
+      found.schema.isWhole && !outcome.crawl.lacksTables || found.schema.isEmpty && outcome.crawl.hasFreePagesOnly
+    let list = found.definitions.list
     entities = try EntityAccounts(outcome: outcome, list: list, kit: kit).all()
       .ordered { ($0.name, $0.table) < ($1.name, $1.table) }
     isCoreData = list.isCoreData
@@ -237,8 +237,7 @@ extension SalvageReport {
     isComplete =
       !entities.contains { $0.hasLosses || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
       && unplacedRows == 0 && unplacedEntries == 0 && isSchemaWhole
-    var search = CauseSearch(
-      outcome, evidence: evidence, isLogForeign: isLogForeign, isJournalForeign: isJournalForeign)
+    var search = CauseSearch(outcome, found, evidence: evidence)
     causes = try search.run(hasLosses: entities.contains(where: \.hasLosses))
     self.kit = kit?.use
   }
@@ -445,8 +444,7 @@ extension SalvageReport {
     count.pairs = PairCount(pairs)
     if mayLackTables { count.noteUnknownTables() }
     count.unplaced = max(0, unplacedRows)
-    count.valuesSetAside =
-      rebuild?.valuesSetAside.reduce(Int64(0)) { $0.addingClamped(max(0, $1.count)) } ?? 0
+    count.valuesSetAside = rebuild?.valuesSetAside.reduce(Int64(0)) { $0.addingClamped(max(0, $1.count)) } ?? 0
     for loss in rebuild?.migrationLosses ?? [] { count.leaveOut(loss.count, isValues: loss.property != nil) }
     return count
   }
@@ -475,47 +473,31 @@ extension SalvageReport {
   /// The reasons for doubt other than lost and doubtful records.
   package var reservations: [String] {
     guard !isComplete else { return [] }
-    func sum(_ number: (Entity) -> Int64) -> Int64 { entities.reduce(0) { $0.addingClamped(number($1)) } }
     var reasons: [String] = []
-    let taken = sum(\.fromBackup)
-    if taken > 0 {
-      reasons.append(
-        "\(counted(taken, "row")) \(taken == 1 ? "is" : "are") from the backup"
-          + (backup.map { " of \(printable($0.date))" } ?? ""))
+    func note(_ count: Int64, _ one: String, _ several: String) {
+      if count > 0 { reasons.append(counted(count, one, several)) }
     }
-    let apart = rowsApart
-    if apart > 0 { reasons.append("\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside") }
-    if unplacedRows > 0 { reasons.append("\(counted(unplacedRows, "row")) that fit no table") }
-    if unplacedEntries > 0 {
-      reasons.append("\(counted(unplacedEntries, "entry", "entries")) of indexes that no root leads to")
-    }
+    let date = backup.map { " of \(printable($0.date))" } ?? ""
+    let taken = entities.reduce(Int64(0)) { $0.addingClamped($1.fromBackup) }
+    note(taken, "row is from the backup\(date)", "rows are from the backup\(date)")
+    note(rowsApart, "row was set aside", "rows were set aside")
+    note(unplacedRows, "row that fit no table", "rows that fit no table")
+    note(unplacedEntries, "entry of indexes that no root leads to", "entries of indexes that no root leads to")
     if ownTables.contains(where: { $0.hasLosses || $0.doubtful > 0 }) {
       reasons.append("rows of Core Data's own tables are lost or doubtful")
     }
-    let cut = referencesCut
-    if cut > 0 { reasons.append("\(counted(cut, "reference")) to lost records \(cut == 1 ? "was" : "were") cut") }
+    note(referencesCut, "reference to lost records was cut", "references to lost records were cut")
     let defaulted = rebuild?.defaulted.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0
-    if defaulted > 0 {
-      reasons.append("\(counted(defaulted, "missing value")) \(defaulted == 1 ? "has" : "have") the model's default")
-    }
-    let values = count.valuesSetAside
-    if values > 0 {
-      reasons.append(
-        "\(counted(values, "value")) that \(values == 1 ? "has" : "have") no column \(values == 1 ? "was" : "were") set aside"
-      )
-    }
-    if rebuild?.fittedBecause != nil {
-      reasons.append("rows were put into another version by the names of columns")
-    }
+    note(defaulted, "missing value has the model's default", "missing values have the model's default")
+    note(count.valuesSetAside, "value that has no column was set aside", "values that have no column were set aside")
+    if rebuild?.fittedBecause != nil { reasons.append("rows were put into another version by the names of columns") }
     if rebuild?.migrationFailure != nil { reasons.append("the store could not be migrated") }
     guard reasons.isEmpty, count.lost == 0, !count.hasUnknown, count.doubtful == 0 else { return reasons }
     return remarks.isEmpty ? causes.map { $0.words.hasSuffix(".") ? String($0.words.dropLast()) : $0.words } : remarks
   }
 
   /// `Not beyond doubt: 12 rows were set aside.`, unless lost or doubtful records explain it.
-  package var reservationWords: String? {
-    count.words(reserving: reservations)
-  }
+  package var reservationWords: String? { count.words(reserving: reservations) }
 }
 
 extension SalvageReport.Entity {

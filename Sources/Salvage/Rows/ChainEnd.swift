@@ -59,9 +59,7 @@ struct ChainEnd {
   ///   - payload: as far as assembled.
   ///   - start: the content's offset in the payload; nil for the last page.
   ///   - used: the payload bytes on the page.
-  init?(
-    _ payload: Span<UInt8>, page: UInt32, start: Int? = nil, used: Int, encoding: TextEncoding, tree: Int = 0
-  ) {
+  init?(_ payload: Span<UInt8>, page: UInt32, start: Int? = nil, used: Int, encoding: TextEncoding, tree: Int = 0) {
     self.page = page
     self.used = used
     self.encoding = encoding
@@ -69,8 +67,7 @@ struct ChainEnd {
     let start = start ?? payload.count - used
     guard used > 0, start > 0, start + used <= payload.count else { return nil }
     var offset = 0
-    guard let header = Varint.read(payload, at: &offset, before: payload.count), header > 0,
-      header <= Int64(start)
+    guard let header = Varint.read(payload, at: &offset, before: payload.count), header > 0, header <= Int64(start)
     else { return nil }
     var body = Int(header)
     var number = 0
@@ -92,13 +89,6 @@ struct ChainEnd {
 }
 
 extension ChainEnd {
-  /// The bytes around the start of the page.
-  private struct Seam {
-    var bytes: [UInt8]
-
-    var place: Int
-  }
-
   /// The content follows the number of the next page.
   private static let base = 4
 
@@ -114,7 +104,8 @@ extension ChainEnd {
     for field in fields where !field.isText && !field.isBlob {
       guard isNumber(field, bytes, traits) else { return judgement }
     }
-    let seam = Seam(bytes: before + content[Self.base..<(Self.base + min(used, 96))], place: before.count)
+    // The bytes around the start of the page.
+    let seam = before + content[Self.base..<(Self.base + min(used, 96))]
     for field in fields where field.isBlob {
       guard !isTextWithin(field, seam, bytes) else { return judgement }
     }
@@ -138,7 +129,7 @@ extension ChainEnd {
 
   /// Judges a text; false if invalid or with zeros.
   private func judgeText(
-    _ field: Field, _ seam: Seam, _ bytes: Span<UInt8>, _ statistics: TextStatistics,
+    _ field: Field, _ seam: [UInt8], _ bytes: Span<UInt8>, _ statistics: TextStatistics,
     _ tally: inout TextStatistics.Tally, _ oddEnds: inout Int
   ) -> Bool {
     let part = part(field)
@@ -149,14 +140,14 @@ extension ChainEnd {
     let middle = middle(of: aligned(part, from: field.range.lowerBound + Self.base), bytes, statistics)
     if !isBeginning {
       let text =
-        max(0, field.range.lowerBound + seam.place)..<min(seam.bytes.count, field.range.upperBound + seam.place)
-      let across = aligned(text, from: field.range.lowerBound + seam.place)
-      let isCut = field.range.lowerBound + seam.place < 0
-      let isWhole = isEnd && field.range.upperBound + seam.place <= seam.bytes.count
-      guard RecordText.isValid(seam.bytes.span, across, isCutBefore: isCut, isCutBehind: !isWhole, encoding) else {
+        max(0, field.range.lowerBound + before.count)..<min(seam.count, field.range.upperBound + before.count)
+      let across = aligned(text, from: field.range.lowerBound + before.count)
+      let isCut = field.range.lowerBound + before.count < 0
+      let isWhole = isEnd && field.range.upperBound + before.count <= seam.count
+      guard RecordText.isValid(seam.span, across, isCutBefore: isCut, isCutBehind: !isWhole, encoding) else {
         return false
       }
-      if (middle ?? 1) >= 0.6 { statistics.compareSeam(seam.bytes.span, at: seam.place, in: across, &tally) }
+      if (middle ?? 1) >= 0.6 { statistics.compareSeam(seam.span, at: before.count, in: across, &tally) }
     }
     if (middle ?? 0) >= 0.6 {
       for isEndWanted in [false, true] where isEndWanted ? isEnd : isBeginning {
@@ -182,9 +173,7 @@ extension ChainEnd {
     return tally.share
   }
 
-  private func goesOn(
-    from field: Field, to next: Field, _ bytes: Span<UInt8>, _ statistics: TextStatistics
-  ) -> Bool {
+  private func goesOn(from field: Field, to next: Field, _ bytes: Span<UInt8>, _ statistics: TextStatistics) -> Bool {
     let border = next.range.lowerBound
     let unit = encoding == .utf8 ? 1 : 2
     guard field.isText || next.isText, border >= 6 * unit, border + 6 * unit <= used, field.range.count >= 4 * unit,
@@ -215,11 +204,11 @@ extension ChainEnd {
   // MARK: Other values
 
   /// Whether binary data turns into text at the start of the page.
-  private func isTextWithin(_ field: Field, _ seam: Seam, _ bytes: Span<UInt8>) -> Bool {
+  private func isTextWithin(_ field: Field, _ seam: [UInt8], _ bytes: Span<UInt8>) -> Bool {
     let part = part(field)
-    let start = max(0, field.range.lowerBound + seam.place)
-    guard start + 16 <= seam.place, part.count >= 64 else { return false }
-    return !isText(seam.bytes.span, start..<seam.place) && isText(bytes, part)
+    let start = max(0, field.range.lowerBound + before.count)
+    guard start + 16 <= before.count, part.count >= 64 else { return false }
+    return !isText(seam.span, start..<before.count) && isText(bytes, part)
   }
 
   /// Whether nearly all bytes are printable ASCII.

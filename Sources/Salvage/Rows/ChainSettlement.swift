@@ -8,10 +8,16 @@ struct ChainSettlement {
 
   private var swaps: SwapSearch
 
+  /// The page in the buffer.
+  private var page: UInt32 = 0
+  private var buffer: [UInt8]
+  private var payload: [UInt8] = []
+
   init(_ context: RowContext, _ longRows: LongRows) {
     self.context = context
     self.longRows = longRows
     swaps = SwapSearch(context)
+    buffer = context.reader.makeBuffer()
   }
 
   /// Retries broken rows until a search finds no more swapped pages.
@@ -32,53 +38,43 @@ struct ChainSettlement {
 
   /// Whether an undamaged store's long values are complete: then no page moved, and SQLite itself wrote crossing
   /// chains.
-  private var isCoherent: Bool {
-    context.isSound && context.reader.moved.isEmpty && longRows.pending.broken.isEmpty
-  }
+  private var isCoherent: Bool { context.isSound && context.reader.moved.isEmpty && longRows.pending.broken.isEmpty }
 
   private mutating func writeBroken() throws {
-    var buffer = context.reader.makeBuffer()
-    var payload: [UInt8] = []
-    var page: UInt32 = 0
-    for row in longRows.pending.takeBroken() {
-      guard try turn(to: row.page, from: &page, &buffer) else { continue }
-      let isLive = try longRows.write(row, buffer.span, &payload)
-      try noteDoubt(of: row, isLive: isLive)
+    for row in longRows.pending.take(\.broken) { try write(row) }
+  }
+
+  /// Writes a row, and notes its earlier doubts.
+  private mutating func write(
+    _ row: FoundRow, claim: OverflowChains.Claim? = nil, _ verdict: LongRows.Verdict = .none
+  ) throws {
+    if row.page != page {
+      page = 0
+      guard try context.reader.readPlace(row.page, into: &buffer) else { return }
+      page = row.page
     }
-  }
-
-  /// Reads a page unless it is current; false if missing.
-  private func turn(to page: UInt32, from current: inout UInt32, _ buffer: inout [UInt8]) throws -> Bool {
-    guard page != current else { return true }
-    guard try context.reader.readPlace(page, into: &buffer) else { return false }
-    current = page
-    return true
-  }
-
-  /// Notes the row's earlier doubts.
-  private func noteDoubt(of row: FoundRow, isLive: Bool) throws {
-    guard isLive, let reason = row.doubtReason else { return }
-    try context.tables.noteDoubt(reason, of: row)
+    let bytes = buffer
+    let isLive = try longRows.write(row, bytes.span, &payload, claim: claim, verdict)
+    if isLive, let reason = row.doubtReason { try context.tables.noteDoubt(reason, of: row) }
   }
 
   // MARK: Rows that contend for pages
 
   private static let fitting = "other rows lead to the pages of its long value too; they fit this one"
-  private static let disputed =
-    "other rows lead to the pages of its long value too, and nothing tells whose they are"
+  private static let disputed = "other rows lead to the pages of its long value too, and nothing tells whose they are"
 
   /// Attributes contested pages, and writes their rows.
   ///
   /// Without an intact rival a row is written normally: the other link is obsolete or of a row of another length. Among
   /// rivals, the only fitting one is live.
   private mutating func settleRivals() throws {
-    let rows = longRows.pending.takeRivals()
+    let rows = longRows.pending.take(\.rivals)
     guard !rows.isEmpty else { return }
     let evidence = RivalEvidence(context: context)
     var statistics: TextStatistics?
     for group in try evidence.groups(of: rows) {
       guard group.count > 1 else {
-        for index in group { try write(rows[index], .none) }
+        for index in group { try write(rows[index], claim: .decided(tree: rows[index].tree)) }
         continue
       }
       if statistics == nil { statistics = try context.learnTexts(waiting: longRows.pending.waiting) }
@@ -87,17 +83,10 @@ struct ChainSettlement {
       // The owner goes first, so that the others find the pages taken.
       for index in group.sorted(by: { ($0 == winner ? 0 : 1, $0) < ($1 == winner ? 0 : 1, $1) }) {
         try write(
-          rows[index], index == winner ? .believed(remark: Self.fitting) : .disputed(reason: Self.disputed))
+          rows[index], claim: .decided(tree: rows[index].tree),
+          index == winner ? .believed(remark: Self.fitting) : .disputed(reason: Self.disputed))
       }
     }
-  }
-
-  private mutating func write(_ row: FoundRow, _ verdict: LongRows.Verdict) throws {
-    var buffer = context.reader.makeBuffer()
-    var payload: [UInt8] = []
-    guard try context.reader.readPlace(row.page, into: &buffer) else { return }
-    let isLive = try longRows.write(row, buffer.span, &payload, claim: .decided(tree: row.tree), verdict)
-    try noteDoubt(of: row, isLive: isLive)
   }
 
   // MARK: Moved pages
@@ -106,23 +95,13 @@ struct ChainSettlement {
 
   private mutating func settleWaiting() throws {
     guard !longRows.pending.waiting.isEmpty else { return }
-    let waiting = longRows.pending.takeWaiting()
+    let waiting = longRows.pending.take(\.waiting)
     let isChecked = context.chains.checksSwaps
-    let rows = isChecked ? try ChainEndSearch(context).run(waiting) : waiting
-    var buffer = context.reader.makeBuffer()
-    var payload: [UInt8] = []
-    var page: UInt32 = 0
+    let rows = isChecked ? try ChainEndSearch(context: context).run(waiting) : waiting
     for waiting in rows {
-      let row = waiting.row
-      guard try turn(to: row.page, from: &page, &buffer) else { continue }
-      let verdict: LongRows.Verdict =
-        if let doubt = waiting.doubt {
-          .disputed(reason: doubt)
-        } else {
-          isChecked ? .believed(remark: Self.exchanged) : .none
-        }
-      let isLive = try longRows.write(row, buffer.span, &payload, claim: .own(tree: row.tree), verdict)
-      try noteDoubt(of: row, isLive: isLive)
+      let verdict =
+        waiting.doubt.map(LongRows.Verdict.disputed) ?? (isChecked ? .believed(remark: Self.exchanged) : .none)
+      try write(waiting.row, claim: .own(tree: waiting.row.tree), verdict)
     }
   }
 }
@@ -180,16 +159,11 @@ struct RivalEvidence {
   }
 
   private func places(of rows: [FoundRow]) throws -> [[UInt32]] {
-    var places: [[UInt32]] = []
-    for row in rows {
+    try rows.map { row in
       var payload = [UInt8](repeating: 0, count: row.cell.local)
-      if case .whole(let chain) = try context.complete(&payload, of: row.cell) {
-        places.append(chain.places)
-      } else {
-        places.append([])
-      }
+      guard case .whole(let chain) = try context.complete(&payload, of: row.cell) else { return [] }
+      return chain.places
     }
-    return places
   }
 
   /// Returns the owner among rivals, if decidable.
@@ -213,6 +187,7 @@ struct RivalEvidence {
       RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
     else { return .contradicted }
     var isFitting = false
+    var traits = ChainTraits(usableSize: reader.usableSize)
     let perPage = reader.usableSize - 4
     for (page, start) in [(cell.overflow, cell.local), (chain.lastPage, payload.count - chain.usedOnLast)] {
       guard
@@ -221,17 +196,12 @@ struct RivalEvidence {
           encoding: reader.layout.encoding),
         try reader.read(page, into: &buffer)
       else { continue }
-      let judgement = seam.judge(buffer, statistics, traits(isLast: page == chain.lastPage))
+      traits.isLastPage = page == chain.lastPage
+      let judgement = seam.judge(buffer, statistics, traits)
       if judgement.isBad { return .contradicted }
       if judgement.isGood { isFitting = true }
     }
     return isFitting ? .fitting : .open
-  }
-
-  private func traits(isLast: Bool) -> ChainTraits {
-    var traits = ChainTraits(usableSize: reader.usableSize)
-    traits.isLastPage = isLast
-    return traits
   }
 
   /// Whether the pointer maps assign a first overflow page to a leaf.
@@ -262,8 +232,6 @@ struct ChainEndSearch {
   let context: RowContext
 
   private var reader: PageReader { context.reader }
-
-  init(_ context: RowContext) { self.context = context }
 
   /// Restores swapped tails, and doubts rows whose tail fits nowhere.
   func run(_ waiting: [WaitingRow]) throws -> [WaitingRow] {
@@ -301,9 +269,7 @@ struct ChainEndSearch {
         scan.read(
           buffer.span, start: 0, kind: tree.hasRowids ? .tableLeaf : .indexLeaf, shape: tree.shape,
           geometry: reader.geometry, carves: false)
-        for cell in scan.cells {
-          traits.learn(buffer.span, cell.payload..<(cell.payload + cell.local), tree: number)
-        }
+        for cell in scan.cells { traits.learn(buffer.span, cell.payload..<(cell.payload + cell.local), tree: number) }
       }
     }
     return traits
@@ -334,9 +300,7 @@ struct ChainEndSearch {
     }
     for group in rows.values where group.count > 1 {
       let first = waiting[group[0]].end
-      let isSame = group.allSatisfy {
-        waiting[$0].end.before == first.before && waiting[$0].end.used == first.used
-      }
+      let isSame = group.allSatisfy { waiting[$0].end.before == first.before && waiting[$0].end.used == first.used }
       guard !isSame else { continue }
       let best = group.filter { waiting[$0].judgement.isGood }
       for index in group where waiting[index].doubt == nil && (best.count != 1 || best[0] != index) {
@@ -353,7 +317,7 @@ extension RowContext {
   }
 
   func digest(ofPage bytes: [UInt8]) -> UInt64 {
-    DeletedDigests.digest(bytes.span, from: 0, length: reader.usableSize)
+    DeletedDigests.digest(bytes.span.extracting(0..<min(bytes.count, reader.usableSize)))
   }
 
   /// Learns texts from certainly coherent parts of rows.

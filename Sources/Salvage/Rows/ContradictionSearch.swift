@@ -21,9 +21,8 @@ struct ContradictionSearch {
   /// Returns the evidence against a store's rows.
   ///
   /// - Parameter progress: called between tables; can throw.
-  static func run(
-    _ context: RowContext, progress: (Int) throws -> Void
-  ) throws -> Contradictions {
+  static func run(_ context: RowContext, progress: (Int) throws -> Void) throws -> Contradictions {
+    // A search that outlived this call would share the page map, which then is copied at the first claim.
     var search = ContradictionSearch(context)
     return try search.run(progress: progress)
   }
@@ -39,9 +38,7 @@ struct ContradictionSearch {
       || crawl.outsideSpan.count > 0
   }
 
-  private mutating func run(
-    progress: (Int) throws -> Void
-  ) throws -> Contradictions {
+  private mutating func run(progress: (Int) throws -> Void) throws -> Contradictions {
     let limits = isMixed ? try KeyLimits(crawl) : KeyLimits()
     for table in crawl.trees.indices where context.tables.live[table] != nil {
       for page in crawl.trees[table].leaves {
@@ -49,7 +46,7 @@ struct ContradictionSearch {
         if crawl.disputed.contains(table) { note(.contradicted, page) }
       }
       guard crawl.trees[table].hasRowids else { continue }
-      let leaves = self.leaves(of: table)
+      let leaves = crawl.map.sorted(crawl.wholeLeaves(of: table).filter { crawl.map.fieldCount($0) > 0 })
       guard !leaves.isEmpty else { continue }
       try progress(0)
       let agreeing = try compare(table, leaves)
@@ -63,16 +60,6 @@ struct ContradictionSearch {
     }
     for page in found.pages.keys { found.rows[page] = nil }
     return found
-  }
-
-  /// Returns the table's intact pages in key order.
-  private func leaves(of table: Int) -> [UInt32] {
-    crawl.map.sorted(
-      crawl.trees[table].leaves.filter { page in
-        let fate = crawl.map.fate(page)
-        return (fate == .tree || fate == .placed) && crawl.map.look(page) == .tableLeaf
-          && crawl.map.fieldCount(page) > 0
-      })
   }
 
   // MARK: Indexes
@@ -89,8 +76,8 @@ struct ContradictionSearch {
     guard isMixed || isUneven || entries.reduce(rows, +) <= Self.smallCount else { return PageSet() }
     var comparison = IndexComparison(context, table: table, leaves: leaves, indexes: indexes)
     try comparison.run()
-    for (page, reason) in comparison.pages { note(reason, page) }
-    for (page, rows) in comparison.rows { found.rows[page, default: []].formUnion(rows) }
+    for (page, reason) in comparison.found.pages { note(reason, page) }
+    for (page, rows) in comparison.found.rows { found.rows[page, default: []].formUnion(rows) }
     return comparison.agreeing
   }
 
@@ -98,8 +85,7 @@ struct ContradictionSearch {
 
   /// Notes overlapping keys of neighbors, if possible only of the page outside its parent's range or found by content.
   private mutating func noteOverlaps(_ leaves: [UInt32], _ agreeing: PageSet) throws {
-    for (left, right) in zip(leaves, leaves.dropFirst())
-    where crawl.map.lastKey(left) >= crawl.map.firstKey(right) {
+    for (left, right) in zip(leaves, leaves.dropFirst()) where crawl.map.lastKey(left) >= crawl.map.firstKey(right) {
       let pages = [left, right].filter { !agreeing.contains($0) }
       let suspects = pages.filter { crawl.outsideSpan.contains($0) || crawl.map.fate($0) == .placed }
       let overlap = crawl.map.firstKey(right)...crawl.map.lastKey(left)
@@ -152,6 +138,14 @@ extension Crawl {
       }
     }
     return (pages, hasWholePages)
+  }
+
+  /// Returns a table's intact pages.
+  func wholeLeaves(of table: Int) -> [UInt32] {
+    trees[table].leaves.filter { page in
+      let fate = map.fate(page)
+      return (fate == .tree || fate == .placed) && map.look(page) == .tableLeaf
+    }
   }
 
   func cellCount(ofIndex index: Int) -> Int {

@@ -37,7 +37,7 @@ struct DeletedRows {
   func digests() throws -> DeletedDigests {
     var digests = DeletedDigests()
     try forEachRecord { found in
-      digests.add(DeletedDigests.digest(found.record.span, from: 0, length: found.record.count))
+      digests.add(DeletedDigests.digest(found.record.span))
     }
     return digests
   }
@@ -46,7 +46,7 @@ struct DeletedRows {
     var written: Set<UInt64> = []
     let listed = try listedRows()
     try forEachRecord { found in
-      let digest = DeletedDigests.digest(found.record.span, from: 0, length: found.record.count)
+      let digest = DeletedDigests.digest(found.record.span)
       if tables.deletedDigests?.isStruck(digest) == true { return }
       if written.count < DeletedDigests.limit, !written.insert(digest &+ UInt64(found.tree)).inserted { return }
       if let reason = formerCopy(found, listed) {
@@ -117,8 +117,7 @@ struct DeletedRows {
           tables.live[tree] != nil, try reader.readPlace(page, into: &buffer)
         else { continue }
         try freeSpace(of: page, tree: tree, buffer.span, body)
-      case .free, .dead, .unclaimed:
-        try abandoned(page, &buffer, body)
+      case .free, .dead, .unclaimed: try abandoned(page, &buffer, body)
       case .damaged, .overflow, .special: continue
       }
     }
@@ -240,23 +239,18 @@ struct DeletedDigests {
     if digests.count < Self.limit { digests.insert(digest) }
   }
 
-  mutating func strike(_ bytes: Span<UInt8>, from start: Int, length: Int) {
+  mutating func strike(_ record: Span<UInt8>) {
     guard !digests.isEmpty else { return }
-    let digest = Self.digest(bytes, from: start, length: length)
+    let digest = Self.digest(record)
     if digests.contains(digest) { struck.insert(digest) }
   }
 
   func isStruck(_ digest: UInt64) -> Bool { struck.contains(digest) }
 
   /// Returns the FNV-1a digest (64 bits) of a record without its rowid.
-  static func digest(_ bytes: Span<UInt8>, from start: Int, length: Int) -> UInt64 {
+  static func digest(_ bytes: Span<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    var index = start
-    let end = min(bytes.count, start &+ length)
-    while index < end {
-      hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01b3
-      index &+= 1
-    }
+    for index in bytes.indices { hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01b3 }
     return hash
   }
 }

@@ -59,11 +59,7 @@ struct IndexComparison {
   private let firstKeys: [Int64]
   private let indexes: [ComparableIndex]
 
-  /// The pages entirely of another time or store.
-  private(set) var pages: [UInt32: DoubtReason] = [:]
-
-  /// The contradicted rows of other pages.
-  private(set) var rows: [UInt32: Set<Int64>] = [:]
+  private(set) var found = Contradictions()
 
   /// The pages that an intact index fully confirms.
   private(set) var agreeing = PageSet()
@@ -110,9 +106,7 @@ struct IndexComparison {
   // MARK: Sums
 
   /// Returns leaves with a nonzero sum; confirms the others if their values vary.
-  private mutating func uneven(
-    _ index: ComparableIndex
-  ) throws -> (suspects: [Int], isRead: Bool) {
+  private mutating func uneven(_ index: ComparableIndex) throws -> (suspects: [Int], isRead: Bool) {
     var sums = [Int](repeating: 0, count: leaves.count)
     var previous: (place: Int, key: Int?) = (-1, nil)
     var isVaried = [Bool](repeating: false, count: leaves.count)
@@ -191,7 +185,7 @@ struct IndexComparison {
     }
     if isWhole { agreeingIndexes += 1 }
     conflicts += found
-    for place in rest where isWhole { pages[leaves[place]] = .contradicted }
+    for place in rest where isWhole { self.found.pages[leaves[place]] = .contradicted }
   }
 
   // MARK: Which page is at fault
@@ -211,9 +205,9 @@ struct IndexComparison {
       let own = rows.values.count { page in (ofEntryPages[page] ?? 0) <= rows.count }
       // A single row does not discredit a page, unless it is alone there.
       if own * 2 >= rows.count, rows.count > 1 || crawl.map.cellCount(leaf) == 1 {
-        pages[leaf] = .contradicted
+        found.pages[leaf] = .contradicted
       } else {
-        self.rows[leaf] = Set(rows.keys)
+        found.rows[leaf] = Set(rows.keys)
       }
     }
   }
@@ -231,7 +225,7 @@ struct IndexComparison {
   private mutating func settleDisowned() {
     guard agreeingIndexes == 0, agreeing.count == 0, disowned.count > 1 || disowned.count == 1 && leaves.count == 1
     else { return }
-    for conflict in disowned.joined() { pages[conflict.leaf] = .contradicted }
+    for conflict in disowned.joined() { found.pages[conflict.leaf] = .contradicted }
   }
 
   // MARK: Rows and entries
@@ -271,16 +265,13 @@ struct IndexComparison {
     guard let definition = crawl.trees[table].definition, definition.storedColumns.indices.contains(field) else {
       return nil
     }
-    return definition.defaultValue(
-      ofColumn: definition.storedColumns[field], encoding: crawl.reader.layout.encoding)
+    return definition.defaultValue(ofColumn: definition.storedColumns[field], encoding: crawl.reader.layout.encoding)
   }
 
   /// Calls a function with each entry.
   ///
   /// The key is a hash of the values. Returns whether all entries were readable.
-  private func forEachEntry(
-    of index: ComparableIndex, _ body: (Int64, Int?, UInt32) -> Void
-  ) throws -> Bool {
+  private func forEachEntry(of index: ComparableIndex, _ body: (Int64, Int?, UInt32) -> Void) throws -> Bool {
     let tree = crawl.trees[index.tree]
     var buffer = crawl.reader.makeBuffer()
     var payload: [UInt8] = []
@@ -313,9 +304,7 @@ struct IndexComparison {
   }
 
   /// Reads an entry's record; false if incomplete or very long.
-  func read(
-    _ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]
-  ) throws -> Bool {
+  func read(_ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]) throws -> Bool {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: page[cell.payload..<(cell.payload + cell.local)])
     guard cell.overflow != 0 else { return true }

@@ -94,15 +94,10 @@ extension RowContext {
   ///
   /// - Parameter limit: the highest assigned rowid, if known.
   func judgements(of table: Int, limit: Int64?) throws -> [IndexJudgement] {
-    let leaves = crawl.trees[table].leaves.filter { page in
-      let fate = crawl.map.fate(page)
-      return (fate == .tree || fate == .placed) && crawl.map.look(page) == .tableLeaf
-    }
     let indexes = crawl.comparableIndexes(of: table)
+    let leaves = crawl.wholeLeaves(of: table)
     let comparison = IndexComparison(self, table: table, leaves: leaves, indexes: indexes)
-    var judgements: [IndexJudgement] = []
-    for index in indexes { judgements.append(try comparison.judgement(of: index, limit: limit)) }
-    return judgements
+    return try indexes.map { try comparison.judgement(of: $0, limit: limit) }
   }
 }
 
@@ -195,9 +190,7 @@ extension IndexComparison {
   ) throws -> Bool {
     let isWhole = crawl.trees[index.tree].isComplete
     guard page > 0, page <= crawl.map.pageCount, crawl.map.fate(page) == .tree, crawl.map.owner(page) == index.tree
-    else {
-      return !isWhole
-    }
+    else { return !isWhole }
     guard depth < Crawl.maximumDepth, walk.pages.insert(page) else { return false }
     var buffer = crawl.reader.makeBuffer()
     guard try crawl.reader.readPlace(page, into: &buffer), let kind = PageKind(rawValue: buffer[0]), !kind.isTable,

@@ -28,7 +28,9 @@ struct IndexRowRecovery {
       // Without missing pages, the index itself may be of another time or place.
       let isEmpty = tables.tallies[table].recovered == 0
       let isBelieved = isMissing || !isDisputed && (!isEmpty || whole.count > 1)
-      if isBelieved { try rebuild(table, definition) }
+      for index in trees.indices where isBelieved && trees[index].table == table && trees[index].isWalked {
+        try rebuild(table, from: index, definition)
+      }
       if let best = whole.max(by: { $0.count < $1.count }), best.count > tables.tallies[table].recovered,
         isBelieved || !isDisputed
       {
@@ -57,29 +59,19 @@ struct IndexRowRecovery {
 
   /// Returns the intact full indexes with their entry counts.
   private func wholeIndexes(of table: Int) throws -> [(index: Int, count: Int64)] {
-    var whole: [(index: Int, count: Int64)] = []
-    for index in trees.indices where trees[index].table == table && trees[index].isComplete {
-      if !trees[index].isPartialIndex { whole.append((index, try entryCount(of: index))) }
+    let whole = trees.indices.filter { index in
+      trees[index].table == table && trees[index].isComplete && !trees[index].isPartialIndex
     }
-    return whole
-  }
-
-  /// Rebuilds rows from covering indexes.
-  private func rebuild(_ table: Int, _ definition: TableDefinition) throws {
-    for index in trees.indices where trees[index].table == table && trees[index].isWalked {
-      if covers(trees[index], definition) { try rebuild(table, from: index, definition) }
-    }
+    return try whole.map { ($0, try entryCount(of: $0)) }
   }
 
   /// Counts listed rows found nowhere.
   private func count(_ table: Int, _ judgements: [IndexJudgement]) throws {
     guard let live = tables.live[table] else { return }
     var found: [IndexEvidence] = []
+    let apart = tables.tallies[table].ofUnknownEntity
     for case .own(var evidence) in judgements {
-      var missing: [Int64] = []
-      let apart = tables.tallies[table].ofUnknownEntity
-      for rowid in evidence.missing where try live.lacks(rowid, apart) { missing.append(rowid) }
-      evidence.missing = missing
+      evidence.missing = try evidence.missing.filter { try live.lacks($0, apart) }
       found.append(evidence)
     }
     tables.tallies[table].listed = Set(found.flatMap(\.missing)).sorted()
@@ -98,14 +90,6 @@ struct IndexRowRecovery {
     tables.tallies[table].onLostPages = lost - tables.tallies[table].destroyed
   }
 
-  /// Whether an index has every stored column.
-  private func covers(_ index: Tree, _ definition: TableDefinition) -> Bool {
-    definition.storedColumns.allSatisfy { place in
-      place == definition.rowidAlias
-        || index.indexedColumns.contains { $0.map { isSame($0, definition.columns[place].name) } ?? false }
-    }
-  }
-
   private func entryCount(of index: Int) throws -> Int64 {
     var buffer = context.reader.makeBuffer()
     var count: Int64 = 0
@@ -116,21 +100,22 @@ struct IndexRowRecovery {
     return count
   }
 
+  /// Rebuilds rows from an index, if it has every stored column.
   private func rebuild(_ table: Int, from index: Int, _ definition: TableDefinition) throws {
-    guard let live = tables.live[table] else { return }
     let columns = trees[index].indexedColumns
-    let order = definition.storedColumns.filter { $0 != definition.rowidAlias }.compactMap { place in
+    let stored = definition.storedColumns.filter { $0 != definition.rowidAlias }
+    let order = stored.compactMap { place in
       columns.firstIndex { $0.map { isSame($0, definition.columns[place].name) } ?? false }
     }
+    guard let live = tables.live[table], order.count == stored.count else { return }
     // The index is then attributed by rows that may be another table's.
     let isLikened = trees[table].leaves.contains { context.crawl.likened.contains($0) }
-    var payload: [UInt8] = []
     try context.crawl.forEachEntry(of: index) { record, cell, page in
       guard let rowid = record.value(at: columns.count)?.integer, try !live.hasRow(rowid) else { return true }
       let values = record.values
       guard values.count == columns.count + 1 else { return true }
-      RecordBytes.encode(order.map { values[$0] }, alias: definition.rowidAlias, definition, into: &payload)
-      guard try live.insert(payload.span, from: 0, length: payload.count, rowid: rowid) else { return true }
+      let payload = RecordBytes.encode(order.map { values[$0] }, alias: definition.rowidAlias, definition)
+      guard try live.insert(payload.span, rowid: rowid) else { return true }
       tables.tallies[table].recovered += 1
       tables.tallies[table].fromIndex += 1
       if tables.tallies[table].onLostPages > 0 { tables.tallies[table].onLostPages -= 1 }
@@ -140,10 +125,8 @@ struct IndexRowRecovery {
         return true
       }
       try tables.notes.noteRow(
-        tables.name(of: table),
-        EvidenceNotes.RowNote(
-          row: rowid, key: rowid, origin: origin, certainty: .probable,
-          reason: "rebuilt from an index that holds the whole row"))
+        rowid, of: tables.name(of: table), key: rowid, origin, .probable,
+        reason: "rebuilt from an index that holds the whole row")
       return true
     }
   }
@@ -170,9 +153,7 @@ extension Crawl {
     let apart = tables.tallies[table].ofUnknownEntity
     var missing: Set<Int64> = []
     try forEachEntry(of: index) { record, _, _ in
-      guard let rowid = record.value(at: place)?.integer, try live.lacks(rowid, apart) else {
-        return true
-      }
+      guard let rowid = record.value(at: place)?.integer, try live.lacks(rowid, apart) else { return true }
       guard missing.count < Self.maximumMissing else { return false }
       missing.insert(rowid)
       return true
@@ -183,9 +164,7 @@ extension Crawl {
   /// Reads the intact entries on an index's own pages.
   ///
   /// - Parameter body: returns false to stop.
-  func forEachEntry(
-    of index: Int, _ body: (Record, LeafCell, UInt32) throws -> Bool
-  ) throws {
+  func forEachEntry(of index: Int, _ body: (Record, LeafCell, UInt32) throws -> Bool) throws {
     let tree = trees[index]
     var buffer = reader.makeBuffer()
     var scan = LeafCellScan()

@@ -11,19 +11,6 @@ struct LongRows {
     case disputed(reason: String)
   }
 
-  private enum Assembly {
-    case whole(OverflowChains.Chain)
-
-    case contested
-
-    /// It is complete, but its chain continues.
-    case leadingOn(OverflowChains.Chain)
-
-    case partial(reason: String)
-
-    case uncommitted
-  }
-
   let context: RowContext
 
   var pending = PendingRows()
@@ -33,13 +20,6 @@ struct LongRows {
 
   init(_ context: RowContext) { self.context = context }
 
-  /// Writes a row; false if it did not become live.
-  mutating func write(
-    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
-  ) throws -> Bool {
-    try write(row, bytes, &payload, claim: firstClaim(of: row.tree), .none)
-  }
-
   /// Returns the initial claim, which yields to rivals while there is room for them.
   func firstClaim(of tree: Int) -> OverflowChains.Claim {
     pending.hasRoomForRivals ? .unlessContested(tree: tree) : .decided(tree: tree)
@@ -47,74 +27,60 @@ struct LongRows {
 
   /// Writes a row; false if it did not become live.
   mutating func write(
-    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], claim: OverflowChains.Claim, _ verdict: Verdict
+    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], claim: OverflowChains.Claim? = nil,
+    _ verdict: Verdict = .none
   ) throws -> Bool {
-    switch try assemble(row, bytes, &payload, claim) {
-    case .contested:
-      pending.keepRival(row)
-      return false
-    case .partial(let reason):
-      if !pending.keepBroken(row) { try keepApart(row, payload, reason, keepsPart: true) }
-      return false
+    switch try assemble(row, bytes, &payload, claim ?? firstClaim(of: row.tree)) {
+    case .contested: pending.rivals.append(row)
+    case .broken: try keepBroken(row, payload, "the rest of a long value cannot be found")
+    case .torn: try keepBroken(row, payload, "a part of a long value is lost")
+    case .shared: try keepBroken(row, payload, "the rest of a long value belongs to another row too")
     case .leadingOn(let chain):
-      if pending.keepBroken(row) { return false }
-      if isBelievable(chain, payload) { return try write(row, payload, leadingOn: chain) }
-      let reason = "the chain of its long value leads on behind its end"
-      try keepApart(row, payload, reason, keepsPart: true)
-      return false
-    case .uncommitted:
+      if !pending.hasRoomForBroken, isBelievable(chain, payload) { return try write(row, payload, leadingOn: chain) }
+      try keepBroken(row, payload, "the chain of its long value leads on behind its end")
+    case .behindEnd:
       let reason = EvidenceNotes.uncommitted + "its long value goes on behind the end of the database"
-      if !pending.keepBroken(row) { try keepApart(row, payload, reason, keepsPart: false) }
-      return false
+      try keepBroken(row, payload, reason, keepsPart: false)
     case .whole(let chain):
       switch verdict {
       case .none:
         if keepWaiting(row, payload, chain) { return false }
         return try context.tables.write(row, payload.span)
-      case .believed(let remark):
-        return try context.tables.write(row, payload.span, remark: remark)
-      case .disputed(let reason):
-        try keepApart(row, Array(payload.prefix(row.cell.local)), whole: payload, reason)
-        return false
+      case .believed(let remark): return try context.tables.write(row, payload.span, remark: remark)
+      case .disputed(let reason): try keepApart(row, Array(payload.prefix(row.cell.local)), whole: payload, reason)
       }
     }
+    return false
   }
 
   /// Sets aside a row with a rowid that contradicts its neighbors.
-  mutating func keepOutOfOrder(
-    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], reason: String
-  ) throws {
+  mutating func keepOutOfOrder(_ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], reason: String) throws {
     _ = try assemble(row, bytes, &payload, .none)
-    try context.tables.keepApart(
-      row, payload.span, source: context.tables.source(of: row.page), reason: reason)
+    try context.tables.keepApart(row, payload.span, reason: reason)
   }
 
   private mutating func assemble(
     _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8], _ claim: OverflowChains.Claim
-  ) throws -> Assembly {
+  ) throws -> OverflowChains.Outcome {
     let cell = row.cell
     payload.removeAll(keepingCapacity: true)
     for place in cell.payload..<(cell.payload + cell.local) { payload.append(bytes[place]) }
     if cell.hasReservedTypes { RecordShape.clearReservedTypes(&payload) }
-    switch try context.complete(&payload, of: cell, claim: claim) {
-    case .whole(let chain): return .whole(chain)
-    case .leadingOn(let chain): return .leadingOn(chain)
-    case .contested: return .contested
-    case .broken: return .partial(reason: "the rest of a long value cannot be found")
-    case .torn: return .partial(reason: "a part of a long value is lost")
-    case .shared: return .partial(reason: "the rest of a long value belongs to another row too")
-    case .behindEnd:
-      goBehindEnd = true
-      return .uncommitted
-    }
+    let outcome = try context.complete(&payload, of: cell, claim: claim)
+    if case .behindEnd = outcome { goBehindEnd = true }
+    return outcome
   }
 
-  /// Sets aside an incomplete or disbelieved row.
+  /// Keeps an incomplete or disbelieved row for another attempt, or sets it aside.
   ///
   /// - Parameter keepsPart: whether its remains become live if no other version exists.
-  private func keepApart(
-    _ row: FoundRow, _ payload: [UInt8], _ reason: String, keepsPart: Bool
+  private mutating func keepBroken(
+    _ row: FoundRow, _ payload: [UInt8], _ reason: String, keepsPart: Bool = true
   ) throws {
+    guard !pending.hasRoomForBroken else {
+      pending.broken.append(row)
+      return
+    }
     // With moved or contested pages, only the row's local part is certain.
     let isSure = !context.chains.checksSwaps && context.crawl.map.contested.count == 0
     let isCut = payload.count < row.cell.length
@@ -125,11 +91,9 @@ struct LongRows {
   /// Sets a row aside, and keeps its remains as a live row.
   ///
   /// - Parameter part: the credible beginning; empty if the row has no such part.
-  private func keepApart(
-    _ row: FoundRow, _ part: [UInt8], whole payload: [UInt8], _ reason: String
-  ) throws {
+  private func keepApart(_ row: FoundRow, _ part: [UInt8], whole payload: [UInt8], _ reason: String) throws {
     context.tables.tallies[row.tree].destroyed += 1
-    try context.tables.keepApart(row, payload.span, source: context.tables.source(of: row.page), reason: reason)
+    try context.tables.keepApart(row, payload.span, reason: reason)
     guard row.cell.index >= 0, context.tables.trees[row.tree].hasRowids,
       context.crawl.map.fate(row.page) == .tree || context.crawl.map.fate(row.page) == .placed,
       let record = RecordBytes.part(part, encoding: context.reader.layout.encoding)
@@ -152,20 +116,14 @@ struct LongRows {
     }
   }
 
-  private func write(
-    _ row: FoundRow, _ payload: [UInt8], leadingOn chain: OverflowChains.Chain
-  ) throws -> Bool {
+  private func write(_ row: FoundRow, _ payload: [UInt8], leadingOn chain: OverflowChains.Chain) throws -> Bool {
     for place in chain.places { context.crawl.map.claim(place, .overflow, owner: row.tree) }
     var doubtful = row
     if row.doubtReason == nil { doubtful.doubtReason = .longValue }
     guard try context.tables.write(doubtful, payload.span) else { return false }
     // The phase that found the row notes other reasons.
     guard row.doubtReason == nil else { return true }
-    try context.tables.noteDoubt(
-      .longValue, row: row.cell.rowid, of: row.tree,
-      EvidenceNotes.Origin(
-        page: row.page, cell: row.cell.index < 0 ? nil : row.cell.index, source: context.tables.source(of: row.page)),
-      words: "the chain of its long value leads on behind its end")
+    try context.tables.noteDoubt(.longValue, of: row, words: "the chain of its long value leads on behind its end")
     return true
   }
 
@@ -185,10 +143,10 @@ struct LongRows {
 struct PendingRows {
   static let limit = 1 << 17
 
-  private(set) var broken: [FoundRow] = []
+  var broken: [FoundRow] = []
 
   /// Intact rows with a contested page.
-  private(set) var rivals: [FoundRow] = []
+  var rivals: [FoundRow] = []
 
   /// Intact rows to be checked, because pages moved.
   var waiting: [WaitingRow] = []
@@ -196,30 +154,14 @@ struct PendingRows {
   /// False after the last attempt.
   var hasTriesLeft = true
 
-  /// False without attempts or room.
-  mutating func keepBroken(_ row: FoundRow) -> Bool {
-    guard hasTriesLeft, broken.count < Self.limit else { return false }
-    broken.append(row)
-    return true
-  }
-
-  mutating func keepRival(_ row: FoundRow) { rivals.append(row) }
+  var hasRoomForBroken: Bool { hasTriesLeft && broken.count < Self.limit }
 
   /// Without room, rows get the pages they link to.
   var hasRoomForRivals: Bool { rivals.count < Self.limit }
 
-  mutating func takeBroken() -> [FoundRow] {
-    defer { broken = [] }
-    return broken
-  }
-
-  mutating func takeRivals() -> [FoundRow] {
-    defer { rivals = [] }
-    return rivals
-  }
-
-  mutating func takeWaiting() -> [WaitingRow] {
-    defer { waiting = [] }
-    return waiting
+  /// Removes and returns the rows of a list.
+  mutating func take<Row>(_ list: WritableKeyPath<PendingRows, [Row]>) -> [Row] {
+    defer { self[keyPath: list] = [] }
+    return self[keyPath: list]
   }
 }

@@ -148,8 +148,7 @@ struct PageReading {
     let columns = pageDoubt == nil ? context.crawl.trees[index].doubt : nil
     // SQLite allows any value in any column; that alone is no doubt.
     let areBelieved =
-      context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged
-      && !scan.isOutOfOrder
+      context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged && !scan.isOutOfOrder
     let contradicted = pageDoubt == nil ? context.crawl.contradictions.rows[page] : nil
     var taken = Taken()
     for cell in scan.cells {
@@ -175,9 +174,7 @@ struct PageReading {
   }
 
   /// Notes the origin and doubts of a page's rows, once for an entirely doubtful page.
-  private func note(
-    _ taken: Taken, page: UInt32, tree index: Int, _ pageDoubt: DoubtReason?
-  ) throws {
+  private func note(_ taken: Taken, page: UInt32, tree index: Int, _ pageDoubt: DoubtReason?) throws {
     guard taken.rows > 0 else { return }
     let doubt = pageDoubt ?? taken.commonDoubt
     if let doubt { tables.tallies[index].doubts[doubt, default: 0] += Int64(taken.rows) }
@@ -185,12 +182,11 @@ struct PageReading {
     let fate = context.crawl.map.fate(page)
     let isByContent = context.crawl.isByContent(page)
     try tables.notes.notePage(
-      tables.name(of: index),
-      EvidenceNotes.PageNote(
-        page: page, source: tables.source(of: page), foundBy: isByContent ? "content" : Self.foundBy(fate),
-        keys: taken.first...taken.last, rows: taken.rows, certainty: isByContent ? .probable : .certain, doubt: doubt,
-        reason: doubt?.words(ofTable: tree)
-          ?? (isByContent ? "no root leads to it; it fits this table and a gap in it" : nil)))
+      page, of: tables.name(of: index), source: tables.source(of: page),
+      foundBy: isByContent ? "content" : Self.foundBy(fate), keys: taken.first...taken.last, rows: taken.rows,
+      certainty: isByContent ? .probable : .certain, doubt: doubt,
+      reason: doubt?.words(ofTable: tree)
+        ?? (isByContent ? "no root leads to it; it fits this table and a gap in it" : nil))
     guard doubt == nil else { return }
     for row in taken.doubtful {
       if let reason = row.doubtReason { try tables.noteDoubt(reason, of: row) }
@@ -208,16 +204,19 @@ struct PageReading {
   // MARK: One row
 
   @inline(__always)
-  private mutating func write(
-    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
-  ) throws -> Bool {
+  private mutating func write(_ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]) throws -> Bool {
     let cell = row.cell
     if cell.isOfUnknownEntity, !isOfSoleEntity(row, bytes) {
       try keepUnknown(row, bytes)
       return false
     }
     if cell.isOutOfOrder {
-      try keepOutOfOrder(row, bytes, &payload)
+      let reason = "its key contradicts those of the rows beside it"
+      if cell.overflow == 0 {
+        try tables.keepApart(row, bytes.extracting(cell.payload..<(cell.payload &+ cell.length)), reason: reason)
+      } else {
+        try longRows.keepOutOfOrder(row, bytes, &payload, reason: reason)
+      }
       return false
     }
     guard cell.overflow == 0 else { return try longRows.write(row, bytes, &payload) }
@@ -227,20 +226,6 @@ struct PageReading {
       return try tables.write(row, payload.span)
     }
     return try tables.write(row, bytes.extracting(cell.payload..<(cell.payload &+ cell.length)))
-  }
-
-  private mutating func keepOutOfOrder(
-    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
-  ) throws {
-    let reason = "its key contradicts those of the rows beside it"
-    let cell = row.cell
-    guard cell.overflow == 0 else {
-      try longRows.keepOutOfOrder(row, bytes, &payload, reason: reason)
-      return
-    }
-    try tables.keepApart(
-      row, bytes.extracting(cell.payload..<(cell.payload &+ cell.length)), source: tables.source(of: row.page),
-      reason: reason)
   }
 
   /// Whether a row with an invalid entity number belongs to its table: all trees are sound and the table has one
@@ -265,8 +250,7 @@ struct PageReading {
     } else {
       tables.tallies[row.tree].destroyed += 1
     }
-    try tables.keepApart(
-      row, payload.span, source: tables.source(of: row.page), reason: "its entity number is none of its table's")
+    try tables.keepApart(row, payload.span, reason: "its entity number is none of its table's")
   }
 }
 

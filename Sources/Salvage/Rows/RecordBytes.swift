@@ -3,9 +3,7 @@ internal import SQLiteFormat
 /// Encodes records that the evidence lacks.
 enum RecordBytes {
   /// Encodes a row's stored columns, the rowid alias as NULL.
-  static func encode(
-    _ values: [Value], alias: Int?, _ definition: TableDefinition, into payload: inout [UInt8]
-  ) {
+  static func encode(_ values: [Value], alias: Int?, _ definition: TableDefinition) -> [UInt8] {
     var header: [UInt8] = []
     var body: [UInt8] = []
     var next = 0
@@ -17,11 +15,7 @@ enum RecordBytes {
         next += 1
       }
     }
-    let length = header.count + 1 < 128 ? header.count + 1 : header.count + 2
-    payload.removeAll(keepingCapacity: true)
-    appendVarint(Int64(length), &payload)
-    payload += header
-    payload += body
+    return record(header, body)
   }
 
   /// Returns a truncated record with partial text and NULL for other missing fields; nil without a complete header.

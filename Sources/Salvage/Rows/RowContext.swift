@@ -15,15 +15,7 @@ final class RowContext {
   let isSound: Bool
 
   /// Well-formed records alien to their table.
-  private(set) var misfits: [Misfit] = []
-
-  struct Misfit {
-    var page: UInt32
-
-    var cell: LeafCell
-
-    var fields: Int
-  }
+  private(set) var misfits: [(page: UInt32, cell: LeafCell, fields: Int)] = []
 
   private static let misfitLimit = 1 << 16
 
@@ -41,7 +33,7 @@ final class RowContext {
   /// Returns the number kept.
   func keep(_ found: [LeafCellScan.Misfit], of page: UInt32) -> Int {
     let kept = found.prefix(Self.misfitLimit - misfits.count)
-    misfits += kept.map { Misfit(page: page, cell: $0.cell, fields: $0.fields) }
+    misfits += kept.map { (page, $0.cell, $0.fields) }
     return kept.count
   }
 
@@ -96,10 +88,10 @@ extension RowContext {
       for deleted in scanner.deletedRecords(buffer.span, start: start(of: page, buffer.span)) {
         guard let rowid = deleted.rowid, missing.contains(rowid),
           let record = try complete(deleted, claim: .decided(tree: table)),
-          try live.insert(record.span, from: 0, length: record.count, rowid: rowid)
+          try live.insert(record.span, rowid: rowid)
         else { continue }
         tables.tallies[table].recovered += 1
-        tables.deletedDigests?.strike(record.span, from: 0, length: record.count)
+        tables.deletedDigests?.strike(record.span)
         try tables.noteDoubt(
           .freeSpace, row: rowid, of: table, EvidenceNotes.Origin(page: page, cell: nil, source: "freespace"),
           words: reason)
@@ -108,9 +100,7 @@ extension RowContext {
   }
 
   /// Returns a free-space row's record; nil if incomplete.
-  func complete(
-    _ deleted: FreeSpaceScan.DeletedRecord, claim: OverflowChains.Claim = .none
-  ) throws -> [UInt8]? {
+  func complete(_ deleted: FreeSpaceScan.DeletedRecord, claim: OverflowChains.Claim = .none) throws -> [UInt8]? {
     var record = deleted.record
     if deleted.overflow != 0 {
       let outcome = try chains.follow(

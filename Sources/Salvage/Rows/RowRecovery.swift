@@ -14,9 +14,7 @@ struct RowRecovery {
   /// - Parameters:
   ///   - findsDeleted: whether that one follows.
   ///   - progress: called with the pages since the last call, 0 between phases.
-  func run(
-    findsDeleted: Bool, progress: (Int) throws -> Void
-  ) throws -> RowOutcome {
+  func run(findsDeleted: Bool, progress: (Int) throws -> Void) throws -> RowOutcome {
     if findsDeleted { context.tables.deletedDigests = try deleted.digests() }
     let (wounds, goBehindEnd) = try live(progress: progress)
     try progress(0)
@@ -59,9 +57,7 @@ struct RowRecovery {
   }
 
   /// Runs the first two phases: live rows, long ones last.
-  private func live(
-    progress: (Int) throws -> Void
-  ) throws -> (wounds: PageDamage, goBehindEnd: Bool) {
+  private func live(progress: (Int) throws -> Void) throws -> (wounds: PageDamage, goBehindEnd: Bool) {
     context.crawl.contradictions = try ContradictionSearch.run(context, progress: progress)
     var reading = PageReading(context)
     try reading.run(progress: progress)
@@ -170,8 +166,7 @@ struct UncommittedRows {
       rowids[row.tree, default: []].insert(row.cell.rowid)
     }
     for (tree, rowids) in rowids.sorted(by: { $0.key < $1.key }) where tables.trees[tree].isWalked {
-      var absent: Set<Int64> = []
-      for rowid in rowids where try tables.live[tree]?.hasRow(rowid) == false { absent.insert(rowid) }
+      let absent = try rowids.filter { try tables.live[tree]?.hasRow($0) == false }
       try context.recoverFromFreeSpace(
         of: tree, absent,
         reason: "a transaction that did not end moved it to another page; the free space of its own still has it")
@@ -212,10 +207,9 @@ struct UncommittedRows {
           from: cell.overflow, length: cell.length, into: &payload, map: &context.crawl.map, claim: .own(tree: nil))
         if case .whole = outcome {} else { why += "; the rest of a long value cannot be found" }
       }
-      guard
-        try tables.live[row.tree]?.holds(payload.span, from: 0, length: payload.count, rowid: cell.rowid) != true
+      guard try tables.live[row.tree]?.holds(payload.span, rowid: cell.rowid) != true
       else { return }
-      try tables.keepApart(row, payload.span, source: tables.source(of: row.page), reason: why)
+      try tables.keepApart(row, payload.span, reason: why)
     }
   }
 
@@ -256,12 +250,6 @@ struct UncommittedRows {
 ///
 /// Entries of stray index pages are written too and counted separately, since tables without rowids look alike.
 struct UnplacedRows {
-  struct Count {
-    var rows: Int64 = 0
-
-    var entries: Int64 = 0
-  }
-
   private static let maximumFields = 500
 
   /// The most candidates named for a page.
@@ -271,16 +259,16 @@ struct UnplacedRows {
 
   let context: RowContext
 
-  func write() throws -> Count {
+  func write() throws -> (rows: Int64, entries: Int64) {
     let pages = context.crawl.unplaced
-    guard !pages.isEmpty || !context.misfits.isEmpty else { return Count() }
+    guard !pages.isEmpty || !context.misfits.isEmpty else { return (0, 0) }
     var width = 1
     for page in pages { width = max(width, min(Self.maximumFields, context.crawl.map.fieldCount(page))) }
     for misfit in context.misfits { width = max(width, min(Self.maximumFields, misfit.fields)) }
     let insertion = try makeTable(width: width)
-    var count = Count()
+    var count: (rows: Int64, entries: Int64) = (0, 0)
     try forEachRow(on: pages, width: width) { cell, page, kind, isEntry, payload in
-      try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
+      try insertion.run(payload.span, firstParameter: 4, fields: width) { bound in
         insertion.bind(Int64(page), at: 1)
         insertion.bind(Int64(bound), at: 2)
         if kind == .tableLeaf { insertion.bind(cell.rowid, at: 3) } else { insertion.bindNull(at: 3) }
@@ -338,23 +326,19 @@ struct UnplacedRows {
   }
 
   /// - Parameter candidates: indexes in the list of trees.
-  private func note(
-    _ page: UInt32, _ scan: LeafCellScan, _ candidates: [Int], isIndex: Bool
-  ) throws {
+  private func note(_ page: UInt32, _ scan: LeafCellScan, _ candidates: [Int], isIndex: Bool) throws {
     guard let first = scan.cells.map(\.rowid).min(), let last = scan.cells.map(\.rowid).max() else { return }
     let names = candidates.map { context.crawl.trees[$0].name }
     let list =
       names.prefix(Self.namedCandidates).joined(separator: ", ") + (names.count > Self.namedCandidates ? ", …" : "")
     try context.tables.notes.notePage(
-      Self.table,
-      EvidenceNotes.PageNote(
-        page: page, source: context.tables.source(of: page), foundBy: "content", keys: first...last,
-        rows: scan.cells.count, certainty: .doubtful, doubt: nil,
-        reason: isIndex
-          ? "no root leads to it; it is like the page of an index, or of a table without rowids that nothing tells of"
-          : names.isEmpty
-            ? "no root leads to it, and it fits no table that is known"
-            : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
+      page, of: Self.table, source: context.tables.source(of: page), foundBy: "content", keys: first...last,
+      rows: scan.cells.count, certainty: .doubtful, doubt: nil,
+      reason: isIndex
+        ? "no root leads to it; it is like the page of an index, or of a table without rowids that nothing tells of"
+        : names.isEmpty
+          ? "no root leads to it, and it fits no table that is known"
+          : "no root leads to it, and nothing tells which table it is of; it fits \(list)")
   }
 
   private func makeTable(width: Int) throws -> OutputStatement {

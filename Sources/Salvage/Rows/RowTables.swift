@@ -23,7 +23,7 @@ final class RowTables {
 
   private(set) var deleted: [OutputTable?]
 
-  /// The individually doubtful live rows by table; nil if not needed.
+  /// The individually doubtful live rows by table, in which a recovery kit may find more damage; nil if not needed.
   private(set) var doubtedRows: [Int: Set<Int64>]?
 
   /// The cells with incomplete or contested long values; nil if not needed.
@@ -62,18 +62,7 @@ final class RowTables {
   /// The minimum of invalid texts, and their share, to attribute them to the app.
   private static let writtenTexts = (count: 8, share: 10 as Int64)
 
-  /// The data to keep for later steps.
-  struct Memory: OptionSet {
-    let rawValue: Int
-
-    /// A recovery kit may find more damage in these.
-    static let doubtedRows = Memory(rawValue: 1)
-
-    /// The cells of set-aside long values.
-    static let apartChains = Memory(rawValue: 2)
-  }
-
-  init(_ crawl: Crawl, in database: OutputDatabase, remembering memory: Memory = []) throws {
+  init(_ crawl: Crawl, in database: OutputDatabase, isSurvey: Bool = false) throws {
     trees = crawl.trees
     areBooks = crawl.trees.map { ["Z_METADATA", "Z_MODELCACHE"].contains($0.name.uppercased()) }
     reader = crawl.reader
@@ -83,12 +72,12 @@ final class RowTables {
     live = [OutputTable?](repeating: nil, count: trees.count)
     others = live
     deleted = live
-    doubtedRows = memory.contains(.doubtedRows) ? [:] : nil
-    apartChains = memory.contains(.apartChains) ? [] : nil
+    doubtedRows = isSurvey || crawl.kit == nil ? nil : [:]
+    apartChains = isSurvey ? [] : nil
   }
 
   /// - Parameter store: a new store for suitable rows.
-  func makeTables(in store: (any NewTables)? = nil) throws {
+  func makeTables(in store: NewStore? = nil) throws {
     for (index, tree) in trees.enumerated() {
       if tree.isSequence, var definition = tree.definition {
         definition.name = Self.sequenceName
@@ -118,7 +107,7 @@ final class RowTables {
 
   /// Makes a table with as much of its declaration as SQLite accepts, noting the rest.
   private func make(
-    _ tree: Int, _ definition: TableDefinition, _ role: OutputRole, direct: (any NewTable)? = nil
+    _ tree: Int, _ definition: TableDefinition, _ role: OutputRole, direct: DirectTable? = nil
   ) throws -> OutputTable {
     var refusal: String?
     let table = try OutputTable.make(
@@ -155,8 +144,8 @@ final class RowTables {
   @inline(__always)
   func write(_ row: FoundRow, _ record: Span<UInt8>, remark: String? = nil) throws -> Bool {
     guard let table = live[row.tree] else { return false }
-    if try table.insert(record, from: 0, length: record.count, rowid: row.cell.rowid) {
-      deletedDigests?.strike(record, from: 0, length: record.count)
+    if try table.insert(record, rowid: row.cell.rowid) {
+      deletedDigests?.strike(record)
       let encoding = reader.layout.encoding
       let isTextValid =
         RecordText.isValid(record, at: 0, before: record.count, encoding: encoding)
@@ -165,9 +154,8 @@ final class RowTables {
       if areBooks[row.tree] { try checkBook(row, record) }
       return true
     }
-    if try !table.holds(record, from: 0, length: record.count, rowid: row.cell.rowid) {
-      try keepApart(
-        row, record, source: source(of: row.page), reason: "another version of the row is the live one")
+    if try !table.holds(record, rowid: row.cell.rowid) {
+      try keepApart(row, record, reason: "another version of the row is the live one")
     }
     return false
   }
@@ -192,12 +180,7 @@ final class RowTables {
     tallies[row.tree].recovered += 1
     let cell = row.cell
     if let remark, isTextValid, cell.index >= 0, !cell.isUnusual {
-      try notes.noteRow(
-        name(of: row.tree),
-        EvidenceNotes.RowNote(
-          row: cell.rowid, key: cell.rowid,
-          origin: EvidenceNotes.Origin(page: row.page, cell: cell.index, source: source(of: row.page)),
-          certainty: .probable, reason: remark))
+      try notes.noteRow(cell.rowid, of: name(of: row.tree), key: cell.rowid, origin(of: row), .probable, reason: remark)
       return
     }
     guard row.doubtReason == nil, cell.index < 0 || !isTextValid || cell.isUnusual else { return }
@@ -258,11 +241,14 @@ final class RowTables {
   // MARK: Doubts
 
   /// Counts and notes a doubtful live row.
-  func noteDoubt(_ reason: DoubtReason, of row: FoundRow) throws {
-    let cell = row.cell.index < 0 ? nil : row.cell.index
-    try noteDoubt(
-      reason, row: row.cell.rowid, of: row.tree,
-      EvidenceNotes.Origin(page: row.page, cell: cell, source: source(of: row.page)))
+  func noteDoubt(_ reason: DoubtReason, of row: FoundRow, words: String? = nil) throws {
+    try noteDoubt(reason, row: row.cell.rowid, of: row.tree, origin(of: row), words: words)
+  }
+
+  /// - Parameter source: replaces the source of the page's bytes.
+  private func origin(of row: FoundRow, source: String? = nil) -> EvidenceNotes.Origin {
+    EvidenceNotes.Origin(
+      page: row.page, cell: row.cell.index < 0 ? nil : row.cell.index, source: source ?? self.source(of: row.page))
   }
 
   /// - Parameter words: replaces the reason's words.
@@ -272,31 +258,22 @@ final class RowTables {
     tallies[tree].doubts[reason, default: 0] += 1
     doubtedRows?[tree, default: []].insert(row)
     try notes.noteRow(
-      name(of: tree),
-      EvidenceNotes.RowNote(
-        row: row, key: row, origin: origin, certainty: .doubtful, doubt: reason,
-        reason: words ?? reason.words(ofTable: trees[tree])))
+      row, of: name(of: tree), key: row, origin, .doubtful, doubt: reason,
+      reason: words ?? reason.words(ofTable: trees[tree]))
   }
 
   // MARK: Rows that are not live
 
-  func keepApart(
-    _ row: FoundRow, _ record: Span<UInt8>, source: String, reason: String
-  ) throws {
+  /// - Parameter source: replaces the source of the page's bytes.
+  func keepApart(_ row: FoundRow, _ record: Span<UInt8>, source: String? = nil, reason: String) throws {
     guard let definition = trees[row.tree].definition else { return }
     if row.cell.overflow != 0 { apartChains?.insert(CellPlace(page: row.page, payload: row.cell.payload)) }
-    if others[row.tree] == nil {
-      others[row.tree] = try make(row.tree, definition, .other)
-    }
+    if others[row.tree] == nil { others[row.tree] = try make(row.tree, definition, .other) }
     guard let table = others[row.tree] else { return }
-    try table.insertApart(record, rowid: trees[row.tree].hasRowids ? row.cell.rowid : nil)
+    let key = trees[row.tree].hasRowids ? row.cell.rowid : nil
+    try table.insertApart(record, rowid: key)
     tallies[row.tree].keptApart += 1
-    let cell = row.cell.index < 0 ? nil : row.cell.index
-    try notes.noteRow(
-      table.name,
-      EvidenceNotes.RowNote(
-        row: table.count, key: trees[row.tree].hasRowids ? row.cell.rowid : nil,
-        origin: EvidenceNotes.Origin(page: row.page, cell: cell, source: source), certainty: .doubtful, reason: reason))
+    try notes.noteRow(table.count, of: table.name, key: key, origin(of: row, source: source), .doubtful, reason: reason)
   }
 
   /// - Parameter rowid: the former rowid, if known.
@@ -308,10 +285,7 @@ final class RowTables {
     guard let table = deleted[tree] else { return }
     try table.insertApart(record, rowid: rowid)
     tallies[tree].deleted += 1
-    try notes.noteRow(
-      table.name,
-      EvidenceNotes.RowNote(
-        row: table.count, key: rowid, origin: origin, certainty: .probable, reason: reason))
+    try notes.noteRow(table.count, of: table.name, key: rowid, origin, .probable, reason: reason)
   }
 }
 

@@ -7,6 +7,12 @@ struct SwapSearch {
   /// The next overflow pages by the pointer maps.
   private var successors: [UInt32: UInt32] = [:]
 
+  /// The pages still needed from each page of a broken chain on.
+  private var needed: [UInt32: Int] = [:]
+
+  /// The pages with a link to a page.
+  private var leadingTo: [UInt32: [UInt32]] = [:]
+
   private var reader: PageReader { context.reader }
 
   init(_ context: RowContext) { self.context = context }
@@ -18,13 +24,6 @@ struct SwapSearch {
     var needed: Int
   }
 
-  /// The links of misplaced pages.
-  private struct Links {
-    var needed: [UInt32: Int] = [:]
-
-    var leadingTo: [UInt32: [UInt32]] = [:]
-  }
-
   /// Finds swapped overflow pages; returns whether any exists.
   ///
   /// SQLite allocates ascending pages, so a chain mostly continues with the next number. A page with another link is
@@ -32,26 +31,24 @@ struct SwapSearch {
   mutating func run(_ broken: [FoundRow]) throws -> Bool {
     try readSuccessors()
     var chains: [[Link]] = []
-    var all = Links()
+    (needed, leadingTo) = ([:], [:])
     for row in broken {
       let links = try links(of: row.cell)
       chains.append(links)
-      for link in links { all.needed[link.page] = link.needed }
+      for link in links { needed[link.page] = link.needed }
     }
-    for page in all.needed.keys.sorted() + context.abandonedPages() {
-      if let next = try next(of: page) { all.leadingTo[next, default: []].append(page) }
+    for page in needed.keys.sorted() + context.abandonedPages() {
+      if let next = try next(of: page) { leadingTo[next, default: []].append(page) }
     }
     var found = false
-    for links in chains {
-      if try exchangeFirst(of: links, all) { found = true }
-    }
+    for links in chains { if try exchangeFirst(of: links) { found = true } }
     return found
   }
 
   /// Exchanges a chain's first foreign page.
-  private func exchangeFirst(of links: [Link], _ all: Links) throws -> Bool {
+  private func exchangeFirst(of links: [Link]) throws -> Bool {
     for link in links where reader.moved[link.page] == nil {
-      guard let other = try partner(of: link, all) else { continue }
+      guard let other = try partner(of: link) else { continue }
       reader.moved[link.page] = other
       if reader.moved[other] == nil { reader.moved[other] = link.page }
       // The place of a tree's page has a chain's page: no damage.
@@ -72,7 +69,7 @@ struct SwapSearch {
   }
 
   /// Returns the place of the content of an apparently foreign page.
-  private func partner(of link: Link, _ all: Links) throws -> UInt32? {
+  private func partner(of link: Link) throws -> UInt32? {
     let here = try next(of: link.page)
     let natural = link.needed > 1 ? successors[link.page] ?? link.page + 1 : 0
     // A page with the right link is not foreign.
@@ -80,17 +77,15 @@ struct SwapSearch {
     if let here, here > 2, here - 1 != link.page, reader.moved[here - 1] == nil, let there = try next(of: here - 1) {
       // Each content has the other place's link: they were swapped.
       if link.needed > 1, there == natural { return here - 1 }
-      if link.needed == 1, there == 0, all.needed[here - 1].map({ $0 > 1 }) ?? true,
-        try !isCopy(link.page, of: here - 1)
-      {
+      if link.needed == 1, there == 0, needed[here - 1].map({ $0 > 1 }) ?? true, try !isCopy(link.page, of: here - 1) {
         return here - 1
       }
     }
     if here == 0, link.needed > 1 {
-      let leading = (all.leadingTo[natural] ?? []).filter { $0 != link.page && reader.moved[$0] == nil }
-      if leading.count == 1, let other = leading.first, all.needed[other].map({ $0 == 1 }) ?? true { return other }
+      let leading = (leadingTo[natural] ?? []).filter { $0 != link.page && reader.moved[$0] == nil }
+      if leading.count == 1, let other = leading.first, needed[other].map({ $0 == 1 }) ?? true { return other }
     }
-    return try bestPartner(of: link, here: here, natural: natural, all)
+    return try bestPartner(of: link, here: here, natural: natural)
   }
 
   /// Returns the best-fitting page that may have been swapped.
@@ -98,17 +93,15 @@ struct SwapSearch {
   /// - Parameters:
   ///   - here: the link of the content in place.
   ///   - natural: the expected link.
-  private func bestPartner(
-    of link: Link, here: UInt32?, natural: UInt32, _ all: Links
-  ) throws -> UInt32? {
+  private func bestPartner(of link: Link, here: UInt32?, natural: UInt32) throws -> UInt32? {
     var candidates: [UInt32] = []
     if let here, here > 2 { candidates.append(here - 1) }
-    if link.needed > 1 { candidates += all.leadingTo[natural] ?? [] }
+    if link.needed > 1 { candidates += leadingTo[natural] ?? [] }
     var best: (page: UInt32, score: Int)?
     for other in Set(candidates).sorted() where other != link.page && reader.moved[other] == nil {
       guard try length(from: other) == link.needed, try !isCopy(link.page, of: other) else { continue }
       var score = try next(of: other) == natural ? 1 : 0
-      if let theirs = all.needed[other] {
+      if let theirs = needed[other] {
         guard try length(from: link.page) == theirs else { continue }
         score += here == (theirs > 1 ? other + 1 : 0) ? 2 : 1
       }
@@ -219,18 +212,12 @@ struct ChainEndExchange {
     var suspects = try suspects(among: waiting)
     guard !suspects.isEmpty else { return false }
     var buffer = reader.makeBuffer()
-    for other in waiting.indices where reader.moved[waiting[other].end.page] == nil {
-      let page = waiting[other].end.page
-      guard try reader.readPlace(page, into: &buffer), !copies.contains(context.digest(ofPage: buffer)) else {
-        continue
-      }
-      consider(page, buffer, of: other, waiting, &suspects)
-    }
-    for page in context.abandonedPages() where reader.moved[page] == nil {
-      guard try reader.readPlace(page, into: &buffer), buffer.span.uint32(at: 0) == 0,
+    let ends = waiting.indices.map { (page: waiting[$0].end.page, row: Int?.some($0)) }
+    for (page, row) in ends + context.abandonedPages().map({ ($0, nil) }) where reader.moved[page] == nil {
+      guard try reader.readPlace(page, into: &buffer), row != nil || buffer.span.uint32(at: 0) == 0,
         !copies.contains(context.digest(ofPage: buffer))
       else { continue }
-      consider(page, buffer, of: nil, waiting, &suspects)
+      consider(page, buffer, of: row, waiting, &suspects)
     }
     return exchange(suspects, &waiting)
   }
@@ -239,13 +226,11 @@ struct ChainEndExchange {
     let rows = waiting.indices.filter { waiting[$0].isSuspect && reader.moved[waiting[$0].end.page] == nil }
       .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }
       .prefix(Self.maximumSuspects)
-    var suspects: [Suspect] = []
-    for row in rows {
+    return try rows.map { row in
       var buffer = reader.makeBuffer()
       _ = try reader.read(waiting[row].end.page, into: &buffer)
-      suspects.append(Suspect(row: row, content: copies.contains(context.digest(ofPage: buffer)) ? [] : buffer))
+      return Suspect(row: row, content: copies.contains(context.digest(ofPage: buffer)) ? [] : buffer)
     }
-    return suspects
   }
 
   /// Tries a content for all suspects.
