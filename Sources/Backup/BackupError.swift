@@ -189,6 +189,15 @@ package enum BackupErrorKind: String, FailureKind {
   package var standsForCause: Bool { self == .file || self == .nameTaken }
 }
 
+/// Runs `body`; returns nil if a file is missing.
+func unlessMissing<Value>(_ body: () throws -> Value) throws -> Value? {
+  do { return try body() } catch {
+    let error = BackupError(any: error)
+    guard error.fileError?.kind == .notFound else { throw error }
+    return nil
+  }
+}
+
 extension BackupError {
   package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 
@@ -201,15 +210,12 @@ extension BackupError {
       .packing, operation: "pack the backup", detail: "there is not enough memory",
       hint: "Free some memory and run the same command again; nothing was lost.")
   }
-}
 
-extension BackupError {
   /// Wraps an error of files, pages or a salvage.
   package init(any error: any Error) {
     switch error {
     case let error as BackupError: self = error
-    case let error as any ReportableError:
-      self.init(.store, unlessFile: error)
+    case let error as any ReportableError: self.init(.store, unlessFile: error)
     default: self.init(.store, detail: "an unforeseen failure")
     }
   }
@@ -221,10 +227,6 @@ extension BackupError {
 
   /// Wraps another module's error, or the file error that led to it.
   private init(_ kind: BackupErrorKind, unlessFile error: any ReportableError, path: FilePath? = nil) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else {
-      self.init(kind, because: error, path: path)
-    }
+    if let fileError = error.fileError { self.init(fileError) } else { self.init(kind, because: error, path: path) }
   }
 }

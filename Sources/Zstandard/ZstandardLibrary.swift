@@ -36,12 +36,9 @@ package struct ZstandardLibrary: ZstandardFrames {
   init?(level: Int) {
     guard let context = unsafe ZSTD_createCCtx() else { return nil }
     unsafe self.context = unsafe context
-    let settings: [(ZSTD_cParameter, Int32)] = [
-      (ZSTD_c_compressionLevel, Int32(clamping: level)), (ZSTD_c_checksumFlag, 1),
-    ]
-    for (parameter, value) in settings {
-      guard unsafe ZSTD_isError(ZSTD_CCtx_setParameter(context, parameter, value)) == 0 else { return nil }
-    }
+    guard unsafe ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, Int32(clamping: level))) == 0,
+      unsafe ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)) == 0
+    else { return nil }
   }
 
   deinit { unsafe ZSTD_freeCCtx(context) }

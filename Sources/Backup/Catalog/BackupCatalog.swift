@@ -44,11 +44,8 @@ package struct BackupCatalog: Sendable {
       strays += others
       if !own.isEmpty { named.append((id, own)) }
     }
-    let read = try place.atOnce(named) { id, objects in
-      try Self.readUnlessGone(id, objects, place, section)
-    }
-    var found: [BackupIdentifier: StoredBackup] = [:]
-    for backup in read.compactMap(\.self) { found[backup.id] = backup }
+    let read = try place.atOnce(named) { id, objects in try Self.readUnlessGone(id, objects, place, section) }
+    var found = Dictionary(read.compactMap(\.self).map { ($0.id, $0) }) { $1 }
     // Originals do not name their store; the other backups do.
     let owner = place.owner
     let owned = { (backup: StoredBackup) in owner?.owns(backup.id, backup.manifest) ?? true }
@@ -111,10 +108,8 @@ package struct BackupCatalog: Sendable {
   func remains(of id: BackupIdentifier) throws -> [StoredBackup] {
     var chain = [try backup(id)]
     // Parents are older than their children, so the loop ends.
-    while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
-      let next = byIdentifier[parent]
-    {
-      chain.insert(next, at: 0)
+    while let id = chain[0].manifest?.parent, id < chain[0].id, let parent = byIdentifier[id] {
+      chain.insert(parent, at: 0)
     }
     return chain
   }
@@ -151,30 +146,19 @@ package struct BackupCatalog: Sendable {
   private static func readUnlessGone(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws -> StoredBackup? {
-    do {
-      return try read(id, objects, place, section)
-    } catch {
-      let error = BackupError(any: error)
-      guard error.fileError?.kind == .notFound else { throw error }
-      // Without its head, which goes first, another process is removing it.
-      let names = Set(try place.list(section).map(\.name))
-      let left = objects.filter { names.contains($0.name) }
-      if left.count == objects.count || !hasHead(left, of: id) { return nil }
-      do {
-        return try read(id, left, place, section)
-      } catch {
-        let error = BackupError(any: error)
-        guard error.fileError?.kind == .notFound else { throw error }
-        return nil
-      }
-    }
+    if let backup = try unlessMissing({ try read(id, objects, place, section) }) { return backup }
+    // Without its head, which goes first, another process is removing it.
+    let names = Set(try place.list(section).map(\.name))
+    let left = objects.filter { names.contains($0.name) }
+    if left.count == objects.count || !hasHead(left, of: id) { return nil }
+    return try unlessMissing { try read(id, left, place, section) }
   }
 
   private static func read(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws -> StoredBackup {
     var backup = StoredBackup(id: id, manifest: nil, proof: nil, objects: objects, problems: [])
-    let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
+    let sizes = objects.sizes
     let proof = "\(id)\(BackupProof.suffix)"
     if let bytes = try content(proof, sizes, limit: 1 << 20, place, section) {
       backup.proof = BackupProof(json: bytes, of: id)
@@ -199,8 +183,7 @@ package struct BackupCatalog: Sendable {
       if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
       let tail = file.tailLength(manifest: backup.manifestLength)
       guard let problem = problem(of: file, size: sizes[file.name], tail: tail) else { continue }
-      let isHelper =
-        file.role.isHelper || problem.code == .manifestCopyDamaged || problem.code == .seekTableDamaged
+      let isHelper = file.role.isHelper || problem.code == .manifestCopyDamaged || problem.code == .seekTableDamaged
       if isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }
     if let missing = backup.manifest?.externalData?.missing, !missing.isEmpty {
@@ -210,23 +193,17 @@ package struct BackupCatalog: Sendable {
           code: .largeValueMissing,
           words: "\(counted(missing.count, "large value")) that records refer to \(verb) missing from it"))
     }
-    for index in backup.problems.indices { try name(&backup.problems[index]) }
-    for index in backup.warnings.indices { try name(&backup.warnings[index]) }
-    func name(_ problem: inout StoredBackup.Problem) throws {
-      problem.words = try place.named(problem.words, of: id, in: section)
-    }
+    backup.problems = try place.named(backup.problems, \.words, of: id, in: section)
+    backup.warnings = try place.named(backup.warnings, \.words, of: id, in: section)
     return backup
   }
 
-  private static func problem(
-    of file: BackupManifest.File, size: Int64?, tail: Int64
-  ) -> StoredBackup.Problem? {
+  private static func problem(of file: BackupManifest.File, size: Int64?, tail: Int64) -> StoredBackup.Problem? {
     guard let size else { return .init(code: .fileMissing, words: "\(file.name) is missing", file: file.name) }
     let whole = file.bytes + tail
     if size == whole { return nil }
     if size >= file.bytes, size < whole, file.carriesManifest != true {
-      return .init(
-        code: .seekTableDamaged, words: "the seek table of \(file.name) is cut off", file: file.name)
+      return .init(code: .seekTableDamaged, words: "the seek table of \(file.name) is cut off", file: file.name)
     }
     if size >= file.bytes, size < whole {
       return .init(
@@ -256,20 +233,15 @@ package struct BackupCatalog: Sendable {
     }
     // Without a key the page size is unknown.
     let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize
-    guard isSame, ![.evidence, .original].contains(other.kind),
-      other.depth == manifest.depth - 1
-    else {
+    guard isSame, ![.evidence, .original].contains(other.kind), other.depth == manifest.depth - 1 else {
       return .init(code: .parentBroken, words: "backup \(parent) is not the one whose pages it leaves out")
     }
     return nil
   }
-}
 
-extension BackupCatalog {
   static func originalRole(of name: String, _ id: BackupIdentifier) -> BackupManifest.File.Role? {
     // Formatting the identifier is slow, so the suffix is checked first.
-    let original = BackupManifest.File.Role.originals.first { name.hasSuffix($0.suffix) && name == "\(id)\($0.suffix)" }
-    return original?.role
+    BackupManifest.File.Role.originals.first { name.hasSuffix($0.suffix) && name == "\(id)\($0.suffix)" }?.role
   }
 
   static func noteIdentifier(of name: String) -> BackupIdentifier? {
@@ -301,8 +273,7 @@ extension BackupCatalog {
     guard let main = files.first(where: { $0.role == .originalMain }) else { return nil }
     var manifest = BackupManifest(
       id: id, kind: .original, reason: .beforeMigration, files: files, check: .init(isSound: true))
-    let header = DatabaseHeader(
-      try place.read(main.name, in: section, at: 0, length: DatabaseHeader.length))
+    let header = DatabaseHeader(try place.read(main.name, in: section, at: 0, length: DatabaseHeader.length))
     let pageSize = header?.pageSize ?? 4096
     manifest.database = BackupManifest.Content(
       bytes: main.bytes, sha256: "", blocks: [], pageSize: pageSize,
@@ -327,9 +298,7 @@ extension BackupCatalog {
       return unreadable
     }
   }
-}
 
-extension BackupCatalog {
   private static let kitLimit: Int64 = 256 << 20
 
   /// Reads a backup's recovery kit, unless missing or changed.
@@ -342,9 +311,7 @@ extension BackupCatalog {
     // Its digest is correct, so it is of a later version.
     return try? RecoveryKit(bytes: bytes)
   }
-}
 
-extension BackupCatalog {
   /// Reads a backup's manifest, else its copy, else the block headers.
   static func readManifest(
     into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection
@@ -352,16 +319,13 @@ extension BackupCatalog {
     let name = "\(backup.id)\(BackupManifest.suffix)"
     var problem = StoredBackup.Problem(
       code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed")
-    if backup.isUnlabelled {
-      problem.words = "its label \(name) is missing, and no key that opens its files was given"
-    }
+    if backup.isUnlabelled { problem.words = "its label \(name) is missing, and no key that opens its files was given" }
     let changed = StoredBackup.Problem(
       code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
     if sizes[name] != nil {
       do {
         guard let bytes = try content(name, sizes, limit: BackupManifest.limit, place, section) else {
-          throw BackupError(
-            .manifestUnreadable, operation: "read the manifest", detail: "it is too large to be one")
+          throw BackupError(.manifestUnreadable, operation: "read the manifest", detail: "it is too large to be one")
         }
         let manifest = try BackupManifest(json: bytes, of: backup.id)
         if try note(manifest, bytes, into: &backup, sizes, place, section) { return }
@@ -371,15 +335,11 @@ extension BackupCatalog {
         switch error.kind {
         case .manifestChanged: problem = changed
         case .manifestUnreadable, .manifestTooNew:
-          problem = .init(
-            code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
+          problem = .init(code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
         default: throw error
         }
         // A later version's manifest must not be rebuilt.
-        if error.kind == .manifestTooNew {
-          backup.problems.append(problem)
-          return
-        }
+        if error.kind == .manifestTooNew { return backup.problems.append(problem) }
       }
     }
     if try !readCopy(into: &backup, sizes, place, section, insteadOf: problem) { backup.problems.append(problem) }
@@ -442,9 +402,7 @@ extension BackupCatalog {
   /// Leaves out kept backups that are being written or dropped, or were when a process was killed.
   ///
   /// Backups with a new manifest are listed again.
-  static func leaveOutOnTheirWay(
-    _ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace
-  ) throws {
+  static func leaveOutOnTheirWay(_ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace) throws {
     let headless = groups.filter { id, objects in !hasHead(objects, of: id) }.map(\.key)
     guard !headless.isEmpty else { return }
     let elsewhere = Set(try place.unfinished() + place.list(.trash).map(\.name))

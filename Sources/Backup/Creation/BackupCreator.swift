@@ -37,8 +37,7 @@ package struct BackupCreator: Sendable {
       guard try isThere(files) else { throw FileError(.notFound, operation: "find the store", path: store) }
     } catch {
       guard error.kind == .notFound else { throw BackupError(error) }
-      throw BackupError(
-        .nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store")
+      throw BackupError(.nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store")
     }
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
@@ -48,8 +47,7 @@ package struct BackupCreator: Sendable {
     let catalog = try BackupCatalog(of: place)
     if request.encryption == nil, !request.allowsPlain { try Self.requirePlain(catalog, store) }
     let id = try freeIdentifier(catalog)
-    let temporary =
-      temporary ?? PrivateFolder.temporary(or: folder(of: place), surroundings)
+    let temporary = temporary ?? PrivateFolder.temporary(or: folder(of: place), surroundings)
     for attempt in 1...Self.attempts {
       do {
         let job = BackupJob(
@@ -218,18 +216,14 @@ extension BackupError {
 
 /// A phase of a backup or restore.
 package enum BackupPhase: String, Sendable, Hashable {
-  case comparing
-
-  case packing
+  case comparing, packing
 
   case externalData = "external-data"
 
   /// Written files are read back.
   case proving
 
-  case unpacking
-
-  case checking
+  case unpacking, checking
 }
 
 /// Called with the phase, bytes done and total; false stops the work.

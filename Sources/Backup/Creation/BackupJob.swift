@@ -39,8 +39,7 @@ struct BackupJob {
     // Another process may have caused the apparent damage.
     try snapshot.requireUnchanged()
     if let damaged { return try runEvidence(snapshot, damaged) }
-    return try runEvidence(
-      snapshot, request.isEvidence ? examination : try examine(snapshot, isFull: true))
+    return try runEvidence(snapshot, request.isEvidence ? examination : try examine(snapshot, isFull: true))
   }
 
   /// A backup of which files are being written.
@@ -55,9 +54,9 @@ struct BackupJob {
       uploads.append(packed.upload)
     }
 
-    mutating func add(_ external: ExternalDataJob.Packed) {
-      manifest.externalData = external.data
-      if let archive = external.archive { add(archive) }
+    mutating func add(_ values: BackupManifest.ExternalData, _ archive: BlockPacker.Packed?) {
+      manifest.externalData = values
+      if let archive { add(archive) }
     }
   }
 
@@ -73,17 +72,13 @@ struct BackupJob {
     let database = try database(of: snapshot)
     // The WAL index must match the checksums.
     guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
-    else {
-      throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
-    }
+    else { throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal))) }
     let content = DatabaseContent(database)
     let parent = try request.isFull ? nil : self.parent(for: content, examination)
     let isWhole = isWholeCheckDue(parent)
     let check = StoreCheck(content, snapshot, of: self, scope: isWhole ? .whole : nil)
     defer { check.stop() }
-    do {
-      return try pack(content, snapshot, examination, parent, check, isWhole: isWhole)
-    } catch {
+    do { return try pack(content, snapshot, examination, parent, check, isWhole: isWhole) } catch {
       let error = BackupError(any: error)
       // The check may not have reached the damage yet.
       guard check.isDamaged || error.kind == .store else { throw error }
@@ -115,7 +110,7 @@ struct BackupJob {
     draft.add(hashes.packed)
     let external = ExternalDataJob(
       job: self, packer: packer, parent: draft.manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
-    if let packed = try external.run(content, model: examination.storeModel) { draft.add(packed) }
+    if let (data, archive) = try external.run(content, model: examination.storeModel) { draft.add(data, archive) }
     let outcome = try check.outcome()
     guard outcome.examination.verdict != .damaged else { return .damaged(outcome.examination) }
     draft.manifest.note(outcome)
@@ -161,9 +156,7 @@ struct BackupJob {
   func database(of snapshot: StoreSnapshot) throws -> Database {
     do throws(FileError) {
       return try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
-    } catch {
-      throw BackupError(error, store: files.main)
-    }
+    } catch { throw BackupError(error, store: files.main) }
   }
 
   /// - Parameter isFull: whether to check every page and index and count records, as ``StoreCheck`` does otherwise.
@@ -196,8 +189,7 @@ struct BackupJob {
       // Earlier versions could mix stores in a chain.
       if chain.contains(where: { $0.proof?.result == .failed || catalog.isOther($0.id) }) { return nil }
       // A parent that cannot be unpacked prevents verification.
-      let isReadable = chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false }
-      return isReadable ? backup : nil
+      return chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false } ? backup : nil
     }
     return nil
   }
@@ -215,13 +207,11 @@ struct BackupJob {
       if let source = try evidence(role, snapshot) { draft.add(try packer.pack(source, as: role, hashes: nil)) }
     }
     let external = ExternalDataJob(job: self, packer: packer, parent: nil)
-    if let packed = try external.run(nil, model: nil) { draft.add(packed) }
+    if let (data, archive) = try external.run(nil, model: nil) { draft.add(data, archive) }
     return try commit(draft, snapshot)
   }
 
-  private func evidence(
-    _ role: BackupManifest.File.Role, _ snapshot: StoreSnapshot
-  ) throws -> (any ByteSource)? {
+  private func evidence(_ role: BackupManifest.File.Role, _ snapshot: StoreSnapshot) throws -> (any ByteSource)? {
     guard let part = role.part, snapshot.members.contains(where: { $0.part == part }) else { return nil }
     if part == .main { return snapshot.main }
     // Only the copied WAL matches the copied file.
@@ -275,9 +265,7 @@ struct BackupJob {
   func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws {
     guard request.progress(phase, done, total) else { throw BackupError.cancelled("back up the store") }
   }
-}
 
-extension BackupJob {
   /// Returns the entities that lost more than half of their records since the last good backup of this generation.
   ///
   /// Entities removed by a migration are skipped, as it keeps a note.
@@ -290,38 +278,25 @@ extension BackupJob {
     }
     guard let earlier, let counted = earlier.manifest?.entities else { return nil }
     let isSameModel = earlier.manifest?.model?.entityHashes == manifest.model?.entityHashes
-    let now = Dictionary(
-      (manifest.entities ?? []).map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
+    let now = Dictionary((manifest.entities ?? []).map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
     var falls: [BackupManifest.Fall] = []
     for entity in counted {
       guard let before = entity.rows, before > 0 else { continue }
-      let after: Int64
-      if let rows = now[entity.name] {
-        guard let rows else { continue }
-        after = rows
-      } else {
-        guard isSameModel else { continue }
-        after = 0
-      }
+      guard let after = now[entity.name] ?? (isSameModel ? 0 : nil) else { continue }
       if after >= 0, after < before - after {
         falls.append(.init(name: entity.name, before: before, after: after, backup: earlier.id))
       }
     }
     return falls.isEmpty ? nil : falls
   }
-}
 
-extension BackupJob {
-  func manifest(
-    _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
-  ) -> BackupManifest {
+  func manifest(_ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination) -> BackupManifest {
     let isSound = examination.verdict != .damaged && !examination.isEncryptedOrRandom
     var manifest = BackupManifest(
       id: id, kind: kind, reason: request.reason,
       store: .init(
         path: PathText(files.main), kind: examination.kind.rawValue, uuid: examination.metadata?.uuid,
-        journalMode: snapshot.manner == .rollback ? "delete" : "wal"),
-      files: [],
+        journalMode: snapshot.manner == .rollback ? "delete" : "wal"), files: [],
       check: .init(
         isSound: isSound, code: isSound ? nil : examination.reason.code, words: isSound ? nil : examination.reason.words
       ),
@@ -339,20 +314,7 @@ extension BackupJob {
     if !examination.entities.isEmpty { manifest.entities = examination.entities }
     return manifest
   }
-}
 
-extension BackupManifest {
-  mutating func note(_ outcome: StoreCheck.Outcome) {
-    let counted = outcome.examination.entities
-    entities = counted.isEmpty ? nil : counted
-    check.schema = outcome.schema
-    let unchecked = outcome.examination.unchecked.map(\.words)
-    check.notChecked = unchecked.isEmpty ? nil : Array(unchecked.prefix(1000))
-    check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
-  }
-}
-
-extension BackupJob {
   /// 1/32 of the content, but at least 64 KiB.
   static func kitLimit(_ content: DatabaseContent) -> Int64 { max(64 << 10, content.count / 32) }
 
@@ -363,5 +325,16 @@ extension BackupJob {
     let file = BackupManifest.File(
       role: .recoveryKit, name: name, bytes: Int64(bytes.count), sha256: FileDigest(of: bytes).hexadecimal)
     return BlockPacker.Packed(file: file, upload: upload)
+  }
+}
+
+extension BackupManifest {
+  mutating func note(_ outcome: StoreCheck.Outcome) {
+    let counted = outcome.examination.entities
+    entities = counted.isEmpty ? nil : counted
+    check.schema = outcome.schema
+    let unchecked = outcome.examination.unchecked.map(\.words)
+    check.notChecked = unchecked.isEmpty ? nil : Array(unchecked.prefix(1000))
+    check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
   }
 }

@@ -26,9 +26,7 @@ struct BlockPacker {
   /// Packs a source into a file of the backup.
   ///
   /// - Parameter hashes: the destination of page hashes; nil if known or not needed.
-  func pack(
-    _ source: any ByteSource, as role: BackupManifest.File.Role, hashes: HashedPages?
-  ) throws -> Packed {
+  func pack(_ source: any ByteSource, as role: BackupManifest.File.Role, hashes: HashedPages?) throws -> Packed {
     let compression = job.request.compression
     let name = "\(job.id)\(role.suffix(packedBy: compression))"
     let upload = try job.place.begin(name)
@@ -48,8 +46,7 @@ struct BlockPacker {
       return { (index) throws -> Block in
         let bytes = try snapshot.block(index, of: source)
         return Block(
-          content: bytes, digest: FileDigest(of: bytes).hexadecimal,
-          member: try pack(bytes, index),
+          content: bytes, digest: FileDigest(of: bytes).hexadecimal, member: try pack(bytes, index),
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }
     } deliver: { index, block in
@@ -73,9 +70,7 @@ extension StoreSnapshot {
   /// Reads a block while the store is held still.
   ///
   /// - Parameter buffers: reusable memory.
-  func block(
-    _ index: Int, of source: any ByteSource, in buffers: BlockBuffers? = nil
-  ) throws -> [UInt8] {
+  func block(_ index: Int, of source: any ByteSource, in buffers: BlockBuffers? = nil) throws -> [UInt8] {
     try giveWay()
     let start = Int64(index) * Int64(BackupManifest.blockLength)
     let wanted = max(0, min(Int64(BackupManifest.blockLength), source.count - start))

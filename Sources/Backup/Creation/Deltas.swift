@@ -10,11 +10,7 @@ struct PageRun: Sendable, Hashable {
 extension [PageRun] {
   /// Adds a run behind the others.
   fileprivate mutating func add(_ run: PageRun) {
-    if let last, last.first + last.count == run.first {
-      self[count - 1].count += run.count
-    } else {
-      append(run)
-    }
+    if let last, last.first + last.count == run.first { self[count - 1].count += run.count } else { append(run) }
   }
 }
 
@@ -53,8 +49,7 @@ extension BlockPacker {
     let total = content.count
     let count = BackupManifest.blockCount(of: total)
     var result = ContentComparison(
-      runs: [],
-      content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
+      runs: [], content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
     var whole = RunningDigest()
     let buffers = BlockBuffers()
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
@@ -96,19 +91,17 @@ struct ChangedPages: ByteSource {
   private let content: DatabaseContent
   private let runs: [PageRun]
   /// The position of each run in the delta, in pages.
-  private let starts: [Int64]
+  private var starts: [Int64] = []
   let count: Int64
 
   init(content: DatabaseContent, runs: [PageRun]) {
     self.content = content
     self.runs = runs
-    var starts: [Int64] = []
     var pages: Int64 = 0
     for run in runs {
       starts.append(pages)
       pages += Int64(run.count)
     }
-    self.starts = starts
     count = pages * Int64(content.pageSize)
   }
 
@@ -130,9 +123,7 @@ struct ChangedPages: ByteSource {
     return done
   }
 
-  private func place(of page: Int64) -> Int {
-    max(0, starts.partitioningIndex { $0 > page } - 1)
-  }
+  private func place(of page: Int64) -> Int { max(0, starts.partitioningIndex { $0 > page } - 1) }
 }
 
 /// The page hashes that find changed pages and verify chains: the first 16 bytes of each page's SHA-256.

@@ -11,12 +11,6 @@ struct ExternalDataJob {
   let packer: BlockPacker
   let parent: StoredBackup?
 
-  struct Packed {
-    var data: BackupManifest.ExternalData
-    /// The archive of files new in the chain.
-    var archive: BlockPacker.Packed?
-  }
-
   private var fileSystem: FileSystem { job.surroundings.fileSystem }
 
   /// Packs the external values, if any are present or referenced.
@@ -24,8 +18,11 @@ struct ExternalDataJob {
   /// - Parameters:
   ///   - content: the database with the references; nil for evidence.
   ///   - model: its model, if known.
+  /// - Returns: the values, and the archive of those new in the chain.
   /// - Throws: `changed-meanwhile` if referenced files have disappeared.
-  func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws -> Packed? {
+  func run(
+    _ content: DatabaseContent?, model: ManagedObjectModel?
+  ) throws -> (data: BackupManifest.ExternalData, archive: BlockPacker.Packed?)? {
     let found = try job.files.largeValues(in: fileSystem).files.filter { $0.status.kind == .regular }
     let referenced = try content.map { try ReferencedValues.read(in: $0, of: job.files.main, model: model).names }
     let names = Set(found.compactMap { $0.relative.last?.string })
@@ -55,8 +52,7 @@ struct ExternalDataJob {
       if file.isLink { data.links = (data.links ?? []) + [name] }
     }
     archive.addEnd()
-    let packed = archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil)
-    return Packed(data: data, archive: packed)
+    return (data, archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil))
   }
 
   private func knownItems() -> [PathText: BackupManifest.ExternalData.Item] {
@@ -143,9 +139,7 @@ struct TarArchive: ByteSource {
       Int(first - offset)..<Int(last - offset), with: bytes[Int(first - start)..<Int(last - start)])
   }
 
-  private func place(of offset: Int64) -> Int {
-    max(0, entries.partitioningIndex { $0.start > offset } - 1)
-  }
+  private func place(of offset: Int64) -> Int { max(0, entries.partitioningIndex { $0.start > offset } - 1) }
 
   // MARK: Headers
 

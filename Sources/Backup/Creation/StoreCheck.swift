@@ -58,9 +58,7 @@ final class StoreCheck: Sendable {
   // MARK: The caller's thread
 
   func compare(_ scope: Scope) {
-    state.withLock { state in
-      if state.scope == nil { state.scope = scope }
-    }
+    state.withLock { state in if state.scope == nil { state.scope = scope } }
     scoped.signal()
   }
 
@@ -113,14 +111,15 @@ final class StoreCheck: Sendable {
     outcome.kit = try kit(survey)
     let schema = report.schema.digest
     outcome.schema = schema
-    let scope = waitForScope()
-    guard let scope else { throw BackupError.cancelled("back up the store") }
+    guard let scope = waitForScope() else { throw BackupError.cancelled("back up the store") }
     var indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
-    try reading { () throws(FileError) in
-      try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() }
-    }
+    try reading { () throws(FileError) in try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() } }
     outcome.uncompared = indexes.uncompared
-    if !indexes.isSound { outcome.examination.markIndexesDamaged(indexes, of: report.schema) }
+    if !indexes.isSound {
+      outcome.examination.verdict = .damaged
+      outcome.examination.reason = .damagedIndexes(
+        indexes.findings.indexesAlone(of: report.schema) ?? [], indexes.findings)
+    }
     return outcome
   }
 
@@ -147,8 +146,7 @@ final class StoreCheck: Sendable {
   }
 
   private func kit(_ survey: BackupSurvey) throws -> [UInt8]? {
-    let found = try survey.kit()
-    guard var kit = found else { return nil }
+    guard var kit = try survey.kit() else { return nil }
     kit.generation = job.request.lineage?.generation
     do {
       let bytes = try kit.bytes()
@@ -160,15 +158,12 @@ final class StoreCheck: Sendable {
   }
 
   /// Compares the indexes with their tables' rows, two at once if few pages are packed.
-  private func compareIndexes(
-    _ survey: BackupSurvey, _ tables: Set<UInt32>?
-  ) throws -> IndexReport {
+  private func compareIndexes(_ survey: BackupSurvey, _ tables: Set<UInt32>?) throws -> IndexReport {
     let scans = survey.scans(ofTables: tables)
     var totals: [IndexTotals] = []
     // A whole store's packing leaves no processor for a second thread.
     let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
-    try BlockPipeline.run(count: scans.count, threads: threads) {
-      () throws -> ((Int) throws -> IndexTotals) in
+    try BlockPipeline.run(count: scans.count, threads: threads) { () throws -> ((Int) throws -> IndexTotals) in
       let database = try self.reading { () throws(FileError) in try Database(main: self.content) }
       return { (index) throws -> IndexTotals in
         try self.reading { () throws(FileError) in try scans[index].run(in: database) { self.goesOn() } }
@@ -204,9 +199,7 @@ final class StoreCheck: Sendable {
 
   /// Yields to a waiting writer; returns whether to go on.
   private func goesOn() -> Bool {
-    do throws(FileError) {
-      try snapshot.giveWay()
-    } catch {
+    do throws(FileError) { try snapshot.giveWay() } catch {
       state.withLock { $0.failure = error }
       return false
     }
@@ -220,13 +213,6 @@ final class StoreCheck: Sendable {
   }
 }
 
-extension Examination {
-  mutating func markIndexesDamaged(_ report: IndexReport, of schema: Schema) {
-    verdict = .damaged
-    reason = .damagedIndexes(report.findings.indexesAlone(of: schema) ?? [], report.findings)
-  }
-}
-
 extension Schema {
   /// The digest of tables and indexes.
   ///
@@ -235,9 +221,7 @@ extension Schema {
     var digest = RunningDigest()
     for entry in entries {
       let words = [entry.kind.rawValue, entry.name, entry.tableName, String(entry.rootPage), entry.sql ?? ""]
-      for word in words {
-        digest.add(Array("\(word.utf8.count):\(word)".utf8))
-      }
+      for word in words { digest.add(Array("\(word.utf8.count):\(word)".utf8)) }
     }
     return digest.hexadecimal
   }
@@ -255,13 +239,10 @@ final class BackupSurvey: PageVisitor {
   }
 
   init(_ content: DatabaseContent, at date: Timestamp) throws(FileError) {
-    let database = try Database(main: content)
-    let rows = try IndexedRows(content, try database.schema())
+    let rows = try IndexedRows(content, try Database(main: content).schema())
     var kit: KitGathering?
     var failure: FileError?
-    do {
-      kit = try KitGathering(reading: content, at: date)
-    } catch {
+    do { kit = try KitGathering(reading: content, at: date) } catch {
       // The backup is as good without a kit.
       failure = SalvageError(kit: error).fileError
     }
@@ -270,9 +251,7 @@ final class BackupSurvey: PageVisitor {
 
   func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FileError) {
     try state.withLock { state throws(FileError) in
-      do {
-        try state.kit?.visit(page, ofTree: root)
-      } catch {
+      do { try state.kit?.visit(page, ofTree: root) } catch {
         state.kit = nil
         state.failure = SalvageError(kit: error).fileError
       }
@@ -283,11 +262,7 @@ final class BackupSurvey: PageVisitor {
   func kit() throws(FileError) -> RecoveryKit? {
     try state.withLock { state throws(FileError) in
       if let failure = state.failure { throw failure }
-      do {
-        return try state.kit?.takeKit()
-      } catch {
-        return nil
-      }
+      do { return try state.kit?.takeKit() } catch { return nil }
     }
   }
 

@@ -13,11 +13,7 @@ import SystemPackage
 ///   copied at full speed, and the lock released.
 /// - A store not open elsewhere: its files are read, and must be identical and unchanged at the end.
 final class StoreSnapshot: Sendable {
-  enum Manner: Sendable {
-    case liveLog
-    case restingLog
-    case rollback
-  }
+  enum Manner: Sendable { case liveLog, restingLog, rollback }
 
   let files: StoreFileSet
   let members: [StoreFileSet.Member]
@@ -44,15 +40,12 @@ final class StoreSnapshot: Sendable {
   private let surroundings: Surroundings
 
   private enum CopyState {
-    case none
-    case begun
+    case none, begun
     case made(PrivateFolder)
   }
 
   /// Whether the store is in use, but reading never blocks its users.
-  var isUnhurried: Bool {
-    isInUse && (isCopied || manner == .liveLog)
-  }
+  var isUnhurried: Bool { isInUse && (isCopied || manner == .liveLog) }
 
   /// Whether a private copy is read, and the store released.
   var isCopied: Bool {
@@ -110,8 +103,7 @@ final class StoreSnapshot: Sendable {
       logLock = nil
       log = try logMember == nil ? nil : SwitchingSource(fileSystem.open(files.path(of: .wal)))
       // SQLite rolls a hot journal back before it reads the log.
-      let hasJournal = members.contains { $0.part == .journal }
-      journal = try hasJournal ? fileSystem.open(files.path(of: .journal)) : nil
+      journal = try members.contains { $0.part == .journal } ? fileSystem.open(files.path(of: .journal)) : nil
       committedFrames = nil
     }
   }
@@ -196,9 +188,7 @@ final class StoreSnapshot: Sendable {
     release()
   }
 
-  private func exchange(
-    _ source: SwitchingSource, of file: LastingFile, for path: FilePath
-  ) throws(FileError) {
+  private func exchange(_ source: SwitchingSource, of file: LastingFile, for path: FilePath) throws(FileError) {
     try surroundings.fileSystem.copyStill(file, count: source.count, to: path)
     source.exchange(for: SourcePrefix(source: try surroundings.fileSystem.open(path), count: source.count))
   }
@@ -209,22 +199,19 @@ final class StoreSnapshot: Sendable {
   ///
   /// - Throws: `changed-meanwhile` if not.
   func requireUnchanged() throws(FileError) {
-    if isCopied { return }
-    guard manner != .liveLog else { return }
+    if isCopied || manner == .liveLog { return }
     let now = try lock.file.currentStatus()
     var isSame = now.size == initial.size && now.modified == initial.modified
     if manner == .restingLog {
       for part in [StoreFileSet.Part.wal, .journal] {
         let before = members.first { $0.part == part }?.status
-        let after = try surroundings.fileSystem.status(of: files.path(of: part), followingLinks: false)
+        let after = try surroundings.fileSystem.entry(at: files.path(of: part))
         isSame =
           isSame && before?.identity == after?.identity && before?.size == after?.size
           && before?.modified == after?.modified
       }
     }
-    guard isSame else {
-      throw FileError(.changed, operation: "back up the store", path: files.main)
-    }
+    guard isSame else { throw FileError(.changed, operation: "back up the store", path: files.main) }
   }
 
   /// Releases the store: writers stop waiting, and later reads may see another state.

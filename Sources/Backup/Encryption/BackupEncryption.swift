@@ -90,9 +90,7 @@ final class SealedUpload: BackupUpload {
     var bytes: Int64 = 0
   }
 
-  init(
-    _ name: String, _ base: any BackupUpload, to recipients: [AgeRecipient], _ files: SealedFiles
-  ) throws {
+  init(_ name: String, _ base: any BackupUpload, to recipients: [AgeRecipient], _ files: SealedFiles) throws {
     self.name = name
     self.base = base
     self.files = files
@@ -100,9 +98,7 @@ final class SealedUpload: BackupUpload {
       let sealer = try AgeSealer(to: recipients)
       (beginning, content) = (sealer.beginning, sealer.content)
       state = Mutex(State(sealer: sealer))
-    } catch {
-      throw BackupError(.request, because: error, operation: "encrypt the backup")
-    }
+    } catch { throw BackupError(.request, because: error, operation: "encrypt the backup") }
   }
 
   func append(_ bytes: ArraySlice<UInt8>) throws {
@@ -127,8 +123,6 @@ final class SealedUpload: BackupUpload {
     try base.commit()
   }
 
-  func abandon() { base.abandon() }
-
   private func write(_ seal: (inout AgeSealer?) throws(FileError) -> [UInt8]) throws {
     let sealed: [UInt8]
     do throws(FileError) {
@@ -138,9 +132,7 @@ final class SealedUpload: BackupUpload {
         state.bytes += Int64(sealed.count)
         return sealed
       }
-    } catch {
-      throw BackupError(.packing, because: error, operation: "encrypt the backup")
-    }
+    } catch { throw BackupError(.packing, because: error, operation: "encrypt the backup") }
     if !sealed.isEmpty { try base.append(sealed[...]) }
   }
 }
@@ -153,12 +145,7 @@ final class SealedManifestUpload: BackupUpload {
   private let place: SealedPlace
   private let sealed: SealedUpload
   private let label: any BackupUpload
-  private let state = Mutex(State())
-
-  private struct State {
-    var text: [UInt8] = []
-    var isFinished = false
-  }
+  private let state = Mutex((text: [UInt8](), isFinished: false))
 
   init(_ id: BackupIdentifier, in place: SealedPlace, _ sealed: SealedUpload) throws {
     self.id = id
@@ -194,11 +181,6 @@ final class SealedManifestUpload: BackupUpload {
     try sealed.commit()
     try label.commit()
   }
-
-  func abandon() {
-    sealed.abandon()
-    label.abandon()
-  }
 }
 
 /// The content of an encrypted file's prologue.
@@ -217,12 +199,7 @@ struct WrittenFile: Sendable {
 
 /// A cache of encrypted files by section and name.
 final class SealedFiles: Sendable {
-  private let state = Mutex(State())
-
-  private struct State {
-    var opened: [String: SealedFile] = [:]
-    var written: [String: WrittenFile] = [:]
-  }
+  private let state = Mutex((opened: [String: SealedFile](), written: [String: WrittenFile]()))
 
   /// Bounds the memory; further files are read again.
   private static let limit = 20_000

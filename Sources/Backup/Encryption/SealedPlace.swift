@@ -37,9 +37,7 @@ struct SealedPlace: BackupPlace {
   /// Parses an encrypted file's prologue, if the file exists.
   ///
   /// - Parameter usesLabel: whether to try the outer manifest's copy too.
-  private func file(
-    _ name: String, _ section: BackupSection, usesLabel: Bool = true
-  ) throws -> SealedFile? {
+  private func file(_ name: String, _ section: BackupSection, usesLabel: Bool = true) throws -> SealedFile? {
     if let known = keys.files.known(name, section) { return known }
     guard var bytes = try base.readIfThere(name, in: section, at: 0, length: Self.beginningLength) else { return nil }
     var file = try parsed(&bytes, name, section)
@@ -51,9 +49,7 @@ struct SealedPlace: BackupPlace {
     return file
   }
 
-  private func parsed(
-    _ bytes: inout [UInt8], _ name: String?, _ section: BackupSection
-  ) throws -> SealedFile? {
+  private func parsed(_ bytes: inout [UInt8], _ name: String?, _ section: BackupSection) throws -> SealedFile? {
     for isFirst in [true, false] {
       do throws(FileError) {
         guard let length = try AgeContent.prologueLength(beginning: bytes) else {
@@ -63,17 +59,13 @@ struct SealedPlace: BackupPlace {
           continue
         }
         return SealedFile(prologueLength: length, content: try content(bytes))
-      } catch {
-        return nil
-      }
+      } catch { return nil }
     }
     return nil
   }
 
   private func content(_ bytes: [UInt8]) throws(FileError) -> AgeContent? {
-    do throws(FileError) {
-      return try AgeContent(beginning: bytes, with: keys.identities)
-    } catch {
+    do throws(FileError) { return try AgeContent(beginning: bytes, with: keys.identities) } catch {
       guard [.ageNoIdentity, .ageHeaderAltered, .ageHeader].contains(error.kind) else { throw error }
       return nil
     }
@@ -108,9 +100,7 @@ struct SealedPlace: BackupPlace {
   // MARK: The protocol
 
   /// Returns the backups with a manifest, or any file, that a key opens.
-  private func openBackups(
-    _ objects: [BackupObject], _ section: BackupSection
-  ) throws -> Set<BackupIdentifier> {
+  private func openBackups(_ objects: [BackupObject], _ section: BackupSection) throws -> Set<BackupIdentifier> {
     var sealed: [BackupIdentifier: [String]] = [:]
     for object in objects where object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
       if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
@@ -118,9 +108,8 @@ struct SealedPlace: BackupPlace {
     let groups = sealed.ordered { $0.key < $1.key }
     let open = try atOnce(groups) { id, names in
       let manifest = "\(id)\(Self.manifestSuffix)"
-      for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest }).sorted()
-      where try file(name, section)?.content != nil { return true }
-      return false
+      let manifestFirst = (names.contains(manifest) ? [manifest] : []) + names.filter { $0 != manifest }.sorted()
+      return try manifestFirst.contains { try file($0, section)?.content != nil }
     }
     return Set(zip(groups, open).filter(\.1).map(\.0.key))
   }
@@ -138,8 +127,7 @@ struct SealedPlace: BackupPlace {
           let known = try file(object.name, section)
           // It is later read from its copies.
           if object.name.hasSuffix(Self.manifestSuffix), known?.content == nil { continue }
-          let prologue = known?.prologueLength ?? 0
-          object.bytes = AgeContent.length(sealed: object.bytes, prologue: prologue)
+          object.bytes = AgeContent.length(sealed: object.bytes, prologue: known?.prologueLength ?? 0)
           object.name =
             object.name.hasSuffix(Self.manifestSuffix)
             ? "\(id)\(BackupManifest.suffix)" : String(object.name.dropLast(BackupManifest.Encryption.fileEnding.count))
@@ -156,15 +144,11 @@ struct SealedPlace: BackupPlace {
     return try file(sealed, section)?.content != nil
   }
 
-  func read(
-    _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8] {
+  func read(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8] {
     try read(name, in: section, at: offset, length: length, isProven: true)
   }
 
-  func readUnproven(
-    _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8] {
+  func readUnproven(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8] {
     try read(name, in: section, at: offset, length: length, isProven: false)
   }
 
@@ -220,8 +204,7 @@ struct SealedPlace: BackupPlace {
     if name.hasSuffix(BackupProof.suffix) { return try replaceProof(name, of: id, with: bytes, in: section) }
     guard Self.sealedName(of: name) == nil else {
       throw BackupError(
-        .request, operation: "write to the backup",
-        detail: "\(printable(name)) is encrypted, and is never rewritten",
+        .request, operation: "write to the backup", detail: "\(printable(name)) is encrypted, and is never rewritten",
         hint: "Take a new backup.")
     }
     try base.replace(name, with: bytes, in: section)
@@ -241,8 +224,7 @@ struct SealedPlace: BackupPlace {
       return [name]
     }
     guard name.hasSuffix(BackupManifest.suffix) else { return [sealed] }
-    let isThere = try base.list(section).contains { $0.name == name }
-    return isThere ? [name, sealed] : [sealed]
+    return try base.list(section).contains { $0.name == name } ? [name, sealed] : [sealed]
   }
 
   func claim(for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem) throws {
@@ -253,9 +235,7 @@ struct SealedPlace: BackupPlace {
   func removeUnfinished() throws { try base.removeUnfinished() }
   func lock() throws -> any BackupPlaceLock { try base.lock() }
 
-  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
-    try base.isSealed(id, in: section)
-  }
+  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool { try base.isSealed(id, in: section) }
 
   func label(of id: BackupIdentifier) throws -> (place: any BackupPlace, manifest: BackupManifest)? {
     try label(id, .kept).map { (base, $0) }
@@ -273,19 +253,7 @@ struct SealedPlace: BackupPlace {
     if proof.manifest != nil, let label = try label(id, section) { proof.manifest = label.digest }
     try base.replace(name, with: try proof.json(), in: section)
   }
-}
 
-extension BackupProof.Problem {
-  /// The problem without words about store content.
-  fileprivate var withoutContent: BackupProof.Problem {
-    guard file == nil else { return self }
-    var problem = self
-    problem.words = "what is wrong is told to the holder of the key"
-    return problem
-  }
-}
-
-extension SealedPlace {
   /// Makes the outer manifest, with the facts public without a key.
   ///
   /// It has the files and the facts for listing, verification and pruning, but no names, counts or paths of the store.
@@ -321,5 +289,15 @@ extension SealedPlace {
       Set(falls.map(\.backup)).sorted().map { .init(name: "", before: 0, after: 0, backup: $0) }
     }
     return label
+  }
+}
+
+extension BackupProof.Problem {
+  /// The problem without words about store content.
+  fileprivate var withoutContent: BackupProof.Problem {
+    guard file == nil else { return self }
+    var problem = self
+    problem.words = "what is wrong is told to the holder of the key"
+    return problem
   }
 }

@@ -39,8 +39,7 @@ extension BackupRestorer {
       guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
     }
     return try withContent(id, options: options, temporary: temporary) { content, _ in
-      var report = try fill(target, selection, from: try VirtualFile(content.main), id, model: model) {
-        new, names in
+      var report = try fill(target, selection, from: try VirtualFile(content.main), id, model: model) { new, names in
         switch content.values {
         case .packed(let extraction): try writeValues(names, of: extraction, to: new)
         case .files(let folder): try copyValues(names, from: folder, to: new)
@@ -102,10 +101,7 @@ extension BackupRestorer {
   ) throws -> ExtractionReport {
     do {
       let queue = try EvidenceConnection.open(
-        new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup
-      ) { database in
-        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
-      }
+        new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup, prepare: addCoreDataFunctions)
       let done = try queue.writeWithoutTransaction { database -> EntityExtraction in
         try database.execute(
           sql: """
@@ -149,18 +145,12 @@ extension BackupRestorer {
   private func layout(
     of source: ComparedStore, _ database: GRDB.Database, model: ManagedObjectModel?, for selection: EntitySelection
   ) throws -> (StoreLayout, StoreMetadata) {
-    guard source.tables["z_metadata"] != nil else {
-      throw Self.request("the backup is not one of a Core Data store")
-    }
+    guard source.tables["z_metadata"] != nil else { throw Self.request("the backup is not one of a Core Data store") }
     guard let metadata = source.metadata else { throw Self.request("the store's metadata cannot be read") }
     let known = try model ?? source.modelCache(database).map { try ManagedObjectModel(modelCache: $0) }
-    guard let known else {
-      throw Self.request("the store carries no model", hint: BackupErrorKind.giveModel)
-    }
+    guard let known else { throw Self.request("the store carries no model", hint: BackupErrorKind.giveModel) }
     guard known.versionHashes() == metadata.versionHashes else {
-      throw Self.request(
-        "the model is not the one that the backup was written with",
-        hint: BackupErrorKind.giveModel)
+      throw Self.request("the model is not the one that the backup was written with", hint: BackupErrorKind.giveModel)
     }
     let layout = try StoreLayout(known)
     for name in selection.entities where layout.entity(named: name) == nil {
@@ -178,38 +168,31 @@ extension BackupRestorer {
 
   // MARK: Large values
 
-  private func addValues(
-    to new: StoreFileSet, _ write: (FilePath, Set<String>) throws -> Void
-  ) throws {
+  private func addValues(to new: StoreFileSet, _ write: (FilePath, Set<String>) throws -> Void) throws {
     let target = new.path(of: .externalData)
     let referenced = try ReferencedValues.read(in: fileSystem.open(new.main), of: new.main, seeksAll: true)
     try write(target, referenced.possibleNames)
-    guard try fileSystem.status(of: target)?.kind == .directory else { return }
+    guard try fileSystem.isFolder(target) else { return }
     for folder in try fileSystem.descendants(of: target).folders + [[]] {
       try fileSystem.synchronizeDirectory(target.appending(folder))
     }
   }
 
-  private func writeValues(
-    _ names: Set<String>, of extraction: BackupExtraction, to target: FilePath
-  ) throws {
+  private func writeValues(_ names: Set<String>, of extraction: BackupExtraction, to target: FilePath) throws {
     if names.isEmpty { return }
     let lost = try extraction.writeExternalData(into: target, where: names.contains).lostItems
     guard let item = lost.first else { return }
     throw BackupError(
-      .damaged, operation: "take records out of the backup",
-      detail: "the large value \(item) is damaged or missing",
+      .damaged, operation: "take records out of the backup", detail: "the large value \(item) is damaged or missing",
       hint: "Take them out of another backup, \(BackupErrorKind.orWhatIsLeft)")
   }
 
   private func copyValues(_ names: Set<String>, from source: FilePath, to target: FilePath) throws {
     if names.isEmpty { return }
     do {
-      guard try fileSystem.status(of: source)?.kind == .directory else { return }
+      guard try fileSystem.isFolder(source) else { return }
       try fileSystem.copyTree(source, to: target, where: names.contains)
-    } catch {
-      throw BackupError(database: error, operation: "copy the large values", path: target)
-    }
+    } catch { throw BackupError(database: error, operation: "copy the large values", path: target) }
   }
 }
 
@@ -443,8 +426,7 @@ struct EntityExtraction {
       let highest =
         entity.isRoot
         ? try Int64.fetchOne(
-          database,
-          sql: "SELECT max(Z_MAX) FROM backup.Z_PRIMARYKEY WHERE Z_ENT = ? AND typeof(Z_MAX) = 'integer'",
+          database, sql: "SELECT max(Z_MAX) FROM backup.Z_PRIMARYKEY WHERE Z_ENT = ? AND typeof(Z_MAX) = 'integer'",
           arguments: [entity.number]) : 0
       try StoreLayout.notePrimaryKey(highest ?? 0, of: entity, on: database)
     }

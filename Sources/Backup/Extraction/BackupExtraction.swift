@@ -232,9 +232,7 @@ package struct BackupExtraction: Sendable {
   }
 
   /// - Returns: unnamed files also opened.
-  private func writeEvidence(
-    to files: StoreFileSet, isUnnamed: Bool
-  ) throws -> (result: Result, files: OpenedFiles) {
+  private func writeEvidence(to files: StoreFileSet, isUnnamed: Bool) throws -> (result: Result, files: OpenedFiles) {
     let manifest = try manifest
     guard manifest.kind == .evidence else {
       throw BackupError(
@@ -271,17 +269,11 @@ final class ExtractedFile {
     file = isUnnamed ? try fileSystem.createUnnamed(path) : try fileSystem.create(path)
   }
 
-  func reading() throws -> ReadableFile {
-    return isUnnamed ? try file.reading() : try fileSystem.open(path)
-  }
+  func reading() throws -> ReadableFile { return isUnnamed ? try file.reading() : try fileSystem.open(path) }
 
-  func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws {
-    try file.write(bytes, at: offset)
-  }
+  func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws { try file.write(bytes, at: offset) }
 
-  func truncate(to count: Int64) throws {
-    try file.truncate(to: count)
-  }
+  func truncate(to count: Int64) throws { try file.truncate(to: count) }
 }
 
 /// The lost bytes of a database during the unpacking of its chain.
@@ -289,9 +281,7 @@ struct LostRanges {
   private var ranges = IndexSet()
 
   /// - Parameter count: the number of leading bytes lost at the start.
-  init(_ count: Int64) {
-    if count > 0 { ranges.insert(integersIn: 0..<Int(count)) }
-  }
+  init(_ count: Int64) { if count > 0 { ranges.insert(integersIn: 0..<Int(count)) } }
 
   mutating func lose(block: Int) {
     let length = BackupManifest.blockLength
@@ -300,11 +290,7 @@ struct LostRanges {
 
   mutating func set(_ range: Range<Int64>, isLost: Bool) {
     let range = Int(range.lowerBound)..<Int(range.upperBound)
-    if isLost {
-      ranges.insert(integersIn: range)
-    } else if !ranges.isEmpty {
-      ranges.remove(integersIn: range)
-    }
+    if isLost { ranges.insert(integersIn: range) } else if !ranges.isEmpty { ranges.remove(integersIn: range) }
   }
 
   /// Returns the damaged blocks among the first `count` bytes.

@@ -198,24 +198,19 @@ final class ChainContent: ByteSource {
     do {
       guard let bytes = try reader.block(number) else { throw Self.damaged(block: number, reader) }
       return bytes
-    } catch {
-      throw Self.told(BackupError(any: error))
-    }
+    } catch { throw Self.told(BackupError(any: error)) }
   }
 
   private static func damaged(block number: Int, _ reader: MemberReader) -> BackupError {
     do {
       let name = try reader.place.nameOnDisk(reader.file.name, in: reader.section)
       return damaged("block \(number) of \(name) is damaged")
-    } catch {
-      return BackupError(any: error)
-    }
+    } catch { return BackupError(any: error) }
   }
 
   private static func damaged(_ detail: String) -> BackupError {
     BackupError(
-      .damaged, operation: operation, detail: detail,
-      hint: "Restore another backup, \(BackupErrorKind.orWhatIsLeft)")
+      .damaged, operation: operation, detail: detail, hint: "Restore another backup, \(BackupErrorKind.orWhatIsLeft)")
   }
 
   private static func told(_ error: BackupError) -> FileError { error.fileError ?? FileError(.other, because: error) }
@@ -228,14 +223,13 @@ private struct DeltaPages {
   let perBlock: Int
 
   /// In ascending order, from 0; `before` counts earlier pages of the delta.
-  private let runs: [(first: Int64, count: Int64, before: Int64)]
+  private var runs: [(first: Int64, count: Int64, before: Int64)] = []
 
   /// Fails for contradictory runs.
   init?(_ list: [UInt32], pageSize: Int) {
     guard (512...65_536).contains(pageSize), pageSize.nonzeroBitCount == 1, list.count.isMultiple(of: 2) else {
       return nil
     }
-    var runs: [(first: Int64, count: Int64, before: Int64)] = []
     var before: Int64 = 0
     for index in stride(from: 0, to: list.count, by: 2) {
       let (first, count) = (Int64(list[index]) - 1, Int64(list[index + 1]))
@@ -243,7 +237,6 @@ private struct DeltaPages {
       runs.append((first, count, before))
       before += count
     }
-    self.runs = runs
     size = pageSize
     perBlock = BackupManifest.blockLength / pageSize
   }

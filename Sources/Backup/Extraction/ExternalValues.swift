@@ -15,7 +15,7 @@ extension BackupExtraction {
   ) throws -> Result {
     let own = try manifest
     if own.kind == .original { return try writeOriginalValues(own, into: folder, where: isWanted) }
-    return try eachItem(where: isWanted) { item, path, bytes in
+    return try eachItem(where: isWanted) { path, bytes in
       let path = folder.appending(path)
       try fileSystem.makeDirectory(path.folder)
       let file = try fileSystem.create(path, permissions: .ownerReadWrite)
@@ -25,26 +25,20 @@ extension BackupExtraction {
   }
 
   /// Checks the external values without writing.
-  func checkExternalData() throws -> Result {
-    try eachItem { _, _, bytes in try bytes { _ in } }
-  }
+  func checkExternalData() throws -> Result { try eachItem { _, _ in } }
 
   typealias Content = ((ArraySlice<UInt8>) throws -> Void) throws -> Void
 
   private func eachItem(
-    where isWanted: (String) -> Bool = { _ in true },
-    _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws -> Void
+    where isWanted: (String) -> Bool = { _ in true }, _ body: ([FilePath.Component], Content) throws -> Void
   ) throws -> Result {
     var result = Result()
     result.damage = archiveDamage
     guard let data = try manifest.externalData else { return result }
     var readers: [BackupIdentifier: ArchiveReader] = [:]
     for backup in chain {
-      if let manifest = backup.manifest, let file = manifest.file(.externalData),
-        let reader = try MemberReader(file, of: manifest, in: place, section)
-      {
-        readers[backup.id] = ArchiveReader(reader)
-      }
+      guard let manifest = backup.manifest, let file = manifest.file(.externalData) else { continue }
+      readers[backup.id] = try MemberReader(file, of: manifest, in: place, section).map { ArchiveReader($0) }
     }
     let items = data.items.filter { isWanted($0.name.path?.lastComponent?.string ?? "") }
     let total = BackupManifest.ExternalData(items: items).totalBytes
@@ -55,9 +49,7 @@ extension BackupExtraction {
       if let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0,
         try reader.digest(at: item.offset, length: item.bytes) == item.sha256
       {
-        try body(item, path) { deliver in
-          try reader.read(at: item.offset, length: item.bytes, deliver)
-        }
+        try body(path) { deliver in try reader.read(at: item.offset, length: item.bytes, deliver) }
       } else {
         result.lostItems.append(printable(item.name.text))
       }
@@ -66,57 +58,7 @@ extension BackupExtraction {
     }
     return result
   }
-}
 
-extension BackupManifest.ExternalData.Item {
-  /// The path below the support folder, unless it leads elsewhere.
-  fileprivate var components: [FilePath.Component]? {
-    guard let path = name.path, path.isRelative else { return nil }
-    let components = Array(path.components)
-    guard !components.isEmpty, components.count < 16, components.allSatisfy({ $0.kind == .regular }) else { return nil }
-    return components
-  }
-}
-
-/// Reads ranges of an archive, with a cache of one block.
-private final class ArchiveReader {
-  private let reader: MemberReader
-  private var last: (block: Int, bytes: [UInt8]?)?
-
-  init(_ reader: MemberReader) { self.reader = reader }
-
-  func read(
-    at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws -> Void
-  ) throws {
-    let blockLength = Int64(BackupManifest.blockLength)
-    var position = offset
-    // Bounds the ranges of an untrusted manifest.
-    let end = offset > reader.content.bytes - length ? offset : offset + length
-    while position < end {
-      let block = Int(position / blockLength)
-      guard let bytes = try block == last?.block ? last?.bytes : load(block) else { return }
-      let start = Int(position - Int64(block) * blockLength)
-      let stop = min(bytes.count, start + Int(min(blockLength, end - position)))
-      guard start < stop else { return }
-      try deliver(bytes[start..<stop])
-      position += Int64(stop - start)
-    }
-  }
-
-  private func load(_ block: Int) throws -> [UInt8]? {
-    let bytes = try reader.block(block)
-    last = (block, bytes)
-    return bytes
-  }
-
-  func digest(at offset: Int64, length: Int64) throws -> String {
-    var digest = RunningDigest()
-    try read(at: offset, length: length) { piece in digest.add(Array(piece)) }
-    return digest.hexadecimal
-  }
-}
-
-extension BackupExtraction {
   /// Writes the database of an original, with its WAL or after a rollback.
   ///
   /// Without digests only a check can verify it.
@@ -147,11 +89,8 @@ extension BackupExtraction {
         throw FileError(.notFound, operation: "read the original", path: FilePath("\(manifest.id)"))
       }
       return DatabaseContent(
-        try Database(
-          main: main, writeAheadLog: source(.originalLog), rollbackJournal: source(.originalJournal)))
-    } catch {
-      throw BackupError(error, store: FilePath(place.location))
-    }
+        try Database(main: main, writeAheadLog: source(.originalLog), rollbackJournal: source(.originalJournal)))
+    } catch { throw BackupError(error, store: FilePath(place.location)) }
   }
 
   /// Copies an original's external values below a folder.
@@ -161,6 +100,52 @@ extension BackupExtraction {
     guard manifest.file(.originalSupport) != nil, let place = place as? FolderPlace else { return Result() }
     try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder, where: isWanted)
     return Result()
+  }
+}
+
+extension BackupManifest.ExternalData.Item {
+  /// The path below the support folder, unless it leads elsewhere.
+  fileprivate var components: [FilePath.Component]? {
+    guard let path = name.path, path.isRelative else { return nil }
+    let components = Array(path.components)
+    guard !components.isEmpty, components.count < 16, components.allSatisfy({ $0.kind == .regular }) else { return nil }
+    return components
+  }
+}
+
+/// Reads ranges of an archive, with a cache of one block.
+private final class ArchiveReader {
+  private let reader: MemberReader
+  private var last: (block: Int, bytes: [UInt8]?)?
+
+  init(_ reader: MemberReader) { self.reader = reader }
+
+  func read(at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws -> Void) throws {
+    let blockLength = Int64(BackupManifest.blockLength)
+    var position = offset
+    // Bounds the ranges of an untrusted manifest.
+    let end = offset > reader.content.bytes - length ? offset : offset + length
+    while position < end {
+      let block = Int(position / blockLength)
+      guard let bytes = try block == last?.block ? last?.bytes : load(block) else { return }
+      let start = Int(position - Int64(block) * blockLength)
+      let stop = min(bytes.count, start + Int(min(blockLength, end - position)))
+      guard start < stop else { return }
+      try deliver(bytes[start..<stop])
+      position += Int64(stop - start)
+    }
+  }
+
+  private func load(_ block: Int) throws -> [UInt8]? {
+    let bytes = try reader.block(block)
+    last = (block, bytes)
+    return bytes
+  }
+
+  func digest(at offset: Int64, length: Int64) throws -> String {
+    var digest = RunningDigest()
+    try read(at: offset, length: length) { piece in digest.add(Array(piece)) }
+    return digest.hexadecimal
   }
 }
 

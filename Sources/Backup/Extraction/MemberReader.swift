@@ -7,7 +7,7 @@ struct MemberReader: Sendable {
   let file: BackupManifest.File
   let content: BackupManifest.Content
 
-  private let offsets: [Int64]
+  private var offsets: [Int64] = []
 
   /// Members at unexpected offsets.
   private let found: FoundMembers
@@ -25,13 +25,11 @@ struct MemberReader: Sendable {
     found = FoundMembers(in: file.name, packedBy: file.packing, of: place, section)
     self.file = file
     self.content = content
-    var offsets: [Int64] = []
     var offset: Int64 = 0
     for member in members {
       offsets.append(offset)
       offset += Int64(member)
     }
-    self.offsets = offsets
   }
 
   var blockCount: Int { content.blocks.count }
@@ -63,8 +61,7 @@ struct MemberReader: Sendable {
       if unproven != member, let bytes = unpack(unproven, block) { return bytes }
     }
     for offset in try found.places(of: block) where offset != offsets[block] {
-      let member = try place.read(
-        file.name, in: section, at: offset, length: min(length, BackupManifest.longestMember))
+      let member = try place.read(file.name, in: section, at: offset, length: min(length, BackupManifest.longestMember))
       let bytes = unpack(member, block)
       if let bytes { return bytes }
     }
@@ -95,9 +92,7 @@ final class FoundMembers: Sendable {
   /// The limit of offsets per number.
   private static let limit = 4
 
-  init(
-    in name: String, packedBy compression: BackupCompression, of place: any BackupPlace, _ section: BackupSection
-  ) {
+  init(in name: String, packedBy compression: BackupCompression, of place: any BackupPlace, _ section: BackupSection) {
     search = { try Self.search(name, compression, place, section) }
   }
 

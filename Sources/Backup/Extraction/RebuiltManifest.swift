@@ -8,9 +8,7 @@ struct RebuiltManifest {
   let section: BackupSection
 
   /// Adds the archive's external values; also returns its first unreadable block, by file.
-  func withExternalData(
-    _ manifest: BackupManifest
-  ) throws -> (manifest: BackupManifest, damage: [String: [Int]]) {
+  func withExternalData(_ manifest: BackupManifest) throws -> (manifest: BackupManifest, damage: [String: [Int]]) {
     guard manifest.rebuilt == true, manifest.externalData == nil, let file = manifest.file(.externalData),
       let reader = try MemberReader(file, of: manifest, in: place, section)
     else { return (manifest, [:]) }
@@ -69,14 +67,7 @@ private struct ArchiveListing {
   /// The tar block size.
   private static let block = 512
 
-  var isWhole: Bool {
-    do throws(FileError) {
-      try reader.finish()
-      return true
-    } catch {
-      return false
-    }
-  }
+  var isWhole: Bool { (try? reader.finish()) != nil }
 
   /// Reads a piece; returns false if it is invalid.
   mutating func read(_ bytes: [UInt8]) -> Bool {
@@ -89,9 +80,7 @@ private struct ArchiveListing {
         var found: [TarReader.Event] = []
         try reader.read(bytes[start..<end]) { found.append($0) }
         for event in found { note(event) }
-      } catch {
-        return false
-      }
+      } catch { return false }
       start = end
     }
     return true
@@ -108,8 +97,7 @@ private struct ArchiveListing {
     case .content(let bytes): digest.add(bytes)
     case .end:
       guard let entry else { return }
-      items.append(
-        .init(name: entry.name, bytes: entry.bytes, sha256: digest.hexadecimal, offset: entry.offset))
+      items.append(.init(name: entry.name, bytes: entry.bytes, sha256: digest.hexadecimal, offset: entry.offset))
       self.entry = nil
     }
   }
@@ -147,32 +135,24 @@ struct BlockSurvey {
         members[last] += Int(clamping: found.offset - end)
       }
       members.append(found.header.length)
-      contentBytes =
-        Int64(found.header.number) * Int64(BackupManifest.blockLength) + Int64(found.header.contentLength)
+      contentBytes = Int64(found.header.number) * Int64(BackupManifest.blockLength) + Int64(found.header.contentLength)
       offset = found.offset + Int64(found.header.length)
       end = offset
     }
     guard !members.isEmpty, end <= size else { return nil }
   }
 
-  private struct Found {
-    var offset: Int64
-    var header: MemberHeader
-  }
-
-  private func next(at offset: Int64, _ size: Int64) throws -> Found? {
+  private func next(at offset: Int64, _ size: Int64) throws -> (offset: Int64, header: MemberHeader)? {
     let length = packing.memberHeaderLength
     let there = try place.read(name, in: section, at: offset, length: length)
-    if let header = known(there[...], at: offset, size) { return Found(offset: offset, header: header) }
+    if let header = known(there[...], at: offset, size) { return (offset, header) }
     // These follow all blocks.
     if ManifestCopy.Part(there[...], packing) != nil || there.starts(with: ZstandardMember.tableMagic) { return nil }
     var start = offset + 1
     while start < size {
       let bytes = try place.read(name, in: section, at: start, length: BackupManifest.blockLength + length)
       for index in packing.memberStarts(in: bytes, before: BackupManifest.blockLength) {
-        if let header = known(bytes[index...], at: start + Int64(index), size) {
-          return Found(offset: start + Int64(index), header: header)
-        }
+        if let header = known(bytes[index...], at: start + Int64(index), size) { return (start + Int64(index), header) }
       }
       start += Int64(BackupManifest.blockLength)
     }
@@ -192,7 +172,7 @@ struct BlockSurvey {
     return .init(bytes: contentBytes, sha256: "", blocks: [String](repeating: "", count: count))
   }
 
-  private func file(_ role: BackupManifest.File.Role, of id: BackupIdentifier) -> BackupManifest.File {
+  private func file(_ role: BackupManifest.File.Role) -> BackupManifest.File {
     var file = BackupManifest.File(
       role: role, name: name, bytes: members.reduce(Int64(0)) { $0 + Int64($1) }, sha256: "", members: members,
       content: content)
@@ -214,32 +194,29 @@ struct BlockSurvey {
     guard let main = try survey(.database) else { return nil }
     let raw: [BackupManifest.File.Role] = [.evidenceLog, .evidenceSharedMemory, .evidenceJournal]
     let isEvidence = raw.contains { $0.packedFile(of: id, among: sizes) != nil }
-    let pageSize = isEvidence ? nil : try main.pageSize(of: id)
+    let pageSize = isEvidence ? nil : try main.pageSize()
     // Blocks contain neither the store's identity nor its check.
     var manifest = BackupManifest(
       id: id, kind: pageSize == nil ? .evidence : .full, reason: .manual, files: [], check: .init(isSound: true))
     manifest.rebuilt = true
     if let pageSize {
-      var file = main.file(.database, of: id)
+      var file = main.file(.database)
       file.content = nil
       manifest.files.append(file)
       manifest.database = main.content
       manifest.database?.pageSize = pageSize
       manifest.database?.pageCount = UInt32(clamping: main.contentBytes / Int64(pageSize))
     } else {
-      manifest.files.append(main.file(.evidenceMain, of: id))
-      for role in raw {
-        if let survey = try survey(role) { manifest.files.append(survey.file(role, of: id)) }
-      }
+      manifest.files.append(main.file(.evidenceMain))
+      manifest.files += try raw.compactMap { role in try survey(role)?.file(role) }
     }
-    if let archive = try survey(.externalData) { manifest.files.append(archive.file(.externalData, of: id)) }
+    if let archive = try survey(.externalData) { manifest.files.append(archive.file(.externalData)) }
     return manifest
   }
 
   /// Reads the page size from the first block; nil if pages do not fill the content.
-  private func pageSize(of id: BackupIdentifier) throws -> Int? {
-    let file = file(.database, of: id)
-    guard let reader = try MemberReader(file, of: nil, in: place, section), let block = try reader.block(0),
+  private func pageSize() throws -> Int? {
+    guard let reader = try MemberReader(file(.database), of: nil, in: place, section), let block = try reader.block(0),
       let pageSize = DatabaseHeader(Array(block.prefix(DatabaseHeader.length)))?.pageSize, pageSize > 0,
       contentBytes % Int64(pageSize) == 0
     else { return nil }

@@ -51,9 +51,7 @@ extension BackupManifest {
 
   package struct File: Sendable, Hashable, Codable {
     package enum Role: String, Sendable, Hashable, Codable, CaseIterable {
-      case database
-
-      case delta
+      case database, delta
 
       /// The page hashes for the next delta.
       case pageHashes = "page-hashes"
@@ -97,16 +95,7 @@ extension BackupManifest {
 
       var isEvidence: Bool { part != nil && !isOriginal }
 
-      var isOriginal: Bool {
-        switch self {
-        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
-          .originalSetAside:
-          true
-        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .evidenceMain, .evidenceLog,
-          .evidenceSharedMemory, .evidenceJournal:
-          false
-        }
-      }
+      var isOriginal: Bool { rawValue.hasPrefix("original-") }
 
       var part: StoreFileSet.Part? {
         switch self {
@@ -115,9 +104,7 @@ extension BackupManifest {
         case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
         case .evidenceJournal, .originalJournal: .journal
         case .originalSupport: .externalData
-        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .originalOnlyHere,
-          .originalSetAside:
-          nil
+        default: nil
         }
       }
 

@@ -8,9 +8,7 @@ import SystemPackage
 /// manifest is not whole.
 package struct BackupManifest: Sendable, Hashable, Codable {
   package enum Kind: String, Sendable, Hashable, Codable {
-    case full
-
-    case delta
+    case full, delta
 
     /// The files of a damaged or quarantined store.
     case evidence
@@ -20,9 +18,7 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   package enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
-    case manual
-
-    case scheduled
+    case manual, scheduled
 
     case beforeMigration = "before-migration"
 
@@ -137,16 +133,13 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   /// Chooses the file with the copy: database, delta, or first of evidence.
   mutating func chooseCarrier() {
     let roles: [File.Role] = [.database, .delta, .evidenceMain, .evidenceLog, .evidenceJournal, .evidenceSharedMemory]
-    guard let role = roles.first(where: { file($0) != nil }),
-      let place = files.firstIndex(where: { $0.role == role })
+    guard let role = roles.first(where: { file($0) != nil }), let place = files.firstIndex(where: { $0.role == role })
     else { return }
     files[place].carriesManifest = true
   }
 
   package func file(_ role: File.Role) -> File? { files.first { $0.role == role } }
-}
 
-extension BackupManifest {
   static let limit = 64 << 20
 
   package static let suffix = ".json"
@@ -158,29 +151,18 @@ extension BackupManifest {
   init(json bytes: [UInt8], of id: BackupIdentifier) throws {
     let verdict = DigestedText.verdict(bytes)
     guard verdict != .changed else { throw BackupError.changed(id) }
-    struct Head: Decodable {
-      var format: String
-      var version: Int
+    func decoded<Value: Decodable>(_ type: Value.Type, or words: String) throws -> Value {
+      do { return try JSONDecoder().decode(type, from: Data(bytes)) } catch { throw BackupError.unreadable(id, words) }
     }
-    let decoder = JSONDecoder()
-    let head: Head
-    let manifest: BackupManifest
-    do {
-      head = try decoder.decode(Head.self, from: Data(bytes))
-    } catch {
-      throw BackupError.unreadable(id, "it is not the manifest of a backup")
-    }
-    guard head.format == Self.formatName else { throw BackupError.unreadable(id, "it is not the manifest of a backup") }
+    let otherwise = "it is not the manifest of a backup"
+    let head = try decoded(FormatHead.self, or: otherwise)
+    guard head.format == Self.formatName else { throw BackupError.unreadable(id, otherwise) }
     guard (1...Self.newestVersion).contains(head.version) else {
       throw BackupError(
         .manifestTooNew, operation: "read the manifest of backup \(id)",
         detail: "it is of version \(head.version), and this software knows version \(Self.newestVersion)")
     }
-    do {
-      manifest = try decoder.decode(BackupManifest.self, from: Data(bytes))
-    } catch {
-      throw BackupError.unreadable(id, "parts of it are missing or of the wrong kind")
-    }
+    let manifest = try decoded(BackupManifest.self, or: "parts of it are missing or of the wrong kind")
     // Earlier manifests have neither digest nor copy.
     guard verdict == .right || manifest.digest == nil && manifest.carrier == nil else { throw BackupError.changed(id) }
     if let contradiction = manifest.contradiction(id: id) { throw BackupError.unreadable(id, contradiction) }
@@ -217,7 +199,7 @@ extension BackupManifest {
       return contradiction(database: database) ?? contradiction(members: file.members, of: content)
         ?? contradiction(pages: pages, of: database, content: content)
     case .evidence:
-      guard parent == nil, pages == nil, depth == 1, database == nil, pageHashes == nil else {
+      guard parent == nil, pages == nil, depth == 1, database == nil, file(.pageHashes) == nil else {
         return "evidence has neither parent nor pages"
       }
       return files.contains { $0.role.isEvidence } ? nil : "it names no file of the store"
@@ -238,8 +220,6 @@ extension BackupManifest {
     guard let parent, parent < id, depth > 1, depth <= 1000 else { return "its place in a chain cannot be" }
     return nil
   }
-
-  private var pageHashes: File? { file(.pageHashes) }
 
   private func contradiction(in file: File) -> String? {
     guard file.carriesManifest != true || file.members != nil else { return "its copy is in a file without blocks" }

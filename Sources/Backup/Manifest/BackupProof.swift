@@ -4,9 +4,7 @@ package import Platform
 /// The last proving of a backup, kept as `<id>.proof.json`.
 package struct BackupProof: Sendable, Hashable, Codable {
   package enum Result: String, Sendable, Hashable, Codable {
-    case proven
-
-    case failed
+    case proven, failed
 
     /// The environment or a time limit prevented a result.
     case inconclusive
@@ -25,13 +23,7 @@ package struct BackupProof: Sendable, Hashable, Codable {
 
     package static func < (left: Depth, right: Depth) -> Bool { left.rank < right.rank }
 
-    private var rank: Int {
-      switch self {
-      case .files: 0
-      case .restored: 1
-      case .migrated: 2
-      }
-    }
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
   package struct Problem: Sendable, Hashable, Codable {
@@ -124,7 +116,5 @@ package struct BackupProof: Sendable, Hashable, Codable {
     return DigestedText.adding(to: try proof.text())
   }
 
-  private func text() throws -> [UInt8] {
-    try JSON.bytes(of: self, to: "write the proof of backup \(id)")
-  }
+  private func text() throws -> [UInt8] { try JSON.bytes(of: self, to: "write the proof of backup \(id)") }
 }

@@ -10,47 +10,22 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
   /// Its libzstd is part of the command `lazaret`, not of the library.
   case zstd
 
-  var usualLevel: Int {
-    switch self {
-    case .gzip: 6
-    case .zstd: 3
-    }
-  }
+  var usualLevel: Int { self == .gzip ? 6 : 3 }
 
-  var levelWords: String {
-    switch self {
-    case .gzip: "1, 6 or 9"
-    case .zstd: "1 to 19"
-    }
-  }
+  var levelWords: String { self == .gzip ? "1, 6 or 9" : "1 to 19" }
 
-  func has(level: Int) -> Bool {
-    switch self {
-    case .gzip: [1, 6, 9].contains(level)
-    case .zstd: (1...19).contains(level)
-    }
-  }
+  func has(level: Int) -> Bool { self == .gzip ? [1, 6, 9].contains(level) : (1...19).contains(level) }
 
   var isAvailable: Bool { self == .gzip || ZstandardSupport.current != nil }
 
-  var fileEnding: String {
-    switch self {
-    case .gzip: ".gz"
-    case .zstd: ".zst"
-    }
-  }
-}
+  var fileEnding: String { self == .gzip ? ".gz" : ".zst" }
 
-// MARK: - Members
+  // MARK: Members
 
-extension BackupCompression {
   /// Returns possible starts of members, by two bytes.
   func memberStarts(in bytes: [UInt8], before end: Int) -> [Int] {
-    let (first, second): (UInt8, UInt8) =
-      switch self {
-      case .gzip: (0x1f, 0x8b)
-      case .zstd: (ZstandardMember.magic[0], ZstandardMember.magic[1])
-      }
+    let magic = self == .gzip ? GzipMember.start : ZstandardMember.magic
+    let (first, second) = (magic[0], magic[1])
     let span = bytes.span
     var starts: [Int] = []
     var index = 0
@@ -62,20 +37,10 @@ extension BackupCompression {
   }
 
   /// The size of a header with the block's number.
-  var memberHeaderLength: Int {
-    switch self {
-    case .gzip: GzipMember.headerLength
-    case .zstd: ZstandardMember.headerLength
-    }
-  }
+  var memberHeaderLength: Int { self == .gzip ? GzipMember.headerLength : ZstandardMember.headerLength }
 
   /// A lower bound.
-  var leastMemberLength: Int {
-    switch self {
-    case .gzip: GzipMember.headerLength + GzipMember.trailerLength
-    case .zstd: ZstandardMember.headerLength + 8
-    }
-  }
+  var leastMemberLength: Int { memberHeaderLength + (self == .gzip ? GzipMember.trailerLength : 8) }
 
   /// Reads the header of a member; nil for another format.
   func memberHeader(_ bytes: ArraySlice<UInt8>) -> MemberHeader? {
@@ -89,8 +54,7 @@ extension BackupCompression {
       }
     func word(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) } }
     let numbers = memberHeaderLength - 12
-    let header = MemberHeader(
-      number: word(numbers), contentLength: word(numbers + 4), length: word(numbers + 8))
+    let header = MemberHeader(number: word(numbers), contentLength: word(numbers + 4), length: word(numbers + 8))
     guard isMember, header.contentLength <= BackupManifest.blockLength, header.length > memberHeaderLength + rest,
       header.length <= BackupManifest.longestMember
     else { return nil }
@@ -129,10 +93,7 @@ extension BackupCompression {
 
   /// Unpacks a member, unless damaged or of another size.
   func unpack(member: [UInt8], count: Int) -> [UInt8]? {
-    switch self {
-    case .gzip: Deflate.unpack(member: member, count: count)
-    case .zstd: ZstandardMember.unpack(member, count: count)
-    }
+    self == .gzip ? Deflate.unpack(member: member, count: count) : ZstandardMember.unpack(member, count: count)
   }
 
   /// Returns a packer for one thread.
@@ -171,13 +132,10 @@ struct MemberHeader {
 typealias MemberPacker = (_ block: [UInt8], _ number: Int) throws -> [UInt8]
 
 extension BackupError {
-  static func unavailable(
-    _ compression: BackupCompression, _ operation: String, file: String? = nil
-  ) -> BackupError {
+  static func unavailable(_ compression: BackupCompression, _ operation: String, file: String? = nil) -> BackupError {
     let subject =
       file.map { "\(printable($0)) is packed with \(compression.rawValue), which" } ?? "\(compression.rawValue)"
-    return BackupError(
-      .compressionUnavailable, operation: operation, detail: "\(subject) this build does not have")
+    return BackupError(.compressionUnavailable, operation: operation, detail: "\(subject) this build does not have")
   }
 }
 
@@ -233,9 +191,7 @@ enum ZstandardMember {
   static let headerLength = 22
 
   /// - Throws: `backup-packing` if memory is short.
-  static func pack(
-    _ block: [UInt8], number: Int, with packer: any ZstandardPacker
-  ) throws -> [UInt8] {
+  static func pack(_ block: [UInt8], number: Int, with packer: any ZstandardPacker) throws -> [UInt8] {
     let frame = packer.pack(block)
     guard !frame.isEmpty else { throw BackupError.memory() }
     var header = start + [UInt8](repeating: 0, count: 12)

@@ -11,21 +11,15 @@ enum BlockPipeline {
   ///   - worker: called once per thread; returns the function for blocks.
   ///   - deliver: called with each result, in order.
   static func run<Made: Sendable>(
-    count: Int, threads: Int,
-    worker: @escaping @Sendable () throws -> ((Int) throws -> Made),
+    count: Int, threads: Int, worker: @escaping @Sendable () throws -> ((Int) throws -> Made),
     deliver: (Int, Made) throws -> Void
   ) throws {
     guard count > 0 else { return }
     let threads = max(1, min(threads, count))
-    let work = Work<Made>(count: count, threads: threads, ahead: threads + 3)
+    let work = Work<Made>(count: count, ahead: threads + 3)
     for _ in 0..<threads { WorkThread.start(stackSize: 1 << 20) { work.run(worker) } }
-    do {
-      for index in 0..<count { try deliver(index, try work.next(index)) }
-    } catch {
-      work.end(threads)
-      throw error
-    }
-    work.end(threads)
+    defer { work.end(threads) }
+    for index in 0..<count { try deliver(index, try work.next(index)) }
   }
 }
 
@@ -43,7 +37,7 @@ private final class Work<Made: Sendable>: Sendable {
     var failure: BackupError?
   }
 
-  init(count: Int, threads: Int, ahead: Int) {
+  init(count: Int, ahead: Int) {
     self.count = count
     // Releasing a semaphore below its initial value traps.
     free = DispatchSemaphore(value: 0)

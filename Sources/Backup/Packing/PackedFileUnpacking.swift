@@ -57,9 +57,7 @@ package struct PackedFileUnpacking {
       }
       try reader.finish()
       return try target.reading()
-    } catch {
-      throw Self.told(error, packed)
-    }
+    } catch { throw Self.told(error, packed) }
   }
 
   private static func told(_ error: any Error, _ packed: FilePath) -> BackupError {

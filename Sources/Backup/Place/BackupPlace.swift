@@ -36,9 +36,7 @@ package protocol BackupPlace: Sendable {
   func delete(_ name: String, in section: BackupSection) throws
 
   /// Reads a range with altered bytes of an encrypted file, which a digest must then verify.
-  func readUnproven(
-    _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8]
+  func readUnproven(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8]
 
   func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool
 
@@ -66,24 +64,15 @@ extension BackupPlace {
   ) throws -> [UInt8] { try read(name, in: section, at: offset, length: length) }
 
   /// Reads a range; nil if the object is missing.
-  func readIfThere(
-    _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8]? {
-    do {
-      return try read(name, in: section, at: offset, length: length)
-    } catch {
-      let error = BackupError(any: error)
-      guard error.fileError?.kind == .notFound else { throw error }
-      return nil
-    }
+  func readIfThere(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8]? {
+    try unlessMissing { try read(name, in: section, at: offset, length: length) }
   }
 
   package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
     // Looked up by name, as listings grow with the backups.
-    for suffix in BackupManifest.File.Role.suffixes where suffix.hasSuffix(BackupManifest.Encryption.fileEnding) {
-      if try contains("\(id)\(suffix)", in: section) { return true }
+    try BackupManifest.File.Role.suffixes.contains { suffix in
+      try suffix.hasSuffix(BackupManifest.Encryption.fileEnding) && contains("\(id)\(suffix)", in: section)
     }
-    return false
   }
 
   /// Replaces file names in a message by the stored names.
@@ -97,15 +86,24 @@ extension BackupPlace {
     }
   }
 
+  /// Replaces file names in the messages of problems.
+  func named<Problem>(
+    _ problems: [Problem], _ words: WritableKeyPath<Problem, String>, of id: BackupIdentifier, in section: BackupSection
+  ) throws -> [Problem] {
+    try problems.map { problem in
+      var problem = problem
+      problem[keyPath: words] = try named(problem[keyPath: words], of: id, in: section)
+      return problem
+    }
+  }
+
   /// The name of a backup's file as it lies on the disk: with `.age` where the backup is encrypted.
   func nameOnDisk(_ file: String, in section: BackupSection) throws -> String {
     guard let id = BackupCatalog.identifier(of: file) else { return file }
     return try named(file, of: id, in: section)
   }
 
-  package func label(
-    of id: BackupIdentifier
-  ) throws -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
+  package func label(of id: BackupIdentifier) throws -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
 
   /// The owner of a folder is noted by ``BackupPlaces``.
   package func claim(for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem) throws {}
@@ -118,6 +116,25 @@ extension BackupPlace {
   }
 
   package var owner: PlaceOwner? { nil }
+
+  /// A folder replies at once, so apps need no threads.
+  package var readsAtOnce: Int { 1 }
+
+  /// Processes items on several threads; returns the results in order.
+  ///
+  /// - Throws: the error of the first failed item.
+  func atOnce<Item: Sendable, Outcome: Sendable>(
+    _ items: [Item], _ body: @escaping @Sendable (Item) throws -> Outcome
+  ) throws -> [Outcome] {
+    let parts = max(1, min(readsAtOnce, items.count))
+    // With consecutive items, the first failed part has the first failed item.
+    let works = (0..<parts).map { items[(items.count * $0 / parts)..<(items.count * ($0 + 1) / parts)] }
+    return try concurrently(works) { work in
+      var outcomes: [Outcome] = []
+      for item in work { outcomes.append(try body(item)) }
+      return outcomes
+    }.flatMap(\.self)
+  }
 }
 
 /// A part of a place.
@@ -140,6 +157,11 @@ package struct BackupObject: Sendable, Hashable {
   }
 }
 
+extension [BackupObject] {
+  /// The sizes by name.
+  var sizes: [String: Int64] { Dictionary(map { ($0.name, $0.bytes) }) { first, _ in first } }
+}
+
 /// An object being written by one thread at a time; it deletes itself unless committed.
 package protocol BackupUpload: AnyObject, Sendable {
   var name: String { get }
@@ -151,30 +173,7 @@ package protocol BackupUpload: AnyObject, Sendable {
 
   /// Names the durable object.
   func commit() throws
-
-  func abandon()
 }
 
 /// The lock of a place, as long as the value lives.
 package protocol BackupPlaceLock: AnyObject, Sendable {}
-
-extension BackupPlace {
-  /// A folder replies at once, so apps need no threads.
-  package var readsAtOnce: Int { 1 }
-
-  /// Processes items on several threads; returns the results in order.
-  ///
-  /// - Throws: the error of the first failed item.
-  func atOnce<Item: Sendable, Outcome: Sendable>(
-    _ items: [Item], _ body: @escaping @Sendable (Item) throws -> Outcome
-  ) throws -> [Outcome] {
-    let parts = max(1, min(readsAtOnce, items.count))
-    // With consecutive items, the first failed part has the first failed item.
-    let works = (0..<parts).map { items[(items.count * $0 / parts)..<(items.count * ($0 + 1) / parts)] }
-    return try concurrently(works) { work in
-      var outcomes: [Outcome] = []
-      for item in work { outcomes.append(try body(item)) }
-      return outcomes
-    }.flatMap(\.self)
-  }
-}

@@ -25,32 +25,26 @@ extension BackupPlaces {
     try makeRoot(for: asked)
     let lock = try locked(root)
     try removeUnfinished()
-    var place = try claimLocked(asked, uuid, recipients)
+    let place = try claimLocked(asked, uuid, recipients)
     for folder in try folders() where folder.note?.arriving != nil {
-      do {
-        try settle(folder)
-      } catch  where BackupError(any: error).fileError?.kind == .locked {
+      do { try settle(folder) } catch  where BackupError(any: error).fileError?.kind == .locked {
         // A later call clears a folder in use by another process.
       }
     }
-    let path = try hide(place.path, from: recipients)
-    if path != place.path { place = FolderPlace(path, of: place.owner, in: fileSystem) }
+    let hidden = FolderPlace(try hide(place.path, from: recipients), of: place.owner, in: fileSystem)
     lock.release()
-    return place.claimed()
+    return hidden.claimed()
   }
 
   /// Makes the root folder; the superuser makes it for the store folder's owner.
   private func makeRoot(for asked: Asked) throws {
-    var missing: [FilePath] = []
-    for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
+    let missing = try [home, root].filter { try fileSystem.status(of: $0) == nil }
     try fileSystem.makeDirectory(root)
     try fileSystem.give(missing, toOwnerOf: asked.main.folder, .ownerReadWriteExecute)
   }
 
   /// The caller holds the lock of the root folder.
-  private func claimLocked(
-    _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
-  ) throws -> FolderPlace {
+  private func claimLocked(_ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]) throws -> FolderPlace {
     let folders = try folders()
     // The order of `find`.
     var known = try noted(asked, folders)
@@ -61,9 +55,7 @@ extension BackupPlaces {
       guard let folder = folders.first(where: { $0.path == place.path }), let note = folder.note else { return place }
       let new = try updated(note, of: folder, asked, uuid, recipients)
       let isUnfinished = folder.isOpaque ? try !isHidden(folder, from: recipients) : false
-      if new != note || isUnfinished {
-        try write(new, in: place.path, isOpaque: folder.isOpaque)
-      }
+      if new != note || isUnfinished { try write(new, in: place.path, isOpaque: folder.isOpaque) }
       return place
     }
     if let found { return try bringOver(found, asked, uuid, folders) }
@@ -71,8 +63,11 @@ extension BackupPlaces {
     var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
     note.recipients = Self.texts(of: recipients)
     if note.recipients != nil { return FolderPlace(try makeOpaque(note), of: place.owner, in: fileSystem) }
-    let isThere = try fileSystem.status(of: place.path) != nil
-    if isThere { try write(note, in: place.path) } else { try make(place.path, note) { _ in } }
+    if try fileSystem.status(of: place.path) == nil {
+      try make(place.path) { try write(note, in: $0, isNew: true) }
+    } else {
+      try write(note, in: place.path)
+    }
     return place
   }
 
@@ -85,8 +80,7 @@ extension BackupPlaces {
     if let uuid { note.uuid = uuid }
     // The note may have another name of the same file.
     let noted = note.path.path.map { PlaceOwner.whole($0, in: asked.home) }
-    var identity: FileIdentity?
-    if let noted { identity = try fileSystem.status(of: noted)?.identity }
+    let identity = try noted.flatMap { try fileSystem.status(of: $0)?.identity }
     if note.path.path != asked.relative, identity != nil, identity == asked.identity { return note }
     if note.path.path != asked.relative {
       let earlier = (note.earlierPaths ?? []).filter { $0.path != asked.relative && $0.path != note.path.path }
@@ -133,9 +127,7 @@ extension BackupPlaces {
   }
 
   /// Gives another store in the claimed folder its own.
-  private func bringOver(
-    _ owner: PlaceOwner, _ path: PathText, _ present: FilePath, from found: Surveyed
-  ) throws {
+  private func bringOver(_ owner: PlaceOwner, _ path: PathText, _ present: FilePath, from found: Surveyed) throws {
     var own: Set<BackupIdentifier> = []
     for group in found.survey.groups {
       let isOwn =
@@ -165,7 +157,7 @@ extension BackupPlaces {
     let wanted = SectionContents.needs(of: own, in: contents)
     var note = note
     note.arriving = .init(from: found.folder.name, backups: own.sorted().map(\.description))
-    try make(folder, note) { unfinished in
+    try make(folder) { unfinished in
       let target = FolderPlace(unfinished, in: fileSystem)
       for content in contents {
         let objects = content.objects.filter { $0.isLinked && wanted.contains($0.id) }
@@ -177,16 +169,15 @@ extension BackupPlaces {
         }
         try fileSystem.synchronizeDirectory(folder)
       }
+      try write(note, in: unfinished, isNew: true)
     }
   }
 
-  private func make(
-    _ folder: FilePath, _ note: StorePlaceNote, _ fill: (FilePath) throws -> Void
-  ) throws {
+  /// Makes a folder, which gets its name once `fill` has written its note and content.
+  func make(_ folder: FilePath, _ fill: (FilePath) throws -> Void) throws {
     let unfinished = folder.hiddenSibling(suffix: Self.arriving)
     try fileSystem.makeDirectory(unfinished)
     try fill(unfinished)
-    try write(note, in: unfinished, isNew: true)
     try fileSystem.rename(unfinished, to: folder)
     try fileSystem.synchronizeDirectory(root)
   }
@@ -194,9 +185,7 @@ extension BackupPlaces {
   /// Writes a folder's note; the superuser does so for the store's owner.
   ///
   /// - Parameter isOpaque: whether the folder has an encrypted note, and the home a plain one.
-  func write(
-    _ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false
-  ) throws {
+  func write(_ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false) throws {
     if isOpaque {
       try opaque(folder).writeLocal(note)
       // Without its public keys the sealed note stays.
@@ -238,7 +227,5 @@ extension BackupPlaces {
     }
   }
 
-  func locked(_ folder: FilePath) throws -> FolderLock {
-    try FolderLock(folder, patience: 60_000, in: fileSystem)
-  }
+  func locked(_ folder: FilePath) throws -> FolderLock { try FolderLock(folder, patience: 60_000, in: fileSystem) }
 }

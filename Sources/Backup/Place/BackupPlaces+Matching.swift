@@ -36,8 +36,7 @@ extension BackupPlaces {
     if let identity = asked.identity {
       for folder in noted {
         guard let path = folder.note?.path.path else { continue }
-        let status = try fileSystem.status(of: PlaceOwner.whole(path, in: asked.home))
-        if status?.identity == identity { return folder }
+        if try fileSystem.status(of: PlaceOwner.whole(path, in: asked.home))?.identity == identity { return folder }
       }
     }
     // The home was moved, but not a store outside it.
@@ -81,16 +80,12 @@ extension BackupPlaces {
   /// Finds backups of a store without a note.
   ///
   /// - Parameter isMoved: whether to match the identifier of a store moved within the home.
-  func surveyed(
-    _ asked: Asked, _ folders: [Folder], isMoved: Bool = false
-  ) throws -> Surveyed? {
+  func surveyed(_ asked: Asked, _ folders: [Folder], isMoved: Bool = false) throws -> Surveyed? {
     var found: [(surveyed: Surveyed, newest: BackupIdentifier)] = []
     for folder in folders {
       let noted = folder.note.map { PlaceOwner($0, home: asked.home) }
       let survey = try PlaceSurvey(folder.path, owner: noted, in: fileSystem)
-      var own: [PlaceSurvey.Group] = []
-      for group in survey.groups
-      where try isMoved ? wasMoved(asked, group, survey) : isOf(asked, group, survey) { own.append(group) }
+      let own = try survey.groups.filter { try isMoved ? wasMoved(asked, $0, survey) : isOf(asked, $0, survey) }
       guard let newest = own.map(\.newest).max() else { continue }
       var owner = Self.owner(of: own, isAlone: noted == nil && own.count == survey.groups.count)
       owner.move(to: asked)
@@ -106,17 +101,12 @@ extension BackupPlaces {
     return found.max { $0.newest < $1.newest }?.surveyed
   }
 
-  private func wasMoved(
-    _ asked: Asked, _ group: PlaceSurvey.Group, _ survey: PlaceSurvey
-  ) throws -> Bool {
+  private func wasMoved(_ asked: Asked, _ group: PlaceSurvey.Group, _ survey: PlaceSurvey) throws -> Bool {
     guard !group.isPathless, let uuid = group.uuid, uuid == self.uuid(of: asked) else { return false }
-    let place = try location(of: group, in: survey, asked.home).absolute
-    return try fileSystem.status(of: place) == nil
+    return try fileSystem.status(of: location(of: group, in: survey, asked.home).absolute) == nil
   }
 
-  private func isOf(
-    _ asked: Asked, _ group: PlaceSurvey.Group, _ survey: PlaceSurvey
-  ) throws -> Bool {
+  private func isOf(_ asked: Asked, _ group: PlaceSurvey.Group, _ survey: PlaceSurvey) throws -> Bool {
     if group.isPathless {
       guard let name = survey.folder.lastComponent?.string, asked.stems.contains(name) else { return false }
       let uuid = uuid(of: asked)
@@ -151,8 +141,7 @@ extension BackupPlaces {
     while !rest.isEmpty {
       let relative = FilePath(root: nil, rest)
       let candidate = PlaceOwner.whole(relative, in: home)
-      let status = try fileSystem.status(of: candidate)
-      if status?.kind == .regular {
+      if try fileSystem.status(of: candidate)?.kind == .regular {
         let uuid = StoreUUID.read(candidate, fileSystem)
         let isSame = uuid != nil && group.uuid != nil ? uuid == group.uuid : isGone && isAlone
         return isSame ? (relative, candidate) : there
@@ -165,9 +154,7 @@ extension BackupPlaces {
   // MARK: Views
 
   /// Returns the places of a folder's stores, except that of its note.
-  func views(
-    of survey: PlaceSurvey, _ folders: [Folder], _ home: FilePath, isNoted: Bool
-  ) throws -> [FolderPlace] {
+  func views(of survey: PlaceSurvey, _ folders: [Folder], _ home: FilePath, isNoted: Bool) throws -> [FolderPlace] {
     // A single unknown store needs no distinction.
     if !isNoted, survey.groups.count == 1, survey.groups[0].isPathless { return [] }
     var merged: [(path: FilePath?, absolute: FilePath?, groups: [PlaceSurvey.Group])] = []
@@ -214,9 +201,92 @@ extension BackupPlaces {
     else { return false }
     let place = FolderPlace(own.path, in: fileSystem)
     let names = Set(try place.list(.kept).map(\.name) + place.list(.trash).map(\.name))
-    return groups.allSatisfy { group in
-      group.named.allSatisfy { names.contains("\($0)\(BackupManifest.suffix)") }
+    return groups.allSatisfy { group in group.named.allSatisfy { names.contains("\($0)\(BackupManifest.suffix)") } }
+  }
+
+  // MARK: The completion of a split
+
+  /// Deletes copied objects from the old folder, and moves unlinkable ones.
+  ///
+  /// Objects that others need stay. The caller holds the lock of the root folder.
+  func settle(_ folder: Folder) throws {
+    guard var note = folder.note, let arriving = note.arriving else { return }
+    if let name = FilePath.Component(arriving.from), name.kind == .regular, root.appending(name) != folder.path {
+      let source = FolderPlace(root.appending(name), in: fileSystem)
+      if try fileSystem.isFolder(source.path) {
+        let lock = try locked(source.path)
+        let own = Set(arriving.backups.compactMap { BackupIdentifier($0) })
+        try settle(own, from: source, to: FolderPlace(folder.path, in: fileSystem))
+        lock.release()
+      }
     }
+    note.arriving = nil
+    try write(note, in: folder.path, isOpaque: folder.isOpaque)
+  }
+
+  private func settle(_ own: Set<BackupIdentifier>, from source: FolderPlace, to target: FolderPlace) throws {
+    let contents = try SectionContents.all(of: source)
+    let rest = Set(contents.flatMap(\.objects).map(\.id)).subtracting(own)
+    let needed = SectionContents.needs(of: rest, in: contents)
+    for content in contents {
+      let there = try target.list(content.section).sizes
+      for id in own.sorted(by: >) {
+        let objects = content.objects.filter { $0.id == id }
+        let parts = objects.filter { !$0.isLinked }.map(\.name)
+        if !parts.isEmpty || isArriving(id, target, content.section) {
+          try moveOriginal(id, parts, content.section, from: source, to: target)
+        }
+        guard !needed.contains(id) else { continue }
+        // With the manifest last, a half-deleted backup is never whole, but stays identifiable.
+        let manifest = "\(id)\(BackupManifest.suffix)"
+        let names = objects.filter { object in
+          guard object.isLinked else { return false }
+          let isProof = object.name == "\(id)\(BackupProof.suffix)" && there[manifest] != nil
+          return isProof || there[object.name] == object.bytes
+        }.map(\.name)
+        for name in names.filter({ $0 != manifest }) + names.filter({ $0 == manifest }) {
+          try source.delete(name, in: content.section)
+        }
+      }
+    }
+  }
+
+  /// The temporary name of an original's main file.
+  private func hidden(_ id: BackupIdentifier, _ place: FolderPlace, _ section: BackupSection) -> FilePath {
+    place.folder(section).appending(".\(id).sqlite\(Self.arriving)")
+  }
+
+  private func isArriving(_ id: BackupIdentifier, _ place: FolderPlace, _ section: BackupSection) -> Bool {
+    // Errors are left to the next call.
+    (try? fileSystem.status(of: hidden(id, place, section), followingLinks: false)) ?? nil != nil
+  }
+
+  /// Moves an original, whose main file stays hidden until all parts have arrived.
+  private func moveOriginal(
+    _ id: BackupIdentifier, _ parts: [String], _ section: BackupSection, from source: FolderPlace,
+    to target: FolderPlace
+  ) throws {
+    let main = "\(id)\(BackupManifest.File.Role.originalMain.suffix)"
+    let (folder, hidden) = (target.folder(section), hidden(id, target, section))
+    try fileSystem.makeDirectory(folder)
+    if parts.contains(main) {
+      try fileSystem.rename(source.folder(section).appending(main), to: hidden)
+      try fileSystem.synchronizeDirectory(folder)
+    }
+    for name in parts where name != main { try rename(name, section, from: source, to: target) }
+    try fileSystem.synchronizeDirectory(folder)
+    if try fileSystem.hasEntry(at: hidden) {
+      try fileSystem.rename(hidden, to: folder.appending(main))
+      try fileSystem.synchronizeDirectory(folder)
+    }
+    try fileSystem.synchronizeDirectory(source.folder(section))
+  }
+
+  private func rename(
+    _ name: String, _ section: BackupSection, from source: FolderPlace, to target: FolderPlace
+  ) throws {
+    let (old, new) = (try source.file(name, in: section), try target.file(name, in: section))
+    try fileSystem.rename(old, to: new)
   }
 }
 
@@ -270,8 +340,7 @@ package struct PlaceOwner: Sendable, Hashable {
   init(_ note: StorePlaceNote, home: FilePath) {
     path = note.path
     uuid = note.uuid
-    let earlier = note.earlierPaths ?? []
-    relativePaths = Set(([note.path] + earlier).compactMap(\.path))
+    relativePaths = Set(([note.path] + (note.earlierPaths ?? [])).compactMap(\.path))
     absolutePaths = Set(([note.lastPath] + (note.manifestPaths ?? [])).compactMap(\.path))
     for path in relativePaths { absolutePaths.insert(Self.whole(path, in: home)) }
     present = note.path.path.map { Self.whole($0, in: home) }
@@ -313,9 +382,7 @@ struct SectionContents {
   init(_ section: BackupSection, of place: FolderPlace) throws {
     self.section = section
     let catalog = try BackupCatalog(of: place, section: section)
-    var needs: [BackupIdentifier: [BackupIdentifier]] = [:]
-    for backup in catalog.backups { needs[backup.id] = backup.needs }
-    self.needs = needs
+    needs = Dictionary(catalog.backups.map { ($0.id, $0.needs) }) { $1 }
     objects = try place.list(section).compactMap { object in
       let record = object.name.hasSuffix(TrashRecord.suffix) ? object.name.dropLast(TrashRecord.suffix.count) : nil
       guard let id = record.flatMap({ BackupIdentifier(String($0)) }) ?? BackupCatalog.identifier(of: object.name)
@@ -327,103 +394,11 @@ struct SectionContents {
   }
 
   static func all(of place: FolderPlace) throws -> [SectionContents] {
-    var all: [SectionContents] = []
-    for section in BackupSection.allCases { all.append(try SectionContents(section, of: place)) }
-    return all
+    try BackupSection.allCases.map { try SectionContents($0, of: place) }
   }
 
   /// Adds all backups that restoring these needs.
   static func needs(of backups: Set<BackupIdentifier>, in contents: [SectionContents]) -> Set<BackupIdentifier> {
     backups.addingNeeded { id in contents.flatMap { $0.needs[id] ?? [] } }
-  }
-}
-
-/// The completion of a split.
-extension BackupPlaces {
-  /// Deletes copied objects from the old folder, and moves unlinkable ones.
-  ///
-  /// Objects that others need stay. The caller holds the lock of the root folder.
-  func settle(_ folder: Folder) throws {
-    guard var note = folder.note, let arriving = note.arriving else { return }
-    if let name = FilePath.Component(arriving.from), name.kind == .regular, root.appending(name) != folder.path {
-      let source = FolderPlace(root.appending(name), in: fileSystem)
-      let isThere = try fileSystem.status(of: source.path)?.kind == .directory
-      if isThere {
-        let lock = try locked(source.path)
-        let own = Set(arriving.backups.compactMap { BackupIdentifier($0) })
-        try settle(own, from: source, to: FolderPlace(folder.path, in: fileSystem))
-        lock.release()
-      }
-    }
-    note.arriving = nil
-    try write(note, in: folder.path, isOpaque: folder.isOpaque)
-  }
-
-  private func settle(
-    _ own: Set<BackupIdentifier>, from source: FolderPlace, to target: FolderPlace
-  ) throws {
-    let contents = try SectionContents.all(of: source)
-    let rest = Set(contents.flatMap(\.objects).map(\.id)).subtracting(own)
-    let needed = SectionContents.needs(of: rest, in: contents)
-    for content in contents {
-      let there = Dictionary(
-        try target.list(content.section).map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
-      for id in own.sorted(by: >) {
-        let objects = content.objects.filter { $0.id == id }
-        let parts = objects.filter { !$0.isLinked }.map(\.name)
-        if !parts.isEmpty || isArriving(id, target, content.section) {
-          try moveOriginal(id, parts, content.section, from: source, to: target)
-        }
-        guard !needed.contains(id) else { continue }
-        // With the manifest last, a half-deleted backup is never whole, but stays identifiable.
-        let manifest = "\(id)\(BackupManifest.suffix)"
-        let names = objects.filter { object in
-          guard object.isLinked else { return false }
-          let isProof = object.name == "\(id)\(BackupProof.suffix)" && there[manifest] != nil
-          return isProof || there[object.name] == object.bytes
-        }.map(\.name)
-        for name in names.filter({ $0 != manifest }) + names.filter({ $0 == manifest }) {
-          try source.delete(name, in: content.section)
-        }
-      }
-    }
-  }
-
-  /// The temporary name of an original's main file.
-  private func hidden(_ id: BackupIdentifier, _ place: FolderPlace, _ section: BackupSection) -> FilePath {
-    place.folder(section).appending(".\(id).sqlite\(Self.arriving)")
-  }
-
-  private func isArriving(_ id: BackupIdentifier, _ place: FolderPlace, _ section: BackupSection) -> Bool {
-    // Errors are left to the next call.
-    (try? fileSystem.status(of: hidden(id, place, section), followingLinks: false)) ?? nil != nil
-  }
-
-  /// Moves an original, whose main file stays hidden until all parts have arrived.
-  private func moveOriginal(
-    _ id: BackupIdentifier, _ parts: [String], _ section: BackupSection, from source: FolderPlace,
-    to target: FolderPlace
-  ) throws {
-    let main = "\(id)\(BackupManifest.File.Role.originalMain.suffix)"
-    let (folder, hidden) = (target.folder(section), hidden(id, target, section))
-    try fileSystem.makeDirectory(folder)
-    if parts.contains(main) {
-      try fileSystem.rename(source.folder(section).appending(main), to: hidden)
-      try fileSystem.synchronizeDirectory(folder)
-    }
-    for name in parts where name != main { try rename(name, section, from: source, to: target) }
-    try fileSystem.synchronizeDirectory(folder)
-    if try fileSystem.status(of: hidden, followingLinks: false) != nil {
-      try fileSystem.rename(hidden, to: folder.appending(main))
-      try fileSystem.synchronizeDirectory(folder)
-    }
-    try fileSystem.synchronizeDirectory(source.folder(section))
-  }
-
-  private func rename(
-    _ name: String, _ section: BackupSection, from source: FolderPlace, to target: FolderPlace
-  ) throws {
-    let (old, new) = (try source.file(name, in: section), try target.file(name, in: section))
-    try fileSystem.rename(old, to: new)
   }
 }

@@ -120,7 +120,7 @@ package struct BackupPlaces: Sendable {
   }
 
   func folders() throws -> [Folder] {
-    guard try fileSystem.status(of: root)?.kind == .directory else { return [] }
+    guard try fileSystem.isFolder(root) else { return [] }
     var folders: [Folder] = []
     // A folder renamed meanwhile could be missed.
     for _ in 1...Self.looks {
@@ -128,7 +128,7 @@ package struct BackupPlaces: Sendable {
       folders = []
       for name in names where !name.string.hasSuffix(Self.arriving) {
         let path = root.appending(name)
-        guard try fileSystem.status(of: path)?.kind == .directory else { continue }
+        guard try fileSystem.isFolder(path) else { continue }
         folders.append(try folder(at: path))
       }
       if try fileSystem.entries(of: root) == names { break }
@@ -144,8 +144,7 @@ package struct BackupPlaces: Sendable {
     let base = Self.folderName(stem)
     for number in 1...100_000 {
       guard let name = number == 1 ? base : FilePath.Component("\(base.string)-\(number)") else { break }
-      let path = root.appending(name)
-      if try isFree(path) { return name }
+      if try isFree(root.appending(name)) { return name }
     }
     throw noFreeName()
   }
@@ -158,11 +157,9 @@ package struct BackupPlaces: Sendable {
 
   /// Returns whether the path is free, or a folder without backups and note.
   private func isFree(_ path: FilePath) throws -> Bool {
-    guard let kind = try fileSystem.status(of: path, followingLinks: false)?.kind else { return true }
-    guard kind == .directory, try fileSystem.status(of: path.appending(StorePlaceNote.name)) == nil else {
-      return false
-    }
-    return try PlaceSurvey(path, owner: nil, in: fileSystem).groups.isEmpty
+    guard let kind = try fileSystem.entry(at: path)?.kind else { return true }
+    return try kind == .directory && fileSystem.status(of: path.appending(StorePlaceNote.name)) == nil
+      && PlaceSurvey(path, owner: nil, in: fileSystem).groups.isEmpty
   }
 
   /// The name is never hidden, and leaves space for a number.
@@ -172,12 +169,8 @@ package struct BackupPlaces: Sendable {
     while name.utf8.count > 200 { name.removeLast() }
     return FilePath.Component(name.isEmpty ? "Store" : name) ?? "Store"
   }
-}
 
-extension BackupPlaces {
-  func opaque(_ folder: FilePath) -> OpaqueFolder {
-    OpaqueFolder(path: folder, home: home, fileSystem: fileSystem)
-  }
+  func opaque(_ folder: FilePath) -> OpaqueFolder { OpaqueFolder(path: folder, home: home, fileSystem: fileSystem) }
 
   /// Reads a folder's note from wherever possible.
   func folder(at path: FilePath) throws(FileError) -> Folder {
@@ -186,7 +179,7 @@ extension BackupPlaces {
     }
     let folder = opaque(path)
     if let note = try folder.localNote() { return Folder(path: path, note: note, isOpaque: true) }
-    let isOpaque = try fileSystem.status(of: folder.sealedNotePath, followingLinks: false) != nil
+    let isOpaque = try fileSystem.hasEntry(at: folder.sealedNotePath)
     // A folder just renamed has a plain note.
     var note = try folder.sealedNote(identities)
     if note == nil { note = try StorePlaceNote.read(in: path, fileSystem) }
@@ -197,10 +190,8 @@ extension BackupPlaces {
   func isHidden(_ folder: Folder, from recipients: [AgeRecipient]) throws -> Bool {
     guard folder.isOpaque else { return recipients.isEmpty ? true : try !holdsOnlyEncrypted(folder.path) }
     let opaque = opaque(folder.path)
-    guard folder.isNotedHere, try fileSystem.status(of: opaque.plainNotePath, followingLinks: false) == nil else {
-      return false
-    }
-    return try fileSystem.status(of: opaque.sealedNotePath, followingLinks: false) != nil
+    guard folder.isNotedHere, try !fileSystem.hasEntry(at: opaque.plainNotePath) else { return false }
+    return try fileSystem.hasEntry(at: opaque.sealedNotePath)
   }
 
   /// Returns whether all backups, with those in the trash, are encrypted.
@@ -227,9 +218,7 @@ extension BackupPlaces {
     let names = known.filter { $0.note.path.path == note.path.path }.map(\.name)
     for name in names + (1...100).map({ _ in OpaqueFolder.newName(surroundings) }) {
       guard let component = FilePath.Component(name) else { continue }
-      let path = root.appending(component)
-      let isThere = try fileSystem.status(of: path, followingLinks: false) != nil
-      if !isThere { return component }
+      if try !fileSystem.hasEntry(at: root.appending(component)) { return component }
     }
     throw noFreeName()
   }
@@ -239,14 +228,12 @@ extension BackupPlaces {
     let path = root.appending(try opaqueName(for: note))
     let folder = opaque(path)
     try folder.writeLocal(note)
-    let unfinished = path.hiddenSibling(suffix: Self.arriving)
-    try fileSystem.makeDirectory(unfinished)
-    try folder.writeSealed(note, in: unfinished)
-    if let store = note.lastPath.path {
-      try fileSystem.give([unfinished], toOwnerOf: store.folder, .ownerReadWriteExecute)
+    try make(path) { unfinished in
+      try folder.writeSealed(note, in: unfinished)
+      if let store = note.lastPath.path {
+        try fileSystem.give([unfinished], toOwnerOf: store.folder, .ownerReadWriteExecute)
+      }
     }
-    try fileSystem.rename(unfinished, to: path)
-    try fileSystem.synchronizeDirectory(root)
     return path
   }
 

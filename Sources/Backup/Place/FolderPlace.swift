@@ -41,12 +41,7 @@ package struct FolderPlace: BackupPlace {
 
   package var location: String { path.string }
 
-  func folder(_ section: BackupSection) -> FilePath {
-    switch section {
-    case .kept: path
-    case .trash: path.appending(".trash")
-    }
-  }
+  func folder(_ section: BackupSection) -> FilePath { section == .kept ? path : path.appending(".trash") }
 
   func file(_ name: String, in section: BackupSection) throws -> FilePath {
     guard Self.isName(name), let component = FilePath.Component(name) else {
@@ -69,33 +64,19 @@ package struct FolderPlace: BackupPlace {
     guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 200 else { return false }
     return name.utf8.allSatisfy { $0.isOfWord && $0 != UInt8(ascii: "_") }
   }
-}
 
-extension UInt8 {
-  /// Whether it is a letter, a digit, `.`, `-` or `_` of ASCII.
-  package var isOfWord: Bool {
-    switch self {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-      true
-    default: false
-    }
-  }
-}
+  // MARK: The protocol
 
-// MARK: - The protocol
-
-extension FolderPlace {
   /// Lists the files that can be objects.
   package func list(_ section: BackupSection) throws -> [BackupObject] {
     if let sealed { return try sealed.list(section) }
     let folder = folder(section)
-    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    guard try fileSystem.isFolder(folder) else { return [] }
     var objects: [BackupObject] = []
     for name in try fileSystem.entries(of: folder) {
       if let support = try supportObject(name, in: folder) { objects.append(support) }
       guard Self.isName(name.string), try !isOnItsWay(name, in: folder) else { continue }
-      guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false) else { continue }
+      guard let status = try fileSystem.entry(at: folder.appending(name)) else { continue }
       // Anything with a note's name keeps an original; unless a file, it counts 0 bytes and is never opened.
       guard status.kind == .regular || Self.isNote(name.string) else { continue }
       objects.append(BackupObject(name: name.string, bytes: status.kind == .regular ? status.size : 0))
@@ -105,16 +86,12 @@ extension FolderPlace {
 
   package func contains(_ name: String, in section: BackupSection) throws -> Bool {
     if let sealed { return try sealed.contains(name, in: section) }
-    let file = try file(name, in: section)
-    return try fileSystem.status(of: file, followingLinks: false) != nil
+    return try fileSystem.hasEntry(at: file(name, in: section))
   }
 
-  package func read(
-    _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8] {
+  package func read(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8] {
     if let sealed { return try sealed.read(name, in: section, at: offset, length: length) }
-    let file = try file(name, in: section)
-    return try fileSystem.open(file).bytes(at: offset, length: length)
+    return try fileSystem.open(file(name, in: section)).bytes(at: offset, length: length)
   }
 
   /// Reads a part of a file, including altered bytes of an encrypted one.
@@ -156,14 +133,14 @@ extension FolderPlace {
   package func delete(_ name: String, in section: BackupSection) throws {
     if let sealed { return try sealed.delete(name, in: section) }
     let file = try file(name, in: section)
-    guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
+    guard try fileSystem.hasEntry(at: file) else { return }
     if Self.supportIdentifier(name) != nil { try fileSystem.removeTree(file) } else { try fileSystem.unlink(file) }
     try fileSystem.synchronizeDirectory(folder(section))
   }
 
   /// Returns the future names of `.unfinished` files.
   package func unfinished() throws -> [String] {
-    guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    guard try fileSystem.isFolder(path) else { return [] }
     return try fileSystem.entries(of: path).map(\.string)
       .filter { $0.hasPrefix(".") && $0.hasSuffix(FolderUpload.suffix) }
       .map { String($0.dropFirst().dropLast(FolderUpload.suffix.count)) }
@@ -174,7 +151,7 @@ extension FolderPlace {
     try removeHalfBackups()
     for section in BackupSection.allCases {
       let folder = folder(section)
-      guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
+      guard try fileSystem.isFolder(folder) else { continue }
       for name in try fileSystem.entries(of: folder)
       where name.string.hasPrefix(".") && name.string.hasSuffix(FolderUpload.suffix) {
         try fileSystem.unlink(folder.appending(name))
@@ -184,7 +161,7 @@ extension FolderPlace {
 
   /// Deletes backups with a hidden manifest, which a killed run left.
   private func removeHalfBackups() throws {
-    guard try fileSystem.status(of: path)?.kind == .directory else { return }
+    guard try fileSystem.isFolder(path) else { return }
     let entries = try fileSystem.entries(of: path)
     let suffix = BackupManifest.suffix + FolderUpload.suffix
     for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
@@ -205,24 +182,15 @@ extension FolderPlace {
     if let before, try fileSystem.status(of: path)?.identity != before { throw renamed() }
     return FolderPlaceLock(lock)
   }
-}
 
-extension FolderPlace {
   private func renamed() -> FileError {
     FileError(
       .changed, operation: "lock the folder of the backups", path: path,
       detail: "another process has given it another name", hint: "Run the same command again.")
   }
-}
 
-private final class FolderPlaceLock: BackupPlaceLock {
-  private let lock: FolderLock
+  // MARK: The originals kept by migrations: a store's files under a backup's name
 
-  init(_ lock: consuming FolderLock) { self.lock = lock }
-}
-
-/// The originals kept by migrations: a store's files under a backup's name.
-extension FolderPlace {
   private static let supportSuffix = BackupManifest.File.Role.originalSupport.suffix
 
   func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
@@ -243,7 +211,7 @@ extension FolderPlace {
     let text = name.string
     guard text.hasPrefix("."), text.hasSuffix("_SUPPORT"),
       let id = BackupIdentifier(String(text.dropFirst().dropLast("_SUPPORT".count))),
-      try fileSystem.status(of: folder.appending(name), followingLinks: false)?.kind == .directory
+      try fileSystem.entry(at: folder.appending(name))?.kind == .directory
     else { return nil }
     let bytes = try fileSystem.descendants(of: folder.appending(name)).files.reduce(Int64(0)) { $0 &+ $1.status.size }
     return BackupObject(name: "\(id)\(Self.supportSuffix)", bytes: bytes)
@@ -253,14 +221,11 @@ extension FolderPlace {
   /// it.
   func isOnItsWay(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> Bool {
     guard name.string.hasSuffix(BackupManifest.File.Role.originalMain.suffix),
-      let status = try fileSystem.status(of: folder.appending(name), followingLinks: false)
+      let status = try fileSystem.entry(at: folder.appending(name)), status.kind == .regular, status.linkCount > 1
     else { return false }
-    guard status.kind == .regular, status.linkCount > 1 else { return false }
     // A killed drop or restore leaves two names here.
-    var names = 0
-    for section in BackupSection.allCases {
-      let other = try fileSystem.status(of: self.folder(section).appending(name), followingLinks: false)
-      if other?.identity == status.identity { names += 1 }
+    let names = try BackupSection.allCases.count { (section) throws(FileError) in
+      try fileSystem.entry(at: self.folder(section).appending(name))?.identity == status.identity
     }
     return names < status.linkCount
   }
@@ -268,13 +233,19 @@ extension FolderPlace {
   static func isNote(_ name: String) -> Bool { name.hasSuffix(BackupManifest.File.Role.originalOnlyHere.suffix) }
 
   func moveFolder(_ source: FilePath, to destination: FilePath) throws(FileError) {
-    if try fileSystem.status(of: destination, followingLinks: false) != nil {
+    if try fileSystem.hasEntry(at: destination) {
       throw FileError(.alreadyExists, operation: "move the large values", path: destination)
     }
     try fileSystem.rename(source, to: destination)
     try fileSystem.synchronizeDirectory(destination.folder)
     try fileSystem.synchronizeDirectory(source.folder)
   }
+}
+
+private final class FolderPlaceLock: BackupPlaceLock {
+  private let lock: FolderLock
+
+  init(_ lock: consuming FolderLock) { self.lock = lock }
 }
 
 /// A backup file written under a hidden name.
@@ -292,11 +263,7 @@ final class FolderUpload: BackupUpload {
   private let progress = Mutex((bytes: Int64(0), begun: Int64(0)))
   private static let stride: Int64 = 8 << 20
 
-  private enum State {
-    case open
-    case synchronized
-    case closed
-  }
+  private enum State { case open, synchronized, closed }
 
   init(_ destination: FilePath, in fileSystem: FileSystem) throws(FileError) {
     self.destination = destination
@@ -309,7 +276,10 @@ final class FolderUpload: BackupUpload {
     file = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
   }
 
-  deinit { abandon() }
+  deinit {
+    // On failure the next backup deletes it.
+    if state.withLock({ $0 != .closed }) { try? fileSystem.unlink(unfinished) }
+  }
 
   func append(_ bytes: ArraySlice<UInt8>) throws {
     try file.write(bytes)
@@ -333,14 +303,5 @@ final class FolderUpload: BackupUpload {
     try synchronize()
     try fileSystem.install(unfinished, at: destination, replacing: false)
     state.withLock { $0 = .closed }
-  }
-
-  func abandon() {
-    let wasOpen = state.withLock { state in
-      defer { state = .closed }
-      return state != .closed
-    }
-    // On failure the next backup deletes it.
-    if wasOpen { try? fileSystem.unlink(unfinished) }
   }
 }

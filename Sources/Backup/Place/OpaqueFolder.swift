@@ -28,13 +28,7 @@ struct OpaqueFolder {
     return rest.count == digits && rest.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
   }
 
-  static func newName(_ surroundings: Surroundings) -> String {
-    let digits = surroundings.makeUUID().bytes.map { byte in
-      let text = String(byte, radix: 16)
-      return text.count == 1 ? "0" + text : text
-    }
-    return prefix + digits.joined()
-  }
+  static func newName(_ surroundings: Surroundings) -> String { prefix + surroundings.makeUUID().bytes.hexadecimal }
 
   /// The facts for the machine that takes backups, outside `Backups/`.
   static func keysFolder(of home: FilePath, _ fileSystem: FileSystem) -> FilePath {
@@ -64,7 +58,7 @@ struct OpaqueFolder {
     of home: FilePath, _ fileSystem: FileSystem
   ) throws(FileError) -> [(name: String, note: StorePlaceNote)] {
     let folder = keysFolder(of: home, fileSystem)
-    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    guard try fileSystem.isFolder(folder) else { return [] }
     var notes: [(name: String, note: StorePlaceNote)] = []
     for entry in try fileSystem.entries(of: folder) where entry.string.hasSuffix(localSuffix) {
       let name = String(entry.string.dropLast(localSuffix.count))
@@ -77,9 +71,7 @@ struct OpaqueFolder {
 
   /// Returns the machine's note, if readable.
   func localNote() throws(FileError) -> StorePlaceNote? {
-    do throws(FileError) {
-      return try StorePlaceNote.read(at: localNotePath, fileSystem)
-    } catch {
+    do throws(FileError) { return try StorePlaceNote.read(at: localNotePath, fileSystem) } catch {
       // Another user's home needs a key.
       guard error.kind == .permissionDenied else { throw error }
       return nil
@@ -88,7 +80,7 @@ struct OpaqueFolder {
 
   /// Decrypts the folder's note, if a key fits.
   func sealedNote(_ identities: [AgeIdentity]) throws(FileError) -> StorePlaceNote? {
-    guard !identities.isEmpty, let status = try fileSystem.status(of: sealedNotePath, followingLinks: false),
+    guard !identities.isEmpty, let status = try fileSystem.entry(at: sealedNotePath),
       status.kind == .regular, status.size <= Int64(StorePlaceNote.limit)
     else { return nil }
     let bytes = try fileSystem.open(sealedNotePath).bytes(at: 0, length: StorePlaceNote.limit)

@@ -3,6 +3,11 @@ import ManagedObjectModel
 internal import PersistentStore
 import Platform
 
+/// Adds Core Data's functions, with a constant time.
+@Sendable func addCoreDataFunctions(to database: Database) {
+  for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
+}
+
 /// One of two compared stores, by its own tables and entities, without a model.
 struct ComparedStore {
   struct Table {
@@ -112,9 +117,7 @@ struct ComparedStore {
     }
     return result
   }
-}
 
-extension ComparedStore {
   /// A join table and its relationship.
   struct JoinTable {
     let table: Table
@@ -176,9 +179,7 @@ extension ComparedStore {
   /// - Parameters:
   ///   - models: the models that name relationships, besides the stored one.
   ///   - taken: the lower-case names of the entities' tables.
-  func joinTables(
-    _ database: Database, models: [ModelBundle], leavingOut taken: Set<String>
-  ) throws -> [JoinTable] {
+  func joinTables(_ database: Database, models: [ModelBundle], leavingOut taken: Set<String>) throws -> [JoinTable] {
     let layout = try model(database, models)
     let named = layout.map { Dictionary($0.joinTables.map { ($0.name.lowercased(), $0) }) { $1 } }
     return tables.filter { Self.isJoinTable($0.key) && !taken.contains($0.key) }.ordered { $0.key < $1.key }.map {
@@ -189,9 +190,7 @@ extension ComparedStore {
     }
   }
 
-  private static func joinTable(
-    _ table: Table, _ layout: JoinTableLayout, _ model: ManagedObjectModel?
-  ) -> JoinTable? {
+  private static func joinTable(_ table: Table, _ layout: JoinTableLayout, _ model: ManagedObjectModel?) -> JoinTable? {
     func column(_ name: String?) -> String? {
       name.flatMap { name in table.columns.first { $0.name.lowercased() == name.lowercased() }?.name }
     }
@@ -215,8 +214,7 @@ extension ComparedStore {
   }
 
   private static func isJoinTable(_ name: String) -> Bool {
-    let rest = name.dropFirst(2)
-    return name.hasPrefix("z_") && rest.first?.isNumber == true
+    name.hasPrefix("z_") && name.dropFirst(2).first?.isNumber == true
   }
 
   /// Returns the layout of the metadata's model version, else of the stored model.

@@ -142,9 +142,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
       "versions": JSON.orNull(versions), "values": values, "remarks": remarks,
     ])
   }
-}
 
-extension RestorePreview {
   private static let maximumColumns = 8
 
   /// The changes of versions, tables and columns, in sentences without a full stop.
@@ -210,17 +208,12 @@ extension RestorePreview {
   ///   - other: the present or salvaged store, if any.
   ///   - state: its state.
   ///   - models: the models that name versions.
-  package init(
-    backup: ReadableFile, present other: FilePath?, state: Present, models: [ModelBundle] = []
-  ) throws {
+  package init(backup: ReadableFile, present other: FilePath?, state: Present, models: [ModelBundle] = []) throws {
     do {
       let file = try VirtualFile(backup)
       let others = [other].compactMap(\.self)
       let queue = try EvidenceConnection.open(
-        attaching: others, and: file, label: "Lazaret.Backup", cacheKilobytes: 8192
-      ) { database in
-        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
-      }
+        attaching: others, and: file, label: "Lazaret.Backup", cacheKilobytes: 8192, prepare: addCoreDataFunctions)
       let difference = try queue.writeWithoutTransaction { database in
         try database.execute(sql: "ATTACH DATABASE ? AS backup", arguments: [file.address])
         for other in others {
@@ -241,8 +234,7 @@ extension RestorePreview {
       try queue.close()
       self.init(
         present: state, entities: difference.entities, pairs: difference.pairs, schema: difference.schema,
-        versions: state == .missing
-          ? nil : Versions(difference.backup.metadata, difference.present.metadata, models),
+        versions: state == .missing ? nil : Versions(difference.backup.metadata, difference.present.metadata, models),
         remarks: difference.remarks)
     } catch {
       throw BackupError(database: error, operation: "compare the backup with the store", path: other ?? backup.path)
@@ -254,8 +246,7 @@ extension RestorePreview.Versions {
   /// Fails if the versions are equal or unknown.
   init?(_ backup: StoreMetadata?, _ present: StoreMetadata?, _ models: [ModelBundle]) {
     guard (backup?.versionHashes ?? [:]) != (present?.versionHashes ?? [:]) else { return nil }
-    self.init(
-      backup: RestorePreview.Version(backup, models), present: RestorePreview.Version(present, models))
+    self.init(backup: RestorePreview.Version(backup, models), present: RestorePreview.Version(present, models))
   }
 }
 
@@ -302,8 +293,7 @@ extension BackupRestorer {
     _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), models: [ModelBundle] = [],
     temporary: FilePath? = nil
   ) throws -> RestorePreview {
-    try withContent(id, options: options, temporary: temporary, or: path.folder) {
-      content, folder in
+    try withContent(id, options: options, temporary: temporary, or: path.folder) { content, folder in
       do {
         let files = try StoreFileSet.locate(path, in: fileSystem)
         let present = try PresentStore(files, in: folder, surroundings: surroundings)
@@ -330,9 +320,7 @@ extension BackupRestorer {
   }
 
   /// Makes a folder with access only for this user.
-  func privateFolder(
-    in temporary: FilePath?, or alternative: FilePath? = nil
-  ) throws -> PrivateFolder {
+  func privateFolder(in temporary: FilePath?, or alternative: FilePath? = nil) throws -> PrivateFolder {
     try PrivateFolder(
       in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
       surroundings)
@@ -429,18 +417,13 @@ package enum StoreCopy {
   ) throws(FileError) -> FilePath? {
     let snapshot = try StoreSnapshot(of: files, temporary: path.folder, surroundings: surroundings)
     defer { snapshot.release() }
-    let database: SQLiteFormat.Database
-    let isSound: Bool
+    var sound: SQLiteFormat.Database?
     do throws(FileError) {
-      database = try SQLiteFormat.Database(
+      let database = try SQLiteFormat.Database(
         main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
-      isSound = try database.checkIntegrity(findingLimit: 1).isSound
-    } catch {
-      if let fileError = error.fileError { throw fileError }
-      try snapshot.requireUnchanged()
-      return nil
-    }
-    guard isSound else {
+      if try database.checkIntegrity(findingLimit: 1).isSound { sound = database }
+    } catch { if let fileError = error.fileError { throw fileError } }
+    guard let database = sound else {
       // Another process may have caused the apparent damage.
       try snapshot.requireUnchanged()
       return nil

@@ -45,9 +45,7 @@ struct StorePreviewDifference {
     let known = Set(
       (backup.entities.values + Array(present.entities.values)).filter { $0.table.lowercased() == name }.map(\.name))
     var tally: [String: RestorePreview.Entity] = [:]
-    for entity in known {
-      tally[entity] = .init(name: entity, table: (new ?? old)?.name ?? name)
-    }
+    for entity in known { tally[entity] = .init(name: entity, table: (new ?? old)?.name ?? name) }
     noteSchema(new, old, isEntities: true)
     let toPresent = numbers(from: backup, to: present, table: name)
     if let new {
@@ -170,9 +168,7 @@ struct StorePreviewDifference {
   /// Records tables and columns in one store only.
   ///
   /// - Parameter isEntities: whether there are entity numbers beside references.
-  private mutating func noteSchema(
-    _ new: ComparedStore.Table?, _ old: ComparedStore.Table?, isEntities: Bool = false
-  ) {
+  private mutating func noteSchema(_ new: ComparedStore.Table?, _ old: ComparedStore.Table?, isEntities: Bool = false) {
     guard let shown = new ?? old else { return }
     var change = RestorePreview.SchemaChange(
       table: shown.name, isWholeTable: new == nil || old == nil, added: new?.columns.map { $0.name } ?? [],
@@ -259,18 +255,17 @@ struct StorePreviewDifference {
       ? old
       : ComparedStore.JoinTable(
         table: old.table, relationships: [], identifiers: [], keys: new.keys, places: new.places)
-    let match = zip(new.keys, other.keys).map { mine, its in
-      "o.\(SQLText.quotedIdentifier(its)) IS n.\(SQLText.quotedIdentifier(mine))"
-    }.joined(separator: " AND ")
-    let back = zip(new.keys, other.keys).map { mine, its in
-      "o.\(SQLText.quotedIdentifier(mine)) IS n.\(SQLText.quotedIdentifier(its))"
-    }.joined(separator: " AND ")
+    func equal(_ own: [String], _ others: [String]) -> String {
+      zip(own, others).map { "o.\(SQLText.quotedIdentifier($1)) IS n.\(SQLText.quotedIdentifier($0))" }
+        .joined(separator: " AND ")
+    }
+    let match = equal(new.keys, other.keys)
     let changed = try count(
       "FROM \(backup.sql(new.table)) AS n JOIN \(present.sql(old.table)) AS o ON \(match) "
         + "WHERE \(Self.any(Self.places(new, other).map(\.differs)))")
     note(
       added: try count(backup.sql(new.table), missingFrom: present.sql(old.table), match), changed: changed,
-      lost: try count(present.sql(old.table), missingFrom: backup.sql(new.table), back))
+      lost: try count(present.sql(old.table), missingFrom: backup.sql(new.table), equal(other.keys, new.keys)))
   }
 
   /// Counts the rows of a table that another one lacks.

@@ -123,9 +123,7 @@ struct BackupFileCheck: Sendable {
       file: file.name)
   }
 
-  private func rest(
-    of file: BackupManifest.File, in place: any BackupPlace
-  ) throws -> [UInt8] {
+  private func rest(of file: BackupManifest.File, in place: any BackupPlace) throws -> [UInt8] {
     var rest: [UInt8] = []
     while rest.count <= 2 * BackupManifest.limit {
       let bytes = try place.read(

@@ -59,16 +59,8 @@ package struct BackupProver: Sendable {
     var proof: BackupProof
     do {
       proof = try look(at: backup, in: catalog, options)
-      func name(_ problems: inout [BackupProof.Problem]) throws {
-        for index in problems.indices {
-          problems[index].words = try place.named(problems[index].words, of: id, in: .kept)
-        }
-      }
-      try name(&proof.problems)
-      if var warnings = proof.warnings {
-        try name(&warnings)
-        proof.warnings = warnings
-      }
+      proof.problems = try place.named(proof.problems, \.words, of: id, in: .kept)
+      proof.warnings = try proof.warnings.map { try place.named($0, \.words, of: id, in: .kept) }
     } catch {
       try tellIfGone(backup, in: place)
       throw error
@@ -110,9 +102,7 @@ package struct BackupProver: Sendable {
       words: "it is the evidence of a store that was not sound, and no backup to go back to: \(words)")
   }
 
-  private func look(
-    at backup: StoredBackup, in catalog: BackupCatalog, _ options: Options
-  ) throws -> BackupProof {
+  private func look(at backup: StoredBackup, in catalog: BackupCatalog, _ options: Options) throws -> BackupProof {
     func proof(
       _ result: BackupProof.Result, _ depth: BackupProof.Depth, _ found: BackupFileCheck.Found = BackupFileCheck.Found()
     ) -> BackupProof {
@@ -154,7 +144,7 @@ package struct BackupProver: Sendable {
             code: StoredBackup.Problem.Code.manifestChanged.rawValue,
             words: "\(name) is missing or not what was written; the holder of a key restores without it", file: name))
       }
-      found.warnings += try mendedManifest(of: backup, in: catalog.place, found)
+      found.warnings += try mendedManifest(of: backup, in: catalog.place)
       if options.depth == .files, manifest.kind != .original {
         found.warnings += backup.warnings.filter { $0.code == .largeValueMissing }.map { .init($0) }
         return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
@@ -178,16 +168,11 @@ package struct BackupProver: Sendable {
         error.isEnvironmental ? .inconclusive : .failed, options.depth, BackupFileCheck.Found(problems: [problem]))
     }
   }
-}
 
-extension BackupProver {
   /// Rewrites a lost or changed manifest from its intact copy; returns the warnings.
-  func mendedManifest(
-    of backup: StoredBackup, in place: any BackupPlace, _ found: BackupFileCheck.Found
-  ) throws -> [BackupProof.Problem] {
+  func mendedManifest(of backup: StoredBackup, in place: any BackupPlace) throws -> [BackupProof.Problem] {
     guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .copy,
-      let carrier = backup.manifest?.carrier,
-      let object = backup.objects.first(where: { $0.name == carrier.name })
+      let carrier = backup.manifest?.carrier, let object = backup.objects.first(where: { $0.name == carrier.name })
     else { return [] }
     let name = "\(backup.id)\(BackupManifest.suffix)"
     guard
@@ -205,9 +190,7 @@ extension BackupProver {
   /// Rewrites the manifest of a restored and checked backup that lost both.
   ///
   /// - Returns: its digest, if written.
-  func writeAnew(
-    _ backup: StoredBackup, in place: any BackupPlace, from store: ReadableFile
-  ) throws -> String? {
+  func writeAnew(_ backup: StoredBackup, in place: any BackupPlace, from store: ReadableFile) throws -> String? {
     guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .rebuilt, let known = backup.manifest,
       var manifest = try RebuiltManifest(place: place, section: .kept).withDigests(known)
     else { return nil }
@@ -216,9 +199,7 @@ extension BackupProver {
       manifest.store.path = owner.present.map { PathText($0) } ?? manifest.store.path
     }
     // The store was just examined; facts unreadable now are omitted.
-    let examination = try? Examiner(fileSystem: surroundings.fileSystem).examine(
-      main: store, log: nil, journal: nil, of: StoreFileSet(main: store.path), members: [],
-      options: .init(countsRecords: true))
+    let examination = try? Examiner(fileSystem: surroundings.fileSystem).examine(store, .init(countsRecords: true))
     if let examination { manifest.note(examination) }
     let name = "\(backup.id)\(BackupManifest.suffix)"
     let json = try manifest.json()
@@ -236,37 +217,18 @@ extension BackupProver {
     let objects = backup.objects.filter { !$0.name.hasSuffix(BackupProof.suffix) }
     // Another process may have removed the backup or rewritten the manifest.
     let names = Set(now.map(\.name))
-    guard objects.allSatisfy({ names.contains($0.name) }), try !place.unfinished().contains(name) else { return false }
-    guard names.contains(name) == objects.contains(where: { $0.name == name }) else { return false }
+    guard objects.allSatisfy({ names.contains($0.name) }), try !place.unfinished().contains(name),
+      names.contains(name) == objects.contains(where: { $0.name == name })
+    else { return false }
     try place.replace(name, with: bytes, in: .kept)
     return true
   }
-}
 
-extension BackupManifest {
-  /// Adds facts about the restored store, if both manifests were lost.
-  fileprivate mutating func note(_ examination: Examination) {
-    store.kind = examination.kind.rawValue
-    store.uuid = examination.metadata?.uuid
-    if let metadata = examination.metadata {
-      model = .init(
-        identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
-        entityHashes: metadata.versionHashes.mapValues(\.description))
-    }
-    entities = examination.entities.isEmpty ? nil : examination.entities
-    versions.library = LibraryVersion.current
-    versions.operatingSystem = LibraryVersion.operatingSystem
-    versions.storeWrittenBySQLite = examination.health.writtenBySQLite
-  }
-}
-
-extension BackupProver {
   /// Rebuilds damaged helpers from the restored content.
   ///
   /// - Returns: the warnings, with the outcome of each.
   func mended(
-    _ warnings: [BackupProof.Problem], of manifest: BackupManifest, in place: any BackupPlace,
-    from store: ReadableFile
+    _ warnings: [BackupProof.Problem], of manifest: BackupManifest, in place: any BackupPlace, from store: ReadableFile
   ) throws -> [BackupProof.Problem] {
     var told: [BackupProof.Problem] = []
     for var warning in warnings {
@@ -289,20 +251,15 @@ extension BackupProver {
   ) throws -> Bool {
     // Encrypted files can't be rewritten, as the recipients are unknown.
     if try place.isSealed(manifest.id, in: .kept) { return false }
-    let bytes: [UInt8]
-    switch file.role {
-    case .pageHashes:
-      guard let pageSize = manifest.database?.pageSize else { return false }
-      bytes = try Self.hashes(of: content, pageSize: pageSize)
-    case .recoveryKit:
-      guard let made = Self.kit(of: content, manifest, file) else { return false }
-      bytes = made
-    case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
-      .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
-      .originalOnlyHere, .originalSetAside:
+    let made: [UInt8]? =
+      switch file.role {
+      case .pageHashes: try manifest.database?.pageSize.map { try Self.hashes(of: content, pageSize: $0) }
+      case .recoveryKit: Self.kit(of: content, manifest, file)
+      default: nil
+      }
+    guard let bytes = made, Int64(bytes.count) == file.bytes, FileDigest(of: bytes).hexadecimal == file.sha256 else {
       return false
     }
-    guard Int64(bytes.count) == file.bytes, FileDigest(of: bytes).hexadecimal == file.sha256 else { return false }
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     // The backup may have been pruned meanwhile.
@@ -341,9 +298,7 @@ extension BackupProver {
       return nil
     }
   }
-}
 
-extension BackupProver {
   /// Restores a backup into an unnamed file and returns its problems.
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
@@ -422,9 +377,8 @@ extension BackupProver {
     // Lazaret's own check: one use per page, consistent trees and indexes, all records counted.
     let examination: Examination
     do {
-      examination = try Examiner(fileSystem: surroundings.fileSystem).examine(
-        main: store, log: nil, journal: nil, of: StoreFileSet(main: store.path), members: [],
-        options: .init(depth: .full) { done, total in progress(.checking, Int64(done), Int64(total)) })
+      let options = Examiner.Options(depth: .full) { done, total in progress(.checking, Int64(done), Int64(total)) }
+      examination = try Examiner(fileSystem: surroundings.fileSystem).examine(store, options)
     } catch let error as FileError where error.kind != .cancelled {
       throw BackupError(error)
     } catch {
@@ -455,12 +409,9 @@ extension BackupProver {
     do {
       let file = try VirtualFile(store)
       defer { withExtendedLifetime(file) {} }
-      let queue = try EvidenceConnection.open(file, label: "Lazaret.Backup", cacheKilobytes: 8000) { database in
-        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
-      }
-      let findings = try queue.inDatabase { database in
-        try IntegrityCheck.evidenceLines(of: database, limit: 1).lines
-      }
+      let queue = try EvidenceConnection.open(
+        file, label: "Lazaret.Backup", cacheKilobytes: 8000, prepare: addCoreDataFunctions)
+      let findings = try queue.inDatabase { database in try IntegrityCheck.evidenceLines(of: database, limit: 1).lines }
       try queue.close()
       // SQLite's messages may contain values, so only their presence counts.
       return findings == ["ok"]
@@ -473,9 +424,7 @@ extension BackupProver {
       // Lazaret's own check has passed.
       if [.SQLITE_ERROR, .SQLITE_TOOBIG, .SQLITE_INTERRUPT].contains(error.resultCode) { return [] }
       return [.init(code: "integrity-check", words: "SQLite cannot open the restored store (\(error.resultCode))")]
-    } catch {
-      throw BackupError(FileError(.other, operation: "check the restored store", path: path))
-    }
+    } catch { throw BackupError(FileError(.other, operation: "check the restored store", path: path)) }
   }
 
   // MARK: Migrating
@@ -490,5 +439,22 @@ extension BackupProver {
       }
       return [.init(code: "migration-failed", words: "it cannot be migrated to the current model: \(error.detail)")]
     }
+  }
+}
+
+extension BackupManifest {
+  /// Adds facts about the restored store, if both manifests were lost.
+  fileprivate mutating func note(_ examination: Examination) {
+    store.kind = examination.kind.rawValue
+    store.uuid = examination.metadata?.uuid
+    if let metadata = examination.metadata {
+      model = .init(
+        identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
+        entityHashes: metadata.versionHashes.mapValues(\.description))
+    }
+    entities = examination.entities.isEmpty ? nil : examination.entities
+    versions.library = LibraryVersion.current
+    versions.operatingSystem = LibraryVersion.operatingSystem
+    versions.storeWrittenBySQLite = examination.health.writtenBySQLite
   }
 }

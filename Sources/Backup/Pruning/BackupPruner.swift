@@ -34,9 +34,7 @@ package struct BackupPruner: Sendable {
   /// A kill leaves each backup whole in one section, or unlisted in transit; the next run finishes.
   ///
   /// - Throws: errors of the place; dropped backups stay dropped.
-  package func prune(
-    _ policy: RetentionPolicy, options: Options = Options()
-  ) throws -> PruningReport {
+  package func prune(_ policy: RetentionPolicy, options: Options = Options()) throws -> PruningReport {
     let lock = options.isRehearsal ? nil : try place.lock()
     defer { withExtendedLifetime(lock) {} }
     if !options.isRehearsal { try bin.finishInterrupted() }
@@ -122,8 +120,7 @@ package struct BackupPruner: Sendable {
   ///
   /// - Returns: the note, if any.
   /// - Throws: `no-such-backup`, or errors of the place.
-  @discardableResult
-  package func release(_ id: BackupIdentifier) throws -> OnlyHereNote? {
+  @discardableResult package func release(_ id: BackupIdentifier) throws -> OnlyHereNote? {
     // Checked before locking, which would create the folder.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
@@ -140,8 +137,7 @@ package struct BackupPruner: Sendable {
   ///
   /// - Returns: the drops that kept it.
   /// - Throws: `no-such-backup`, or errors of the place.
-  @discardableResult
-  package func acknowledge(_ id: BackupIdentifier) throws -> [BackupManifest.Fall] {
+  @discardableResult package func acknowledge(_ id: BackupIdentifier) throws -> [BackupManifest.Fall] {
     // Checked before locking, which would create the folder.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
@@ -228,7 +224,5 @@ package struct PruningReport: Sendable, Hashable, Encodable {
 }
 
 extension RetentionPlan.Decision {
-  package var id: BackupIdentifier {
-    BackupIdentifier(snapshot.identifier) ?? BackupIdentifier(date: snapshot.date)
-  }
+  package var id: BackupIdentifier { BackupIdentifier(snapshot.identifier) ?? BackupIdentifier(date: snapshot.date) }
 }

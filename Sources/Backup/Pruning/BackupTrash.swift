@@ -43,9 +43,7 @@ struct BackupTrash: Sendable {
   func drop(_ backup: StoredBackup, because reasons: [String]) throws {
     let record = TrashRecord(backup, date: surroundings.now(), reasons: reasons)
     try place.replace(TrashRecord.name(of: backup.id), with: try record.json(), in: .trash)
-    for name in Self.manifestFirst(backup.objects, of: backup.id) {
-      try place.move(name, from: .kept, to: .trash)
-    }
+    for name in Self.manifestFirst(backup.objects, of: backup.id) { try place.move(name, from: .kept, to: .trash) }
   }
 
   /// The listing object comes first.
@@ -106,15 +104,12 @@ struct BackupTrash: Sendable {
     for name in Self.manifestFirst(backup.objects, of: backup.id) { try place.delete(name, in: .trash) }
     try place.delete(TrashRecord.name(of: backup.id), in: .trash)
   }
-}
 
-extension BackupTrash {
   /// Finishes interrupted moves; the caller holds the lock of the place.
   ///
   /// Only objects as in a record are moved.
   func finishInterrupted() throws {
-    let kept = Dictionary(
-      try place.list(.kept).map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
+    let kept = try place.list(.kept).sizes
     for backup in try backups() {
       guard let record = backup.record else { continue }
       let main = "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"
@@ -158,10 +153,8 @@ extension BackupTrash {
     try place.delete(TrashRecord.name(of: backup.id), in: .trash)
   }
 
-  private func finishDropping(
-    _ backup: TrashedBackup, _ record: TrashRecord, _ kept: [String: Int64]
-  ) throws {
-    let there = Dictionary(backup.objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
+  private func finishDropping(_ backup: TrashedBackup, _ record: TrashRecord, _ kept: [String: Int64]) throws {
+    let there = backup.objects.sizes
     for object in record.objects where kept[object.name] == object.bytes {
       if there[object.name] == nil {
         try place.move(object.name, from: .kept, to: .trash)
@@ -200,9 +193,7 @@ package struct TrashedBackup: Sendable, Hashable {
     StoredBackup(id: id, manifest: manifest, proof: nil, objects: [], problems: []).needs
   }
 
-  var hasNote: Bool {
-    objects.contains { BackupCatalog.originalRole(of: $0.name, id) == .originalOnlyHere }
-  }
+  var hasNote: Bool { objects.contains { BackupCatalog.originalRole(of: $0.name, id) == .originalOnlyHere } }
 
   var manifestObject: BackupObject? { objects.first { $0.name == "\(id)\(BackupManifest.suffix)" } }
 }
@@ -216,10 +207,10 @@ package struct TrashRecord: Sendable, Hashable, Codable {
   }
 
   /// Always `lazaret-dropped-backup`.
-  var format: String
+  var format = TrashRecord.formatName
 
   /// The version of the format: 1.
-  var version: Int
+  var version = 1
 
   var id: BackupIdentifier
 
@@ -237,8 +228,6 @@ package struct TrashRecord: Sendable, Hashable, Codable {
   static let limit = 1 << 20
 
   init(_ backup: StoredBackup, date: Timestamp, reasons: [String]) {
-    format = Self.formatName
-    version = 1
     id = backup.id
     self.date = date.rfc3339
     self.reasons = reasons

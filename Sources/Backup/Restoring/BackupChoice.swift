@@ -51,9 +51,7 @@ extension BackupRestorer {
   ///   - time: the latest acceptable time.
   /// - Returns: the backup, with the newer ones up to that time and why each was passed over.
   /// - Throws: `no-such-backup`; `backup-of-other-store` for one of another store in the same folder.
-  package func choice(
-    _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil
-  ) throws -> BackupChoice {
+  package func choice(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws -> BackupChoice {
     let catalog = try BackupCatalog(of: place)
     if let id {
       let backup = try catalog.backup(id)
@@ -67,8 +65,7 @@ extension BackupRestorer {
     }
     // Better than no backup, as restoring checks every page.
     if let place = passedOver.firstIndex(where: { $0.reason == .unverified }) {
-      return BackupChoice(
-        backup: try catalog.backup(passedOver[place].id), passedOver: Array(passedOver[..<place]))
+      return BackupChoice(backup: try catalog.backup(passedOver[place].id), passedOver: Array(passedOver[..<place]))
     }
     throw nothing(passedOver, isBefore: time != nil)
   }

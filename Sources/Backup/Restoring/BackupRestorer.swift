@@ -17,8 +17,7 @@ package struct BackupRestorer: Sendable {
     var progress: BackupProgress
 
     package init(
-      salvages: Bool = false, model: SalvageModel? = nil,
-      progress: @escaping BackupProgress = { _, _, _ in true }
+      salvages: Bool = false, model: SalvageModel? = nil, progress: @escaping BackupProgress = { _, _, _ in true }
     ) {
       self.salvages = salvages
       self.model = model
@@ -42,9 +41,7 @@ package struct BackupRestorer: Sendable {
   /// Chooses the named backup or the newest suitable one; see ``choice(_:notLaterThan:)``.
   ///
   /// - Throws: `no-such-backup`, `backup-of-other-store`.
-  package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws
-    -> StoredBackup
-  {
+  package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws -> StoredBackup {
     try choice(id, notLaterThan: time).backup
   }
 
@@ -101,16 +98,13 @@ package struct BackupRestorer: Sendable {
     var options = options
     // The interrupted restore may have salvaged too.
     options.salvages = true
-    return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
-      store, _, restored in
+    return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) { store, _, restored in
       guard try installLeftover(of: folder) == .installed(note.id) else { return nil }
       if note.isWhole == nil {
         do {
           let digest = try FileDigest(of: fileSystem.open(store.main))
           guard try FileDigest(of: fileSystem.open(folder.target.main)) == digest else { return nil }
-        } catch {
-          throw BackupError(moving: error, path: folder.target.main)
-        }
+        } catch { throw BackupError(moving: error, path: folder.target.main) }
       }
       var report = restored
       report.path = folder.target.main
@@ -139,8 +133,7 @@ package struct BackupRestorer: Sendable {
     let isEvidence = manifest.kind == .evidence
     var isRight = true
     let losses =
-      isEvidence
-      ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
+      isEvidence ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
     // A database has a digest, despite damage in its chain; for evidence each file counts.
     let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
@@ -151,8 +144,7 @@ package struct BackupRestorer: Sendable {
     var salvaged: SalvageReport?
     var lacksMetadata = false
     if !isEvidence {
-      isRight = isContentRight
-      if isRight { isRight = try isSound(folder.store.main, manifest, options) }
+      isRight = try isContentRight && isSound(folder.store.main, manifest, options)
       if !isRight {
         guard !isNothingLeft else { throw try damaged(id, losses, values, isNothingLeft: true) }
         try refuseWhatWasSetAside(folder.asideTarget)
@@ -211,7 +203,7 @@ package struct BackupRestorer: Sendable {
 
   func valueCount(of store: StoreFileSet) throws -> Int {
     let folder = store.path(of: .externalData)
-    guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
+    guard try fileSystem.isFolder(folder) else { return 0 }
     return try fileSystem.descendants(of: folder).files.count
   }
 
@@ -248,9 +240,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Returns whether the file is sound; throws for damage unless it may be salvaged.
-  private func isSound(
-    _ path: FilePath, _ manifest: BackupManifest, _ options: Options
-  ) throws -> Bool {
+  private func isSound(_ path: FilePath, _ manifest: BackupManifest, _ options: Options) throws -> Bool {
     do {
       try check(try fileSystem.open(path), manifest.id)
       return true
@@ -266,13 +256,9 @@ package struct BackupRestorer: Sendable {
     let path = file.path
     let isSound: Bool
     do {
-      let examination = try Examiner(fileSystem: fileSystem).examine(
-        main: file, log: nil, journal: nil, of: StoreFileSet(main: path), members: [],
-        options: .init(depth: .full, countsRecords: false))
-      isSound = examination.health.isRead && !examination.health.isDamaged
-    } catch {
-      throw BackupError(moving: error, path: path)
-    }
+      let health = try Examiner(fileSystem: fileSystem).examine(file, .init(depth: .full, countsRecords: false)).health
+      isSound = health.isRead && !health.isDamaged
+    } catch { throw BackupError(moving: error, path: path) }
     guard isSound else {
       throw BackupError(
         .verificationFailed, operation: "check the restored store", path: path,
@@ -292,7 +278,7 @@ package struct BackupRestorer: Sendable {
   }
 
   private func refuseWhatWasSetAside(_ path: FilePath) throws {
-    guard try fileSystem.status(of: path, followingLinks: false) != nil else { return }
+    guard try fileSystem.hasEntry(at: path) else { return }
     throw FileError(
       .placeTaken, operation: "restore the backup", path: path,
       detail: "what an earlier salvage set aside has the name of what this one sets aside",
@@ -324,58 +310,14 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Runs a restore, and deletes its files on failure.
-  func removingLeftovers<Value>(
-    of folder: RestoreFolder, _ body: () throws -> Value
-  ) throws -> Value {
-    do {
-      return try body()
-    } catch {
+  func removingLeftovers<Value>(of folder: RestoreFolder, _ body: () throws -> Value) throws -> Value {
+    do { return try body() } catch {
       // The first error is reported; the next restore deletes the remains, except a store being installed.
       try? folder.removeUnlessInstalling()
       throw error
     }
   }
-}
 
-/// A restored backup for reading: in unnamed files, or in a private folder if it was salvaged.
-struct RestoredContent {
-  enum Values {
-    /// Whole, in the backup.
-    case packed(BackupExtraction)
-
-    /// Below the support folder of a salvaged store or an original.
-    case files(FilePath)
-
-    /// Returns the digests of the named values that are there, by path.
-    func digests(of names: Set<String>, in fileSystem: FileSystem) throws -> [String: String] {
-      let paths = Set(names.map(ReferencedValues.path))
-      var digests: [String: String] = [:]
-      switch self {
-      case .packed(let extraction):
-        for item in try extraction.manifest.externalData?.items ?? [] where paths.contains(item.name.text) {
-          digests[item.name.text] = item.sha256
-        }
-      case .files(let folder):
-        for path in paths {
-          let file = folder.appending(FilePath(path).components)
-          guard try fileSystem.status(of: file)?.kind == .regular else { continue }
-          digests[path] = try FileDigest(of: fileSystem.open(file)).hexadecimal
-        }
-      }
-      return digests
-    }
-  }
-
-  /// The database, or the main file of evidence.
-  let main: ReadableFile
-
-  let values: Values
-
-  /// The losses; nil if there are none.
-  let report: RestoreReport?
-}
-
-extension BackupRestorer {
   /// Reads a restored backup while the body runs.
   ///
   /// Only a damaged backup that is to be salvaged gets names, in a private folder.
@@ -393,13 +335,10 @@ extension BackupRestorer {
     let home = try privateFolder(in: temporary, or: alternative)
     defer { withExtendedLifetime(home) {} }
     let content: RestoredContent
-    do {
-      content = try unnamedContent(id, at: home.path.appending("Store.sqlite"), options)
-    } catch {
+    do { content = try unnamedContent(id, at: home.path.appending("Store.sqlite"), options) } catch {
       let error = BackupError(any: error)
       guard options.salvages, error.kind != .cancelled, !error.isEnvironmental else { throw error }
-      return try withRestored(id, options: options, temporary: temporary, or: alternative) {
-        store, folder, report in
+      return try withRestored(id, options: options, temporary: temporary, or: alternative) { store, folder, report in
         let values = RestoredContent.Values.files(store.path(of: .externalData))
         return try body(RestoredContent(main: try fileSystem.open(store.main), values: values, report: report), folder)
       }
@@ -407,22 +346,16 @@ extension BackupRestorer {
     return try body(content, home.path)
   }
 
-  private func unnamedContent(
-    _ id: BackupIdentifier, at path: FilePath, _ options: Options
-  ) throws -> RestoredContent {
+  private func unnamedContent(_ id: BackupIdentifier, at path: FilePath, _ options: Options) throws -> RestoredContent {
     let (files, extraction) = try restoreUnnamed(id, at: path, progress: options.progress)
-    guard let main = files[.main] else {
-      throw FileError(.notFound, operation: "read the restored store", path: path)
-    }
+    guard let main = files[.main] else { throw FileError(.notFound, operation: "read the restored store", path: path) }
     var values = RestoredContent.Values.packed(extraction)
     if try extraction.manifest.kind == .original, let place = place as? FolderPlace {
       values = .files(place.support(of: id, in: extraction.section))
     }
     return RestoredContent(main: main, values: values, report: nil)
   }
-}
 
-extension BackupRestorer {
   /// The maximum number of other backups to restore in search of metadata.
   private static let attempts = 3
 
@@ -433,7 +366,7 @@ extension BackupRestorer {
     let (own, taken) = (folder.store.path(of: .externalData), folder.remains.path(of: .externalData))
     try fileSystem.rename(folder.store.main, to: folder.remains.main)
     // The salvage expects the external values beside its input.
-    let hasValues = try fileSystem.status(of: own, followingLinks: false) != nil
+    let hasValues = try fileSystem.hasEntry(at: own)
     if hasValues { try fileSystem.rename(own, to: taken) }
     var salvaging = Salvager.Options(migrates: false, kit: kit.map { .kit($0) } ?? .none)
     salvaging.isKitOfThisState = true
@@ -442,13 +375,11 @@ extension BackupRestorer {
     do throws(SalvageError) {
       report = try Salvager(surroundings: surroundings).salvage(
         folder.remains.main, to: folder.store.main, model: options.model, options: salvaging)
-    } catch {
-      throw BackupError(salvaging: error)
-    }
+    } catch { throw BackupError(salvaging: error) }
     try fileSystem.unlink(folder.remains.main)
     if hasValues {
       // Without a known model none were copied.
-      if try fileSystem.status(of: own, followingLinks: false) == nil {
+      if try !fileSystem.hasEntry(at: own) {
         try fileSystem.rename(taken, to: own)
       } else {
         try fileSystem.removeTree(taken)
@@ -506,9 +437,52 @@ extension BackupRestorer {
   }
 
   private func identity(of file: ReadableFile) -> (metadata: StoreMetadata?, model: ManagedObjectModel?) {
-    let found = try? Examiner(fileSystem: fileSystem).examine(
-      main: file, log: nil, journal: nil, of: StoreFileSet(main: file.path), members: [],
-      options: .init(depth: .quick, countsRecords: false))
+    let found = try? Examiner(fileSystem: fileSystem).examine(file, .init(depth: .quick, countsRecords: false))
     return (found?.metadata, found?.storeModel)
   }
+}
+
+extension Examiner {
+  /// Examines a restored store, which is one file.
+  func examine(_ file: ReadableFile, _ options: Options) throws -> Examination {
+    try examine(main: file, log: nil, journal: nil, of: StoreFileSet(main: file.path), members: [], options: options)
+  }
+}
+
+/// A restored backup for reading: in unnamed files, or in a private folder if it was salvaged.
+struct RestoredContent {
+  enum Values {
+    /// Whole, in the backup.
+    case packed(BackupExtraction)
+
+    /// Below the support folder of a salvaged store or an original.
+    case files(FilePath)
+
+    /// Returns the digests of the named values that are there, by path.
+    func digests(of names: Set<String>, in fileSystem: FileSystem) throws -> [String: String] {
+      let paths = Set(names.map(ReferencedValues.path))
+      var digests: [String: String] = [:]
+      switch self {
+      case .packed(let extraction):
+        for item in try extraction.manifest.externalData?.items ?? [] where paths.contains(item.name.text) {
+          digests[item.name.text] = item.sha256
+        }
+      case .files(let folder):
+        for path in paths {
+          let file = folder.appending(FilePath(path).components)
+          guard try fileSystem.status(of: file)?.kind == .regular else { continue }
+          digests[path] = try FileDigest(of: fileSystem.open(file)).hexadecimal
+        }
+      }
+      return digests
+    }
+  }
+
+  /// The database, or the main file of evidence.
+  let main: ReadableFile
+
+  let values: Values
+
+  /// The losses; nil if there are none.
+  let report: RestoreReport?
 }

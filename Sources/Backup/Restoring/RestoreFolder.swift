@@ -53,9 +53,7 @@ package struct RestoreFolder: Sendable {
   private var journal: FilePath { path.appending("install.moving") }
 
   /// Whether an earlier run left the folder.
-  package func isThere() throws -> Bool {
-    try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
-  }
+  package func isThere() throws -> Bool { try fileSystem.entry(at: path)?.kind == .directory }
 
   /// Makes an empty folder.
   ///
@@ -103,16 +101,12 @@ package struct RestoreFolder: Sendable {
       try move.run(
         journal: journal, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
         whenMoved: {}, whenTakenBack: {})
-    } catch {
-      throw BackupError(moving: error, path: target.main)
-    }
+    } catch { throw BackupError(moving: error, path: target.main) }
     try finishInstallation()
   }
 
   private func finishInstallation() throws {
-    if try fileSystem.status(of: aside, followingLinks: false) != nil,
-      try fileSystem.status(of: asideTarget, followingLinks: false) == nil
-    {
+    if try fileSystem.hasEntry(at: aside), try !fileSystem.hasEntry(at: asideTarget) {
       try fileSystem.install(aside, at: asideTarget, replacing: false)
     }
     try remove()
@@ -141,34 +135,28 @@ package struct RestoreFolder: Sendable {
   private func finishLocked() throws -> Outcome {
     let id = try readyNote()?.id
     do {
-      if try fileSystem.status(of: journal, followingLinks: false) != nil,
+      if try fileSystem.hasEntry(at: journal),
         let (_, outcome) = try Relocation.finishInterrupted(journal: journal, in: fileSystem), outcome == .moved, let id
       {
         try finishInstallation()
         return .installed(id)
       }
-      if let id, try fileSystem.status(of: store.main, followingLinks: false) == nil,
-        try fileSystem.status(of: target.main, followingLinks: false) != nil
-      {
+      if let id, try !fileSystem.hasEntry(at: store.main), try fileSystem.hasEntry(at: target.main) {
         try finishInstallation()
         return .installed(id)
       }
-      if let id, try target.members(in: fileSystem).isEmpty,
-        try fileSystem.status(of: store.main, followingLinks: false) != nil
-      {
+      if let id, try target.members(in: fileSystem).isEmpty, try fileSystem.hasEntry(at: store.main) {
         try install()
         return .installed(id)
       }
-    } catch {
-      throw BackupError(moving: error, path: target.main)
-    }
+    } catch { throw BackupError(moving: error, path: target.main) }
     try remove()
     return .void
   }
 
   /// Returns the note on a whole store in the folder, if any.
   func readyNote() throws -> Note? {
-    guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
+    guard try fileSystem.hasEntry(at: note) else { return nil }
     let bytes = try fileSystem.contents(of: note, limit: Self.noteLimit)
     // An unreadable note is not of this software and must not cause an installation.
     guard let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
@@ -187,18 +175,13 @@ package struct RestoreFolder: Sendable {
   }
 
   /// Deletes the folder unless its store is being installed.
-  package func removeUnlessInstalling() throws {
-    let isMoving = try fileSystem.status(of: journal, followingLinks: false) != nil
-    if !isMoving { try remove() }
-  }
+  package func removeUnlessInstalling() throws { if try !fileSystem.hasEntry(at: journal) { try remove() } }
 }
 
 extension FolderLock {
   /// Takes the lock at once; nil if another process has it.
   static func unlessTaken(_ folder: FilePath, in fileSystem: FileSystem) throws -> FolderLock? {
-    do throws(FileError) {
-      return try FolderLock(folder, patience: 0, in: fileSystem)
-    } catch {
+    do throws(FileError) { return try FolderLock(folder, patience: 0, in: fileSystem) } catch {
       guard error.kind == .locked else { throw BackupError(error) }
       return nil
     }
@@ -290,9 +273,7 @@ package struct RestoreReport: Sendable, Hashable, Encodable {
   package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 
   /// Returns why the store was not sound when backed up, unless salvaged.
-  package func damage(_ backup: StoredBackup) -> (code: String, words: String)? {
-    salvage == nil ? backup.damage : nil
-  }
+  package func damage(_ backup: StoredBackup) -> (code: String, words: String)? { salvage == nil ? backup.damage : nil }
 
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([

@@ -63,12 +63,8 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
   package func encryption() throws -> BackupEncryption? {
     guard let encryptTo else { return nil }
     do throws(FileError) {
-      var recipients: [AgeRecipient] = []
-      for text in encryptTo { recipients.append(try AgeRecipient(text)) }
-      return BackupEncryption(to: recipients)
-    } catch {
-      throw BackupError(.policyUnreadable, because: error, operation: "read the backup policy")
-    }
+      return BackupEncryption(to: try encryptTo.map { (text) throws(FileError) in try AgeRecipient(text) })
+    } catch { throw BackupError(.policyUnreadable, because: error, operation: "read the backup policy") }
   }
 
   static let formatName = "lazaret-backup-policy"
@@ -87,19 +83,18 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
     func number(_ key: CodingKeys, _ usual: Int?) throws -> Int? {
       values.contains(key) ? try values.decodeIfPresent(Int.self, forKey: key) : usual
     }
-    func word(_ key: CodingKeys, _ usual: Bool) throws -> Bool {
-      try values.decodeIfPresent(Bool.self, forKey: key) ?? usual
+    func value<Value: Decodable>(_ key: CodingKeys, _ usual: Value) throws -> Value {
+      try values.decodeIfPresent(Value.self, forKey: key) ?? usual
     }
     self.init(
       everyHours: try number(.everyHours, usual.everyHours),
       everyOpenings: try number(.everyOpenings, usual.everyOpenings),
-      keep: try values.decodeIfPresent(RetentionPolicy.self, forKey: .keep) ?? usual.keep,
-      trashDays: try values.decodeIfPresent(Int.self, forKey: .trashDays) ?? usual.trashDays,
-      compression: try values.decodeIfPresent(BackupCompression.self, forKey: .compression) ?? usual.compression,
+      keep: try value(.keep, usual.keep), trashDays: try value(.trashDays, usual.trashDays),
+      compression: try value(.compression, usual.compression),
       level: try values.decodeIfPresent(Int.self, forKey: .level),
-      beforeMigration: try word(.beforeMigration, usual.beforeMigration),
-      beforeInstall: try word(.beforeInstall, usual.beforeInstall),
-      beforeRestore: try word(.beforeRestore, usual.beforeRestore),
+      beforeMigration: try value(.beforeMigration, usual.beforeMigration),
+      beforeInstall: try value(.beforeInstall, usual.beforeInstall),
+      beforeRestore: try value(.beforeRestore, usual.beforeRestore),
       encryptTo: try values.decodeIfPresent([String].self, forKey: .encryptTo))
   }
 
@@ -111,15 +106,11 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
       "beforeMigration": beforeMigration, "beforeInstall": beforeInstall, "beforeRestore": beforeRestore,
     ])
   }
-}
 
-extension BackupPolicy {
   /// Loads the home's policy, or the default.
   ///
   /// - Throws: `backup-policy-unreadable`; no part of an invalid file is used.
-  package static func load(
-    home: FilePath, in fileSystem: FileSystem = FileSystem()
-  ) throws -> BackupPolicy {
+  package static func load(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> BackupPolicy {
     let file = home.appending(fileName)
     guard try fileSystem.status(of: file) != nil else { return BackupPolicy() }
     return try BackupPolicy(json: fileSystem.contents(of: file, limit: 1 << 20), at: file)
@@ -138,13 +129,9 @@ extension BackupPolicy {
   ///
   /// - Parameter path: for errors.
   package init(json bytes: [UInt8], at path: FilePath? = nil) throws {
-    struct Head: Decodable {
-      var format: String
-      var version: Int
-    }
     let decoder = JSONDecoder()
     do {
-      let head = try decoder.decode(Head.self, from: Data(bytes))
+      let head = try decoder.decode(FormatHead.self, from: Data(bytes))
       guard head.format == Self.formatName else { throw BackupError.policy("it is no backup policy", at: path) }
       guard head.version == 1 else {
         throw BackupError.policy("it is of version \(head.version), and this software knows version 1", at: path)
@@ -157,9 +144,7 @@ extension BackupPolicy {
       throw error
     } catch let error as DecodingError {
       throw BackupError.policy(error.plainWords, at: path)
-    } catch {
-      throw BackupError.policy("it is not JSON", at: path)
-    }
+    } catch { throw BackupError.policy("it is not JSON", at: path) }
     if let words = contradiction { throw BackupError.policy(words, at: path) }
   }
 
@@ -186,9 +171,7 @@ extension BackupPolicy {
     return keep.keys.sorted().first { !RetentionPolicy.knownKeys.contains($0) }.map { "keep.\($0)" }
   }
 
-  private struct Ignored: Decodable {
-    init(from decoder: any Decoder) throws {}
-  }
+  private struct Ignored: Decodable { init(from decoder: any Decoder) throws {} }
 }
 
 extension BackupError {
@@ -204,8 +187,7 @@ extension DecodingError {
       path.isEmpty ? "it" : printable(path.map(\.stringValue).joined(separator: "."))
     }
     switch self {
-    case .keyNotFound(let key, let context):
-      return "\(place(context.codingPath + [key])) is missing"
+    case .keyNotFound(let key, let context): return "\(place(context.codingPath + [key])) is missing"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
       return "\(place(context.codingPath)) is of the wrong kind"
     case .dataCorrupted(let context):

@@ -125,8 +125,7 @@ struct RetentionJudgement {
   /// Keeps the last backup before entities lost more than half of their records, perhaps unintentionally.
   private mutating func keepLastBeforeFalls(_ counted: [Int]) {
     for place in counted where days(from: history[place].date, to: now) < Self.daysAfterFall {
-      let fallen = Dictionary(grouping: history[place].falls, by: \.backup.description)
-      for (identifier, falls) in fallen {
+      for (identifier, falls) in Dictionary(grouping: history[place].falls, by: \.backup.description) {
         guard let last = places[identifier], !history[last].isReleased else { continue }
         keep(last, because: .beforeFall(entities: falls.map(\.name).sorted(), in: history[place].identifier))
         // The next pruning needs this backup as evidence of the drop.
@@ -283,14 +282,13 @@ package struct RetentionPlan: Sendable, Hashable {
 
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode([
-        "id": snapshot.identifier, "kept": isKept,
-        "reasons": reasons.map { ["code": $0.code, "words": $0.words] },
+        "id": snapshot.identifier, "kept": isKept, "reasons": reasons.map { ["code": $0.code, "words": $0.words] },
       ])
     }
   }
 
   /// The decisions, newest backup first.
-  package let decisions: [Decision]
+  package private(set) var decisions: [Decision]
 
   /// Whether the dates up to now are plausible; if not, no backup is deleted by age.
   package let isClockTrusted: Bool
@@ -315,10 +313,7 @@ package struct RetentionPlan: Sendable, Hashable {
       return snapshot
     }
     let names = Set(others.map(\.identifier))
-    var judgement = RetentionJudgement(
-      RetentionSnapshot.history(of: catalog.backups) + others, policy: policy, now: now)
-    judgement.judge()
-    decisions = judgement.decisions.filter { !names.contains($0.snapshot.identifier) }
-    isClockTrusted = judgement.isClockTrusted
+    self.init(RetentionSnapshot.history(of: catalog.backups) + others, policy: policy, now: now)
+    decisions.removeAll { names.contains($0.snapshot.identifier) }
   }
 }

@@ -91,8 +91,7 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
       monthly: try count(.monthly), yearly: try count(.yearly), within: try duration(.within),
       withinHourly: try duration(.withinHourly), withinDaily: try duration(.withinDaily),
       withinWeekly: try duration(.withinWeekly), withinMonthly: try duration(.withinMonthly),
-      withinYearly: try duration(.withinYearly),
-      tags: try values.decodeIfPresent([[String]].self, forKey: .tags) ?? [])
+      withinYearly: try duration(.withinYearly), tags: try values.decodeIfPresent([[String]].self, forKey: .tags) ?? [])
   }
 
   /// Encodes the effective rules.
@@ -110,16 +109,12 @@ package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable 
   /// A period for each backup.
   case last
 
-  case hourly
-
-  case daily
+  case hourly, daily
 
   /// A week from Monday to Sunday (ISO 8601).
   case weekly
 
-  case monthly
-
-  case yearly
+  case monthly, yearly
 
   /// Returns a number that is equal for moments of the same period only.
   ///
@@ -175,13 +170,8 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    let text: String
-    do {
-      text = String(try container.decode(Int.self))
-    } catch {
-      // Not a number; errors of a text are thrown below.
-      text = try container.decode(String.self)
-    }
+    // Not a number: errors of the text are thrown.
+    let text = try (try? container.decode(Int.self)).map { String($0) } ?? container.decode(String.self)
     guard let count = RetentionCount(text) else {
       throw DecodingError.dataCorruptedError(
         in: container, debugDescription: "it is neither a number from 0 on nor the text \"unlimited\"")
@@ -190,10 +180,9 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
     switch self {
-    case .number(let number): try container.encode(number)
-    case .unlimited: try container.encode("unlimited")
+    case .number(let number): try number.encode(to: encoder)
+    case .unlimited: try description.encode(to: encoder)
     }
   }
 }
@@ -253,16 +242,13 @@ package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConve
   }
 
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let duration = RetentionDuration(try container.decode(String.self)) else {
+    guard let duration = RetentionDuration(try String(from: decoder)) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "it is not a duration such as \"1y5m7d2h\" or \"14d\"")
+        in: try decoder.singleValueContainer(),
+        debugDescription: "it is not a duration such as \"1y5m7d2h\" or \"14d\"")
     }
     self = duration
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(description)
-  }
+  package func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 }

@@ -6,9 +6,7 @@ package struct RetentionSnapshot: Sendable, Hashable {
     /// It was restored, and the check passed.
     case proven
 
-    case unproven
-
-    case failed
+    case unproven, failed
 
     /// The environment prevented a result.
     case inconclusive
@@ -85,12 +83,8 @@ package struct RetentionSnapshot: Sendable, Hashable {
   }
 
   /// Returns whether it has all these tags; the empty tag means no tags.
-  func hasAll(_ wanted: [String]) -> Bool {
-    wanted.allSatisfy { $0.isEmpty && tags.isEmpty || tags.contains($0) }
-  }
-}
+  func hasAll(_ wanted: [String]) -> Bool { wanted.allSatisfy { $0.isEmpty && tags.isEmpty || tags.contains($0) } }
 
-extension RetentionSnapshot {
   /// A broken backup counts as failed: it replaces no good one, and is kept only by the rules.
   init(_ backup: StoredBackup) {
     let isUnreadable =
@@ -112,9 +106,7 @@ extension RetentionSnapshot {
         .unknown
       } else if let manifest = backup.manifest {
         manifest.kind == .evidence || !manifest.check.isSound ? .apart : .ordinary
-      } else {
-        .ordinary
-      }
+      } else { .ordinary }
     self.init(
       identifier: backup.id.description, date: backup.id.date, tags: backup.manifest?.tags ?? [], proof: proof,
       needs: backup.needs.map(\.description), standing: standing, onlyHere: backup.onlyHere,
@@ -297,23 +289,12 @@ package enum RetentionReason: Sendable, Hashable {
 
   /// Describes a note after an original's name: `holds 12 records of Person that …`.
   package static func words(of note: OnlyHereNote) -> String {
-    note.records.map { "holds \($0) that its migration removed" }
-      ?? "has a note of removed records that cannot be read"
+    note.records.map { "holds \($0) that its migration removed" } ?? "has a note of removed records that cannot be read"
   }
 
   private static func list(_ names: [String]) -> String {
     let shown = names.prefix(3).joined(separator: ", ")
     return names.count > 3 ? "\(shown) and \(names.count - 3) more" : shown
-  }
-
-  /// Whether it is one of restic's rules.
-  package var isRule: Bool {
-    switch self {
-    case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
-    case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .holdsValues,
-      .showsFall, .unknown, .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
-      false
-    }
   }
 }
 
