@@ -56,8 +56,7 @@ final class CurlHandle: @unchecked Sendable {
   }
 
   func perform(
-    _ method: String, url: String, fields: [(name: String, value: String)], body: CurlExchange.Body,
-    _ options: Options
+    _ method: String, url: String, fields: [(name: String, value: String)], body: CurlExchange.Body, _ options: Options
   ) throws(TransportFailure) -> HTTPAnswer {
     unsafe lazaret_curl_reset(handle)
     unsafe words.pointee = 0
@@ -75,30 +74,22 @@ final class CurlHandle: @unchecked Sendable {
     }
     let context = unsafe Unmanaged.passUnretained(exchange).toOpaque()
     var settings = [
-      unsafe lazaret_curl_restrict(handle),
-      unsafe lazaret_curl_set_text(handle, CURLOPT_URL, url),
-      unsafe lazaret_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method),
-      unsafe lazaret_curl_set_fields(handle, list),
+      unsafe lazaret_curl_restrict(handle), unsafe lazaret_curl_set_text(handle, CURLOPT_URL, url),
+      unsafe lazaret_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method), unsafe lazaret_curl_set_fields(handle, list),
       unsafe lazaret_curl_set_socket_place(handle, socket),
       unsafe lazaret_curl_set_receiving(handle, curlTakeBody, curlTakeLine, context),
       unsafe lazaret_curl_set_sending(handle, curlGiveBody, curlRewindBody, context),
-      unsafe lazaret_curl_set_progress(handle, curlGoesOn, context),
-      unsafe lazaret_curl_set_error_place(handle, words),
+      unsafe lazaret_curl_set_progress(handle, curlGoesOn, context), unsafe lazaret_curl_set_error_place(handle, words),
     ]
     let stalling = options.isWork ? options.retries.working : options.retries.stalling
     var numbers: [(CURLoption, Int)] = [
       // Signals would affect other threads.
       (CURLOPT_NOSIGNAL, 1),
       // Dots in keys are literal.
-      (CURLOPT_PATH_AS_IS, 1),
-      (CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
-      (CURLOPT_CONNECTTIMEOUT_MS, options.retries.connecting),
-      (CURLOPT_LOW_SPEED_TIME, stalling),
-      (CURLOPT_LOW_SPEED_LIMIT, options.retries.slowest),
-      (CURLOPT_TIMEOUT_MS, options.retries.whole * 1000),
-      (CURLOPT_TCP_KEEPALIVE, 1),
-      (CURLOPT_BUFFERSIZE, Self.bufferLength),
-      (CURLOPT_SSL_VERIFYPEER, 1),
+      (CURLOPT_PATH_AS_IS, 1), (CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
+      (CURLOPT_CONNECTTIMEOUT_MS, options.retries.connecting), (CURLOPT_LOW_SPEED_TIME, stalling),
+      (CURLOPT_LOW_SPEED_LIMIT, options.retries.slowest), (CURLOPT_TIMEOUT_MS, options.retries.whole * 1000),
+      (CURLOPT_TCP_KEEPALIVE, 1), (CURLOPT_BUFFERSIZE, Self.bufferLength), (CURLOPT_SSL_VERIFYPEER, 1),
       (CURLOPT_SSL_VERIFYHOST, 2),
     ]
     if method == "HEAD" { numbers.append((CURLOPT_NOBODY, 1)) }
@@ -106,8 +97,7 @@ final class CurlHandle: @unchecked Sendable {
     case .none: break
     case .bytes, .file:
       numbers += [(CURLOPT_UPLOAD, 1), (CURLOPT_UPLOAD_BUFFERSIZE, Self.bufferLength)]
-      settings.append(
-        unsafe lazaret_curl_set_size(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count)))
+      settings.append(unsafe lazaret_curl_set_size(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count)))
     }
     for (option, value) in numbers { settings.append(unsafe lazaret_curl_set_number(handle, option, value)) }
     if let authorities = options.authorities {
@@ -123,8 +113,7 @@ final class CurlHandle: @unchecked Sendable {
     let isRefusal = status >= 400 && [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
     let isAnswer = exchange.isExceeded ? options.cutsOff : code == CURLE_OK || isRefusal
     guard isAnswer, exchange.hasHeader else { throw failure(code, exchange) }
-    return HTTPAnswer(
-      status: status, fields: exchange.fields, body: exchange.received, isCutOff: exchange.isExceeded)
+    return HTTPAnswer(status: status, fields: exchange.fields, body: exchange.received, isCutOff: exchange.isExceeded)
   }
 
   private func failure(_ code: CURLcode, _ exchange: CurlExchange) -> TransportFailure {
@@ -168,14 +157,7 @@ struct HTTPAnswer: Sendable {
 }
 
 struct TransportFailure: Error {
-  enum Kind: Sendable {
-    case unreachable
-    case timeOut
-    case certificate
-    case tooMuch
-    case unusable
-    case file
-  }
+  enum Kind: Sendable { case unreachable, timeOut, certificate, tooMuch, unusable, file }
 
   let kind: Kind
 
@@ -314,10 +296,9 @@ final class CurlExchange {
       }
       return true
     }
-    let value = line[line.index(after: colon)...].drop(while: \.isWhitespace)
-    var end = value.endIndex
-    while end > value.startIndex, value[value.index(before: end)].isWhitespace { end = value.index(before: end) }
-    fields[line[..<colon].lowercased()] = String(value[..<end])
+    var value = line[line.index(after: colon)...].drop(while: \.isWhitespace)
+    while value.last?.isWhitespace == true { value.removeLast() }
+    fields[line[..<colon].lowercased()] = String(value)
     return true
   }
 }
@@ -353,9 +334,7 @@ func curlGiveBody(
 /// libcurl's progress callback.
 func curlGoesOn(
   _ context: UnsafeMutableRawPointer?, _: curl_off_t, _: curl_off_t, _: curl_off_t, _ uploaded: curl_off_t
-) -> CInt {
-  unsafe exchange(context)?.goesOn(uploaded: Int64(uploaded)) == true ? 0 : 1
-}
+) -> CInt { unsafe exchange(context)?.goesOn(uploaded: Int64(uploaded)) == true ? 0 : 1 }
 
 /// libcurl's seek callback; 0 on success.
 func curlRewindBody(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: CInt) -> CInt {

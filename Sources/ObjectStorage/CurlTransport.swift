@@ -44,9 +44,7 @@ package final class CurlTransport: UploadTransport {
           request.method.rawValue, url: request.address.url.absoluteString, fields: fields, body: body, options)
       }
       return UploadResponse(answer.status, fields: answer.fields, body: answer.body, isCutOff: answer.isCutOff)
-    } catch {
-      throw Self.error(error)
-    }
+    } catch { throw Self.error(error) }
   }
 
   private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 || $0 == 9 } }
@@ -80,8 +78,7 @@ package final class CurlTransport: UploadTransport {
     case .unreachable: break
     }
     switch CURLcode(UInt32(failure.code)) {
-    case CURLE_SSL_CONNECT_ERROR where !isCut:
-      return TransportError(.untrusted, "no secure connection came about")
+    case CURLE_SSL_CONNECT_ERROR where !isCut: return TransportError(.untrusted, "no secure connection came about")
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
       return TransportError(.connection, "there is no such host, or no network")
     case CURLE_COULDNT_CONNECT: return TransportError(.connection, "nothing answers there")

@@ -22,16 +22,16 @@ package struct RequestSigner: Sendable {
   package func fields(of request: HTTPRequest, at date: Timestamp) -> [(name: String, value: String)] {
     let moment = Self.text(date)
     let digest = FileDigest(of: Array(request.body)).hexadecimal
-    var fields = request.fields.map { ($0.name.lowercased(), Self.folded($0.value)) }
+    var fields = request.fields.map { (name: $0.name.lowercased(), value: Self.folded($0.value)) }
     fields.append(("host", request.authority))
     fields.append(("x-amz-content-sha256", digest))
     fields.append(("x-amz-date", moment))
     if let token = credentials.sessionToken { fields.append(("x-amz-security-token", token)) }
-    fields.sort { $0.0 < $1.0 }
-    let names = fields.map(\.0).joined(separator: ";")
+    fields.sort { $0.name < $1.name }
+    let names = fields.map(\.name).joined(separator: ";")
     let canonical = [
       request.method.rawValue, request.path, request.encodedQuery,
-      fields.map { "\($0.0):\($0.1)\n" }.joined(), names, digest,
+      fields.map { "\($0.name):\($0.value)\n" }.joined(), names, digest,
     ].joined(separator: "\n")
     let day = String(moment.prefix(8))
     let scope = "\(day)/\(region)/\(Self.service)/aws4_request"
@@ -41,7 +41,7 @@ package struct RequestSigner: Sendable {
     let credential = "\(credentials.accessKey)/\(scope)"
     fields.append(
       ("authorization", "\(Self.algorithm) Credential=\(credential),SignedHeaders=\(names),Signature=\(signature)"))
-    return fields.map { (name: $0.0, value: $0.1) }
+    return fields
   }
 
   private func key(_ day: String) -> [UInt8] {
@@ -101,10 +101,8 @@ package struct HTTPRequest: Sendable {
 
   /// The query as sent and signed: encoded, sorted by the bytes of names and values.
   package var encodedQuery: String {
-    query
-      .map { (PercentEncoding.encode($0.name), PercentEncoding.encode($0.value)) }
-      .sorted { Array($0.0.utf8).lexicographicallyPrecedes($1.0.utf8) || $0.0 == $1.0 && $0.1 < $1.1 }
-      .map { "\($0.0)=\($0.1)" }
-      .joined(separator: "&")
+    query.map { (PercentEncoding.encode($0.name), PercentEncoding.encode($0.value)) }.sorted {
+      Array($0.0.utf8).lexicographicallyPrecedes($1.0.utf8) || $0.0 == $1.0 && $0.1 < $1.1
+    }.map { "\($0.0)=\($0.1)" }.joined(separator: "&")
   }
 }

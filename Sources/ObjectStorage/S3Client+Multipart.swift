@@ -37,15 +37,14 @@ extension S3Client {
   ///
   /// - Parameter bytes: the length, which identifies the object if the answer was lost.
   package func complete(_ upload: S3Upload, _ parts: [S3Part], bytes: Int64) throws(BackupError) {
-    var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-    for part in parts {
-      text += "<Part><PartNumber>\(part.number)</PartNumber><ETag>\(Self.escaped(part.tag))</ETag></Part>"
-    }
-    text += "</CompleteMultipartUpload>"
-    var call = Call(
-      method: .post, key: upload.key, query: [("uploadId", upload.id)], body: Array(text.utf8)[...],
+    let list = parts.map {
+      "<Part><PartNumber>\($0.number)</PartNumber><ETag>\(Self.escaped($0.tag))</ETag></Part>"
+    }.joined()
+    let space = "http://s3.amazonaws.com/doc/2006-03-01/"
+    let text = "<CompleteMultipartUpload xmlns=\"\(space)\">\(list)</CompleteMultipartUpload>"
+    let call = Call(
+      method: .post, key: upload.key, query: [("uploadId", upload.id)], body: Array(text.utf8)[...], isWork: true,
       operation: "write to the object storage")
-    call.isWork = true
     for attempt in 1... {
       let answer = try send(call, accepting: [404])
       let root = XMLElement(answer.body)
@@ -56,9 +55,9 @@ extension S3Client {
       }
       if root?.name == "CompleteMultipartUploadResult" { break }
       // The status precedes the outcome (Amazon S3 API Reference, "CompleteMultipartUpload").
-      guard answer.word == "InternalError" || answer.word == "SlowDown",
-        attempt < settings.retries.attempts
-      else { throw odd("the server did not complete the upload", call) }
+      guard answer.word == "InternalError" || answer.word == "SlowDown", attempt < settings.retries.attempts else {
+        throw odd("the server did not complete the upload", call)
+      }
       waiting.pause(waiting.random(settings.retries.pause(after: attempt)))
     }
     guard try head(upload.key)?.bytes == bytes else { throw odd("the object does not have its length", call) }
@@ -89,8 +88,7 @@ extension S3Client {
       }
       let decoded = page.keyDecoding()
       for element in page.all("Upload") {
-        guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"),
-          Self.isIdentifier(id)
+        guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"), Self.isIdentifier(id)
         else { throw odd("the listing has an entry that cannot be", call) }
         // Some servers ignore the prefix.
         if key.hasPrefix(prefix) {

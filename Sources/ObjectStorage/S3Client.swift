@@ -66,14 +66,11 @@ package final class S3Client: Sendable {
   /// - Parameter accepted: error statuses to return instead of throw.
   func send(_ call: Call, accepting accepted: Set<Int> = []) throws(BackupError) -> HTTPAnswer {
     for attempt in 1... {
-      let result = try once(call)
       let failure: BackupError
       var asked = 0
-      switch result {
+      switch once(call) {
       case .success(let answer):
-        if answer.isSuccess || accepted.contains(answer.status) {
-          return answer
-        }
+        if answer.isSuccess || accepted.contains(answer.status) { return answer }
         failure = refusal(answer, call)
         if attempt < settings.retries.attempts, Self.mayBeOfCredentials(failure, call), renewCredentials() { continue }
         guard Self.mayPass(answer) else { throw failure }
@@ -90,23 +87,19 @@ package final class S3Client: Sendable {
     throw BackupError(.s3Server, operation: call.operation, detail: "it was tried too often")
   }
 
-  private func once(_ call: Call) throws(BackupError) -> Result<HTTPAnswer, TransportFailure> {
+  private func once(_ call: Call) -> Result<HTTPAnswer, TransportFailure> {
     let request = request(call)
     let fields = signer.withLock { $0 }.fields(of: request, at: waiting.now())
     let query = request.encodedQuery
-    let url =
-      "\(settings.endpoint.scheme)://\(request.authority)\(request.path)" + (query.isEmpty ? "" : "?\(query)")
+    let url = "\(settings.endpoint.scheme)://\(request.authority)\(request.path)" + (query.isEmpty ? "" : "?\(query)")
     let options = CurlHandle.Options(
       retries: settings.retries, authorities: settings.authorities, limit: call.limit, isWork: call.isWork)
-    do throws(TransportFailure) {
-      return .success(
-        try pool.withHandle { handle throws(TransportFailure) in
-          let hasBody = request.method == .put || request.method == .post
-          return try handle.perform(
-            request.method.rawValue, url: url, fields: fields, body: hasBody ? .bytes(request.body) : .none, options)
-        })
-    } catch {
-      return .failure(error)
+    let hasBody = request.method == .put || request.method == .post
+    return Result { () throws(TransportFailure) in
+      try pool.withHandle { handle throws(TransportFailure) in
+        try handle.perform(
+          request.method.rawValue, url: url, fields: fields, body: hasBody ? .bytes(request.body) : .none, options)
+      }
     }
   }
 
@@ -141,9 +134,7 @@ package final class S3Client: Sendable {
     }
   }
 
-  func location(_ key: String?) -> String {
-    "\(S3Address.scheme)\(bucket)" + (key.map { "/" + printable($0) } ?? "")
-  }
+  func location(_ key: String?) -> String { "\(S3Address.scheme)\(bucket)" + (key.map { "/" + printable($0) } ?? "") }
 }
 
 extension S3Client {
@@ -173,10 +164,7 @@ extension S3Client {
     do throws(BackupError) {
       let answer = try send(call, accepting: [403, 404, 405])
       return answer.isSuccess ? XMLElement(answer.body) : nil
-    } catch {
-      guard error.kind == .s3Unsupported || error.status == 400 else { throw error }
-      return nil
-    }
+    } catch  where error.kind == .s3Unsupported || error.status == 400 { return nil }
   }
 }
 
@@ -265,8 +253,7 @@ extension S3Client {
       let decoded = page.keyDecoding()
       for element in page.all("Contents") {
         guard let key = element.text("Key").flatMap(decoded), key.hasPrefix(prefix), key.utf8.count <= 1024,
-          let bytes = element.text("Size").flatMap({ Int64($0) }),
-          (0...Self.largestObject).contains(bytes)
+          let bytes = element.text("Size").flatMap({ Int64($0) }), (0...Self.largestObject).contains(bytes)
         else { throw odd("the listing has an entry that cannot be", call) }
         listing.objects.append(
           S3ObjectFacts(key: key, bytes: bytes, modified: element.text("LastModified").flatMap(Self.date)))
@@ -323,8 +310,7 @@ extension S3Client {
       // closed.
       if try self.writer(of: key) == writer { return }
       throw refusal(answer, call)
-    } catch {
-      guard error.kind == .s3Unsupported else { throw error }
+    } catch  where error.kind == .s3Unsupported {
       var error = error
       error.detail += "; the server does not write conditionally"
       throw error
@@ -352,9 +338,7 @@ extension S3Client {
       if answer.status == 416 { return [] }
       if let bytes = Self.range(answer, offset, length) { return bytes }
       // A body shorter than its header states was cut off.
-      guard attempt < settings.retries.attempts else {
-        throw odd("other bytes came than were asked for", call)
-      }
+      guard attempt < settings.retries.attempts else { throw odd("other bytes came than were asked for", call) }
       waiting.pause(waiting.random(settings.retries.pause(after: attempt)))
     }
     return []
@@ -368,8 +352,8 @@ extension S3Client {
       return nil
     }
     let numbers = field.dropFirst("bytes ".count).split(whereSeparator: { $0 == "-" || $0 == "/" }).map { Int64($0) }
-    guard numbers.count == 3, let first = numbers[0], let last = numbers[1], let whole = numbers[2] else { return nil }
-    guard first == offset, last >= first, last < whole, last - first + 1 == Int64(answer.body.count),
+    guard numbers.count == 3, let first = numbers[0], let last = numbers[1], let whole = numbers[2],
+      first == offset, last >= first, last < whole, last - first + 1 == Int64(answer.body.count),
       last - first + 1 == min(Int64(length), whole - offset)
     else { return nil }
     return answer.body
@@ -389,8 +373,7 @@ extension S3Client {
 
   /// Deletes an object, if any; a versioned bucket only hides it.
   package func delete(_ key: String) throws(BackupError) {
-    let call = Call(method: .delete, key: key, operation: "remove from the object storage")
-    _ = try send(call, accepting: [404])
+    _ = try send(Call(method: .delete, key: key, operation: "remove from the object storage"), accepting: [404])
   }
 }
 
@@ -398,9 +381,7 @@ enum ContentDigest {
   /// The base64 MD5 for `Content-MD5` (RFC 1864).
   ///
   /// It does not protect against intent; the signature covers the SHA-256.
-  static func md5(_ bytes: ArraySlice<UInt8>) -> String {
-    Data(Insecure.MD5.hash(data: bytes)).base64EncodedString()
-  }
+  static func md5(_ bytes: ArraySlice<UInt8>) -> String { Data(Insecure.MD5.hash(data: bytes)).base64EncodedString() }
 }
 
 package struct S3ObjectFacts: Sendable, Hashable {

@@ -124,8 +124,8 @@ package struct S3Endpoint: Sendable, Hashable {
 
   /// Parses an address such as `https://storage.example:9000`.
   package init?(_ text: String) {
-    let schemes = [("https://", true), ("http://", false)]
-    guard let (scheme, isEncrypted) = schemes.first(where: { text.lowercased().hasPrefix($0.0) }) else { return nil }
+    guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else { return nil }
+    let isEncrypted = scheme == "https://"
     let rest = text.dropFirst(scheme.count)
     let slash = rest.firstIndex(of: "/") ?? rest.endIndex
     var (host, port) = (rest[..<slash], nil as Int?)
@@ -147,8 +147,7 @@ package struct S3Endpoint: Sendable, Hashable {
         .contains(where: { ["", ".", ".."].contains($0) })
     else { return nil }
     let usual = isEncrypted ? 443 : 80
-    self.init(
-      isEncrypted: isEncrypted, host: host.lowercased(), port: port == usual ? nil : port, path: String(path))
+    self.init(isEncrypted: isEncrypted, host: host.lowercased(), port: port == usual ? nil : port, path: String(path))
   }
 
   private static func isOfAddress(_ byte: UInt8) -> Bool {
@@ -216,9 +215,7 @@ package struct S3RetryPolicy: Sendable, Hashable {
   /// The longest pause in milliseconds.
   ///
   /// - Parameter attempt: the failed attempts, from 1.
-  package func pause(after attempt: Int) -> Int {
-    min(longestPause, firstPause << min(max(attempt - 1, 0), 20))
-  }
+  package func pause(after attempt: Int) -> Int { min(longestPause, firstPause << min(max(attempt - 1, 0), 20)) }
 }
 
 /// A client's clock and pauses.
@@ -275,12 +272,10 @@ package struct S3Environment: Sendable {
       throw Self.refused("the region is not one that a server can have")
     }
     let endpoint = try given.map { text throws(BackupError) in try self.endpoint(text) } ?? .amazon(region)
-    let style = value("LAZARET_S3_ADDRESSING") ?? configured("s3.addressing_style") ?? "auto"
-    // Amazon's wildcard certificates cover one label only.
-    let isPath = given != nil || address.bucket.contains(".")
     let usesPathStyle: Bool
-    switch style {
-    case "auto": usesPathStyle = isPath
+    switch value("LAZARET_S3_ADDRESSING") ?? configured("s3.addressing_style") ?? "auto" {
+    // Amazon's wildcard certificates cover one label only.
+    case "auto": usesPathStyle = given != nil || address.bucket.contains(".")
     case "path": usesPathStyle = true
     case "virtual": usesPathStyle = false
     default: throw Self.refused("the addressing style is neither path nor virtual nor auto")
@@ -310,8 +305,7 @@ package struct S3Environment: Sendable {
     _ secrets: AmazonConfiguration?, _ configured: @escaping (String) -> String?, _ profile: String, isNamed: Bool
   ) throws(BackupError) -> S3Credentials {
     // Variables override any profile, as with Amazon's tools.
-    let variables = (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY"))
-    switch variables {
+    switch (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY")) {
     case (let name?, let secret?): return try checked(name, secret, value("AWS_SESSION_TOKEN"))
     case (nil, nil): break
     default: throw Self.missing("only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set")
@@ -357,20 +351,15 @@ package struct S3Environment: Sendable {
 
   /// The file that a variable names, or the default one if it exists.
   private func file(_ name: String, or usual: String) throws(BackupError) -> AmazonConfiguration? {
-    let path: FilePath
-    if let given = value(name) {
-      path = FilePath(given)
-    } else if let home = value("HOME") {
-      path = FilePath(home).appending(".aws").appending(usual)
-    } else {
-      return nil
-    }
+    let usualPath = value("HOME").map { FilePath($0).appending(".aws").appending(usual) }
+    guard let path = value(name).map({ FilePath($0) }) ?? usualPath else { return nil }
     do throws(FileError) {
       let bytes = try fileSystem.contents(of: path, limit: AmazonConfiguration.limit)
       guard let text = String(utf8: bytes) else { throw FileError(.other, operation: "read", detail: "it is no text") }
       return AmazonConfiguration(text)
+    } catch  where error.kind == .notFound {
+      return nil
     } catch {
-      guard error.kind != .notFound else { return nil }
       throw BackupError(.s3Settings, because: error, operation: Self.operation, path: path)
     }
   }
@@ -443,8 +432,6 @@ struct AmazonConfiguration {
     }
   }
 
-  func has(_ section: String) -> Bool { sections[section] != nil }
-
   /// A non-empty setting; nested ones are named `s3.name`.
   func value(_ name: String, in section: String) -> String? {
     sections[section]?[name].flatMap { $0.isEmpty ? nil : $0 }
@@ -458,13 +445,11 @@ struct AmazonConfiguration {
 
   /// Strips a comment after a space.
   private static func value(_ text: Substring) -> String {
-    var end = text.startIndex
     var isAfterSpace = true
-    while end < text.endIndex {
-      if isAfterSpace, text[end] == "#" || text[end] == ";" { break }
-      isAfterSpace = text[end].isWhitespace
-      end = text.index(after: end)
+    let end = text.firstIndex { character in
+      defer { isAfterSpace = character.isWhitespace }
+      return isAfterSpace && (character == "#" || character == ";")
     }
-    return String(trimmed(text[..<end]))
+    return String(trimmed(text[..<(end ?? text.endIndex)]))
   }
 }

@@ -72,8 +72,7 @@ package struct XMLElement: Sendable {
           guard elements <= limits.elements, open.count < limits.depth else { return nil }
           open.append(XMLElement(name: name))
           if !isEmpty { continue }
-        case .closing(let name):
-          guard open.last?.name == name else { return nil }
+        case .closing(let name): guard open.last?.name == name else { return nil }
         }
         guard let element = open.popLast() else { return nil }
         if open.isEmpty { return isAtEnd() ? element : nil }
@@ -106,15 +105,10 @@ package struct XMLElement: Sendable {
 
     private mutating func skip(to end: String) -> Markup? {
       let mark = Array(end.utf8)
-      var at = place
-      while at + mark.count <= bytes.count {
-        if bytes[at] == mark[0], bytes[at..<(at + mark.count)].elementsEqual(mark) {
-          place = at + mark.count
-          return .other
-        }
-        at += 1
-      }
-      return nil
+      let at = bytes.indices[place...].first { bytes[$0] == mark[0] && bytes[$0...].starts(with: mark) }
+      guard let at else { return nil }
+      place = at + mark.count
+      return .other
     }
 
     private mutating func text() -> String? {

@@ -125,8 +125,7 @@ public enum SupportBundleErrorKind: String, FailureKind {
     case .archive: "Ask for the file again: what arrived is not what was sent."
     case .encryption: "Check the key, and that the whole file arrived."
     case .file: "Check the path and its permissions."
-    case .unknownColumn:
-      "Name attributes as Entity.attribute, or columns as table.column where there is no model."
+    case .unknownColumn: "Name attributes as Entity.attribute, or columns as table.column where there is no model."
     case .valuesFound: "Nothing was kept of it. Export another level, and report this with the store's schema."
     case .storeChanged: "Close the app, or try again."
     case .scrubbingKey: "Let the software make the key."
@@ -143,8 +142,7 @@ public enum SupportBundleErrorKind: String, FailureKind {
     case .unreachable, .quota: "It waits in the outbox; go on with: lazaret outbox send"
     case .outboxFull: "Send or cancel what waits there, or allow more."
     case .notInOutbox: "List what there is with: lazaret outbox list. It may be in another home."
-    case .entryUnreadable:
-      "Move its folder away, and send the bundle again; the receiver does not take it twice."
+    case .entryUnreadable: "Move its folder away, and send the bundle again; the receiver does not take it twice."
     case .entryBusy: "Wait until it is done; lazaret outbox list shows when."
     case .entryOver: "Send the bundle itself again, if that is wanted."
     }
@@ -215,6 +213,8 @@ package enum SupportBundleErrors {
   static let operation = "export the store"
   static let scrubbing = "scrub the store"
 
+  static func cancelled() -> SupportBundleError { .cancelled(operation) }
+
   /// The output has values, names or checksums.
   ///
   /// - Parameter kept: the columns with kept values.
@@ -230,8 +230,7 @@ package enum SupportBundleErrors {
 
   /// Returns the likely cause if columns were kept.
   package static func keptDetail(_ kept: Set<String>) -> String {
-    kept.isEmpty
-      ? "" : "; likely because values of \(words(kept)) are kept: they are values of other columns too"
+    kept.isEmpty ? "" : "; likely because values of \(words(kept)) are kept: they are values of other columns too"
   }
 
   package static func keptHint(_ kept: Set<String>) -> String? {

@@ -26,16 +26,12 @@ package struct ObjectStoragePlace: BackupPlace {
   /// The client's connection limit: each request waits for a round trip.
   package var readsAtOnce: Int { 8 }
 
-  package func keeping() throws -> BucketRetention {
-    try asking { () throws(BackupError) in try client.keeping() }
-  }
+  package func keeping() throws -> BucketRetention { try asking { () throws(BackupError) in try client.keeping() } }
 
   // MARK: Names
 
   func contents() throws -> StorageContents {
-    try asking { () throws(BackupError) in
-      StorageContents(try client.list(address.key("")), of: address)
-    }
+    try asking { () throws(BackupError) in StorageContents(try client.list(address.key("")), of: address) }
   }
 
   func key(_ name: String, in section: BackupSection) throws -> String {
@@ -63,13 +59,9 @@ package struct ObjectStoragePlace: BackupPlace {
 // MARK: - The protocol
 
 extension ObjectStoragePlace {
-  package func list(_ section: BackupSection) throws -> [BackupObject] {
-    try contents().objects(in: section)
-  }
+  package func list(_ section: BackupSection) throws -> [BackupObject] { try contents().objects(in: section) }
 
-  package func contains(_ name: String, in section: BackupSection) throws -> Bool {
-    try isThere(name, in: section)
-  }
+  package func contains(_ name: String, in section: BackupSection) throws -> Bool { try isThere(name, in: section) }
 
   /// Whether the backup has an encrypted file; lists its keys once.
   package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws -> Bool {
@@ -79,9 +71,7 @@ extension ObjectStoragePlace {
   }
 
   /// Reads a range, with read-ahead if access is sequential.
-  package func read(
-    _ name: String, in section: BackupSection, at offset: Int64, length: Int
-  ) throws -> [UInt8] {
+  package func read(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws -> [UInt8] {
     let key = try key(name, in: section)
     return try asking { () throws(BackupError) in
       // One request reads it all, without waiting for another thread's read-ahead.
@@ -92,9 +82,7 @@ extension ObjectStoragePlace {
     }
   }
 
-  private func requireLock() throws {
-    if state.hasLostLock { throw StorageLock.lost(self) }
-  }
+  private func requireLock() throws { if state.hasLostLock { throw StorageLock.lost(self) } }
 
   /// Starts a file; the first of a backup also writes the `begun/` note.
   package func begin(_ name: String) throws -> any BackupUpload {
@@ -149,24 +137,19 @@ extension ObjectStoragePlace {
   }
 
   /// The manifest names of begun backups without manifest.
-  package func unfinished() throws -> [String] {
-    try contents().unfinished.map { "\($0)\(BackupManifest.suffix)" }
-  }
+  package func unfinished() throws -> [String] { try contents().unfinished.map { "\($0)\(BackupManifest.suffix)" } }
 
   /// Removes backups without manifest, and incomplete uploads.
   package func removeUnfinished() throws {
     let contents = try contents()
     try requireLock()
     try asking { () throws(BackupError) in
-      for id in contents.unfinished {
-        for name in contents.names(of: id) { try client.delete(address.key(name)) }
-      }
+      for id in contents.unfinished { for name in contents.names(of: id) { try client.delete(address.key(name)) } }
       for id in contents.begun {
         do throws(BackupError) {
           try client.delete(begunKey(id))
-        } catch {
+        } catch  where error.kind == .s3Access && !contents.unfinished.contains(id) {
           // Next to a manifest the note is harmless.
-          guard error.kind == .s3Access, !contents.unfinished.contains(id) else { throw error }
         }
       }
       let beginning = address.key("")
@@ -179,10 +162,8 @@ extension ObjectStoragePlace {
   }
 
   package func lock() throws -> any BackupPlaceLock {
-    let isConditional = try asking { () throws(BackupError) in
-      try StorageLock.keepsToConditions(client, address)
-    }
-    state.looksFirst(!isConditional)
+    let isConditional = try asking { () throws(BackupError) in try StorageLock.keepsToConditions(client, address) }
+    state.looksFirst.withLock { $0 = !isConditional }
     return try StorageLock(of: self)
   }
 }
@@ -199,12 +180,8 @@ final class StorageState: Sendable {
 
   let ahead = ObjectReadAhead()
 
-  private let looks = Mutex(false)
-
-  func looksFirst(_ does: Bool) { looks.withLock { $0 = does } }
-
   /// Whether to check for a file before writing, as the server ignores conditions.
-  var looksFirst: Bool { looks.withLock { $0 } }
+  let looksFirst = Mutex(false)
 
   func holds(until moment: ContinuousClock.Instant?) { lockedUntil.withLock { $0 = moment } }
 
@@ -246,25 +223,25 @@ final class StorageUpload: BackupUpload {
   private static func length(ofPart number: Int) -> Int { partLength << min((number - 1) / 1000, 8) }
 
   func append(_ bytes: ArraySlice<UInt8>) throws {
-    let (client, key, isManifest) = (place.client, key, isManifest)
-    try asking { () throws(BackupError) in
-      try state.withLock { (state) throws(BackupError) in
-        state.waiting += bytes
-        if isManifest { return }
-        while state.waiting.count > Self.length(ofPart: state.parts.count + 1) {
-          let length = Self.length(ofPart: state.parts.count + 1)
-          try Self.send(state.waiting.prefix(length), &state, client, key)
-          state.waiting.removeFirst(length)
-        }
+    try changing { (state) throws(BackupError) in
+      state.waiting += bytes
+      if isManifest { return }
+      while state.waiting.count > Self.length(ofPart: state.parts.count + 1) {
+        let length = Self.length(ofPart: state.parts.count + 1)
+        try send(state.waiting.prefix(length), &state)
+        state.waiting.removeFirst(length)
       }
     }
   }
 
-  private static func send(
-    _ bytes: ArraySlice<UInt8>, _ state: inout State, _ client: S3Client, _ key: String
-  ) throws(BackupError) {
-    let upload: S3Upload
-    if let begun = state.upload { upload = begun } else { upload = try client.beginUpload(key) }
+  /// Changes the state by requests.
+  private func changing(_ change: (inout State) throws(BackupError) -> Void) throws {
+    try asking { () throws(BackupError) in try state.withLock { (state) throws(BackupError) in try change(&state) } }
+  }
+
+  private func send(_ bytes: ArraySlice<UInt8>, _ state: inout State) throws(BackupError) {
+    let client = place.client
+    let upload = if let begun = state.upload { begun } else { try client.beginUpload(key) }
     state.upload = upload
     guard state.parts.count < S3Client.mostParts else {
       throw BackupError(.s3Answer, operation: "write to the object storage", detail: "the file has too many parts")
@@ -274,38 +251,30 @@ final class StorageUpload: BackupUpload {
   }
 
   func synchronize() throws {
-    let (client, key) = (place.client, key)
-    try asking { () throws(BackupError) in
-      try state.withLock { (state) throws(BackupError) in
-        guard state.upload != nil, !state.waiting.isEmpty else { return }
-        try Self.send(state.waiting[...], &state, client, key)
-        state.waiting = []
-      }
+    try changing { (state) throws(BackupError) in
+      guard state.upload != nil, !state.waiting.isEmpty else { return }
+      try send(state.waiting[...], &state)
+      state.waiting = []
     }
   }
 
   func commit() throws {
     try synchronize()
     guard !place.state.hasLostLock else { throw StorageLock.lost(place) }
-    let (client, key, looksFirst) = (place.client, key, place.state.looksFirst)
-    try asking { () throws(BackupError) in
-      try state.withLock { (state) throws(BackupError) in
-        guard !state.isClosed else { return }
-        if let upload = state.upload {
-          // Completion takes no condition; the manifest's write does.
-          guard try client.head(key) == nil else { throw Self.taken(name) }
-          try client.complete(upload, state.parts, bytes: state.sent)
-        } else {
-          if looksFirst, try client.head(key) != nil { throw Self.taken(name) }
-          try client.put(key, state.waiting[...], when: .absent)
-        }
-        state.isClosed = true
-        state.waiting = []
+    let (client, looksFirst) = (place.client, place.state.looksFirst.withLock { $0 })
+    try changing { (state) throws(BackupError) in
+      guard !state.isClosed else { return }
+      // Completion takes no condition; the manifest's write does.
+      if state.upload != nil || looksFirst, try client.head(key) != nil { throw taken() }
+      if let upload = state.upload {
+        try client.complete(upload, state.parts, bytes: state.sent)
+      } else {
+        try client.put(key, state.waiting[...], when: .absent)
       }
+      state.isClosed = true
+      state.waiting = []
     }
-    guard name.hasSuffix(BackupManifest.suffix), let id = StorageContents.identifier(of: name),
-      name == "\(id)\(BackupManifest.suffix)"
-    else { return }
+    guard let id = StorageContents.identifier(of: name), name == "\(id)\(BackupManifest.suffix)" else { return }
     place.state.ends(id)
     // The backup is complete; a remaining note is harmless, and the next backup removes it.
     try? client.delete(place.begunKey(id))
@@ -320,7 +289,7 @@ final class StorageUpload: BackupUpload {
     if let upload { try? place.client.abort(upload) }
   }
 
-  private static func taken(_ name: String) -> BackupError {
+  private func taken() -> BackupError {
     BackupError(
       .s3Precondition, operation: "write to the object storage", detail: "\(printable(name)) is there already")
   }
@@ -350,8 +319,7 @@ package final class ObjectReadAhead: Sendable {
 
     /// The bytes if the stretch has them all.
     func part(at offset: Int64, _ length: Int) -> [UInt8]? {
-      guard offset >= start, Int64(length) <= end - offset else { return nil }
-      return prefix(at: offset, length)
+      offset >= start && Int64(length) <= end - offset ? prefix(at: offset, length) : nil
     }
 
     /// The available bytes from `offset` on.
@@ -379,9 +347,8 @@ package final class ObjectReadAhead: Sendable {
       if let known = state.last.part(at: offset, length) ?? state.before.part(at: offset, length) { return known }
       let end = state.last.end
       // Include the range that another thread needs next.
-      let goesOn =
-        !state.last.bytes.isEmpty && offset >= state.last.start
-        && offset - end <= (state.window > 0 ? Self.reach : 0)
+      let reach = state.window > 0 ? Self.reach : 0
+      let goesOn = !state.last.bytes.isEmpty && offset >= state.last.start && offset - end <= reach
       state.window = goesOn ? min(2 * max(min(length, Self.most), state.window), Self.most) : 0
       let start = goesOn ? min(offset, end) : offset
       let bytes = try fetch(start, max(Int(offset - start) + length, state.window))

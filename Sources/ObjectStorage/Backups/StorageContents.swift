@@ -57,12 +57,9 @@ struct StorageContents {
 
   /// Whether the name is of a small file that is read whole.
   static func isDocument(_ name: String) -> Bool {
-    documentSuffixes.contains { name.hasSuffix($0) }
+    name.hasSuffix(".json")
+      || name.hasSuffix(BackupManifest.File.Role.manifest.suffix + BackupManifest.Encryption.fileEnding)
   }
-
-  private static let documentSuffixes = [
-    ".json", BackupManifest.File.Role.manifest.suffix + BackupManifest.Encryption.fileEnding,
-  ]
 
   /// The begun backups without manifest.
   var unfinished: Set<BackupIdentifier> { begun.filter { files["\($0)\(BackupManifest.suffix)"] == nil } }
@@ -107,9 +104,7 @@ extension ObjectStoragePlace {
   /// Writes the note, except for encrypted backups, since it reveals the store.
   ///
   /// - Throws: `backup-of-other-store` if the place is another store's.
-  package func claim(
-    for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem = FileSystem()
-  ) throws {
+  package func claim(for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem = FileSystem()) throws {
     let own = try own(store, fileSystem)
     if let note = try note() { return try compare(note, own) }
     if isEncrypted { return }
@@ -132,8 +127,7 @@ extension ObjectStoragePlace {
   }
 
   private func own(_ store: FilePath, _ fileSystem: FileSystem) throws -> StorageNote {
-    let path = PathText(try fileSystem.resolved(store))
-    return StorageNote(path: path, uuid: StoreUUID.read(store, fileSystem))
+    StorageNote(path: PathText(try fileSystem.resolved(store)), uuid: StoreUUID.read(store, fileSystem))
   }
 
   private func note() throws -> StorageNote? {
@@ -153,11 +147,9 @@ extension ObjectStoragePlace {
 
   private func compare(_ note: StorageNote, _ own: StorageNote) throws {
     // A moved store keeps its identifier, a recreated one its path.
-    let isSame = note.path == own.path || note.uuid != nil && note.uuid == own.uuid
-    guard !isSame else { return }
+    if note.path == own.path || note.uuid != nil && note.uuid == own.uuid { return }
     throw BackupError(
-      .otherStore, operation: "back up the store",
-      detail: "\(location) has the backups of another store",
+      .otherStore, operation: "back up the store", detail: "\(location) has the backups of another store",
       hint: "Give each store a prefix of its own, such as \(address.bucket)/…/App.")
   }
 }

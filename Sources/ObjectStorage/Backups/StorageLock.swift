@@ -30,8 +30,7 @@ final class StorageLock: BackupPlaceLock {
     while true {
       let isFree = try asking { () throws(BackupError) in
         try client.put(key, [1])
-        let contents = StorageContents(
-          try client.list(place.address.key(StorageContents.locks)), of: place.address)
+        let contents = StorageContents(try client.list(place.address.key(StorageContents.locks)), of: place.address)
         let others = contents.locks.filter { $0.key != StorageContents.locks + name }
         guard others.allSatisfy({ Self.isOver($0, at: contents.date) }) else { return false }
         // An expired lock is harmless if it stays.
@@ -43,8 +42,7 @@ final class StorageLock: BackupPlaceLock {
       if isFree { break }
       try asking { () throws(BackupError) in try Self.release(key, client) }
       guard waited < Self.patience else { throw Self.taken(place) }
-      let pause = max(200, client.pause(upTo: Self.longestPause))
-      waited += pause
+      waited += max(200, client.pause(upTo: Self.longestPause))
     }
     let state = place.state
     state.holds(until: .now + .seconds(Self.lease / 2))
@@ -81,23 +79,23 @@ final class StorageLock: BackupPlaceLock {
   private static func release(_ key: String, _ client: S3Client) throws(BackupError) {
     do throws(BackupError) {
       try client.delete(key)
-    } catch {
-      guard error.kind == .s3Access else { throw error }
+    } catch  where error.kind == .s3Access {
       try client.put(key, [])
     }
   }
 
   /// Whether it is another process's running check of conditional writes.
   private static func isChecking(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
-    guard lock.key.hasPrefix("\(StorageContents.locks)check-"), let date, let modified = lock.modified else {
-      return false
-    }
-    return date.secondsSince1970 &- modified.secondsSince1970 <= lease
+    lock.key.hasPrefix("\(StorageContents.locks)check-") && isExpired(lock, at: date) == false
   }
 
   private static func isOver(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
-    if lock.bytes == 0 { return true }
-    guard let date, let modified = lock.modified else { return false }
+    lock.bytes == 0 || isExpired(lock, at: date) == true
+  }
+
+  /// Whether the lease has passed; nil if unknown.
+  private static func isExpired(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool? {
+    guard let date, let modified = lock.modified else { return nil }
     return date.secondsSince1970 &- modified.secondsSince1970 > lease
   }
 
@@ -113,15 +111,13 @@ final class StorageLock: BackupPlaceLock {
     var isKept = false
     do throws(BackupError) {
       try client.put(key, [], when: .absent)
-    } catch {
-      guard error.kind == .s3Precondition else { throw error }
+    } catch  where error.kind == .s3Precondition {
       isKept = true
     }
     do throws(BackupError) {
       try client.delete(key)
-    } catch {
+    } catch  where error.kind == .s3Access {
       // The empty object counts as no lock.
-      guard error.kind == .s3Access else { throw error }
     }
     if isKept { return true }
     switch try client.keeping() {

@@ -13,9 +13,7 @@ struct BagManifest: Sendable, Hashable {
 
   mutating func add(_ path: String, sha256: String) { sums[path] = sha256 }
 
-  var text: String {
-    sums.sorted { $0.key < $1.key }.map { "\($0.value)  \(Self.encoded($0.key))\n" }.joined()
-  }
+  var text: String { sums.sorted { $0.key < $1.key }.map { "\($0.value)  \(Self.encoded($0.key))\n" }.joined() }
 
   /// Parses a manifest; nil if malformed or with a repeated file.
   init?(_ bytes: [UInt8]) {
@@ -38,8 +36,7 @@ struct BagManifest: Sendable, Hashable {
     var rest = path
     while let percent = rest.firstIndex(of: "%") {
       result += rest[..<percent]
-      let code = rest[percent...].prefix(3).dropFirst().uppercased()
-      switch code {
+      switch rest[percent...].prefix(3).dropFirst().uppercased() {
       case "25": result += "%"
       case "0A": result += "\n"
       case "0D": result += "\r"
@@ -54,7 +51,7 @@ struct BagManifest: Sendable, Hashable {
 /// The lines of `bagit.txt` and `bag-info.txt`: a label, a colon, a value.
 ///
 /// Source: RFC 8493, sections 2.1.1 and 2.2.2.
-struct BagTags: Sendable, Hashable {
+struct BagTags: Sendable {
   static let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 
   private(set) var pairs: [(label: String, value: String)] = []
@@ -67,9 +64,7 @@ struct BagTags: Sendable, Hashable {
   }
 
   /// The first value of a label, case-insensitive.
-  subscript(_ label: String) -> String? {
-    pairs.first { $0.label.lowercased() == label.lowercased() }?.value
-  }
+  subscript(_ label: String) -> String? { pairs.first { $0.label.lowercased() == label.lowercased() }?.value }
 
   var text: String { pairs.map { "\($0.label): \($0.value)\n" }.joined() }
 
@@ -87,26 +82,15 @@ struct BagTags: Sendable, Hashable {
       pairs.append((String(line[..<colon]), String(line[colon...].dropFirst().drop(while: \.isWhitespace))))
     }
   }
-
-  static func == (left: BagTags, right: BagTags) -> Bool { left.text == right.text }
-
-  func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
 struct UnpackedBag {
   let folder: FilePath
   let fileSystem: FileSystem
-  private var files: [String: (bytes: Int64, sha256: String)] = [:]
+  var files: [String: (bytes: Int64, sha256: String)] = [:]
 
   private static let operation = "check the bundle"
   private static let required = ["bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"]
-
-  init(folder: FilePath, fileSystem: FileSystem) {
-    self.folder = folder
-    self.fileSystem = fileSystem
-  }
-
-  mutating func add(_ name: String, bytes: Int64, sha256: String) { files[name] = (bytes, sha256) }
 
   /// Verifies every file against the manifest.
   func checked(_ path: FilePath, sha256: String, bytes: Int64, isEncrypted: Bool) throws -> ReceivedBundle {

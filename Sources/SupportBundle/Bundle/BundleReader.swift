@@ -54,31 +54,25 @@ public struct BundleReader: Sendable {
         var opener = isEncrypted ? AgeOpener(with: identities) : nil
         var gzip = try GzipReader(limits: limits)
         var digest = RunningDigest()
-        var position: Int64 = 0
-        while position < file.count {
+        for position in stride(from: 0, to: file.count, by: Self.piece) {
           let bytes = try file.bytes(at: position, length: Self.piece)
           guard !bytes.isEmpty else { break }
-          position += Int64(bytes.count)
           digest.add(bytes)
-          let packed = opener != nil ? try opener?.open(bytes) ?? [] : bytes
-          try gzip.read(packed) { try unpacking.add($0) }
-          guard progress(position, file.count) else { throw SupportBundleError.cancelled(Self.operation) }
+          try gzip.read(try opener?.open(bytes) ?? bytes) { try unpacking.add($0) }
+          guard progress(position + Int64(bytes.count), file.count) else {
+            throw SupportBundleError.cancelled(Self.operation)
+          }
         }
-        if let opener {
-          try gzip.read(try opener.finish()) { try unpacking.add($0) }
-        }
+        if let opener { try gzip.read(try opener.finish()) { try unpacking.add($0) } }
         try gzip.finish()
         let bag = try unpacking.finish()
-        let sum = digest.hexadecimal
-        return try bag.checked(path, sha256: sum, bytes: file.count, isEncrypted: isEncrypted)
+        return try bag.checked(path, sha256: digest.hexadecimal, bytes: file.count, isEncrypted: isEncrypted)
       } catch {
         // Keep the first error; no code reads a remaining folder.
         try? fileSystem.removeTree(folder)
         throw error
       }
-    } catch {
-      throw SupportBundleError.told(error, operation: Self.operation, path: path)
-    }
+    } catch { throw SupportBundleError.told(error, operation: Self.operation, path: path) }
   }
 
   private struct Unpacking: ~Copyable {
@@ -111,10 +105,9 @@ public struct BundleReader: Sendable {
     private mutating func count(_ parts: ArraySlice<String>) throws {
       files += 1
       var folder = ""
-      for part in parts.dropLast() {
+      for part in parts.dropLast() where files + made.count <= entries {
         folder += part + "/"
         made.insert(folder)
-        guard files + made.count <= entries else { break }
       }
       guard files + made.count <= entries else {
         throw FileError(.archiveTooLarge, "it has more than \(entries) files and folders")
@@ -157,7 +150,7 @@ public struct BundleReader: Sendable {
         try current?.file.write(bytes)
       case .end:
         guard let ended = current.take() else { return }
-        bag.add(ended.name, bytes: ended.bytes, sha256: ended.digest.hexadecimal)
+        bag.files[ended.name] = (ended.bytes, ended.digest.hexadecimal)
       }
     }
   }
@@ -206,10 +199,8 @@ public struct ReceivedBundle: Sendable, Hashable, Encodable {
 
   /// The path of the store's main file; nil if the level has none.
   public var storePath: FilePath? {
-    guard let file = files.first(where: { $0.name.hasPrefix("store/") && $0.name.hasSuffix(".sqlite") }) else {
-      return nil
-    }
-    return folder.appending("data").pushing(FilePath(file.name))
+    files.first { $0.name.hasPrefix("store/") && $0.name.hasSuffix(".sqlite") }
+      .map { folder.appending("data").pushing(FilePath($0.name)) }
   }
 
   /// All but ``folder``.
@@ -257,8 +248,7 @@ public struct BundleLook: Sendable, Hashable {
 
   private static func unreadable(_ path: FilePath) -> SupportBundleError {
     SupportBundleError(
-      .bundleUnreadable, operation: operation, path: path,
-      detail: "it is not a bundle that lazaret export wrote",
+      .bundleUnreadable, operation: operation, path: path, detail: "it is not a bundle that lazaret export wrote",
       hint: "Give the file that lazaret export wrote; nothing else is sent.")
   }
 
@@ -268,11 +258,9 @@ public struct BundleLook: Sendable, Hashable {
     var tar = TarReader()
     var info: [UInt8] = []
     var stage = Stage.before
-    var position: Int64 = 0
-    while position < min(file.count, limit), stage != .after {
+    for position in stride(from: 0, to: min(file.count, limit), by: 16 << 10) where stage != .after {
       let packed = try file.bytes(at: position, length: 16 << 10)
       guard !packed.isEmpty else { break }
-      position += Int64(packed.count)
       try gzip.read(packed) { piece in
         guard stage != .after else { return }
         try tar.read(piece) { event in
@@ -296,9 +284,5 @@ public struct BundleLook: Sendable, Hashable {
     return tags["Lazaret-Level"].flatMap(BundleLevel.init(rawValue:))
   }
 
-  private enum Stage {
-    case before
-    case within
-    case after
-  }
+  private enum Stage { case before, within, after }
 }

@@ -54,12 +54,8 @@ public struct BundleWriter: Sendable {
     _ items: [BundleItem], level: BundleLevel, subject: Subject, into folder: FilePath,
     progress: Progress = { _, _ in true }
   ) throws(SupportBundleError) -> BundleSummary {
-    do {
-      let bag = try bag(of: items, level: level, subject: subject, progress: progress)
-      let name = "\(bag.name).lazaret.tar.gz" + (recipients.isEmpty ? "" : ".age")
-      return try write(bag, to: folder.appending(name), level: level, progress: progress)
-    } catch {
-      throw SupportBundleError.told(error, operation: Self.operation, path: folder)
+    try write(items, level, subject, progress, at: folder) { bag in
+      folder.appending("\(bag.name).lazaret.tar.gz" + (recipients.isEmpty ? "" : ".age"))
     }
   }
 
@@ -69,13 +65,16 @@ public struct BundleWriter: Sendable {
   public func write(
     _ items: [BundleItem], level: BundleLevel, subject: Subject, to path: FilePath,
     progress: Progress = { _, _ in true }
+  ) throws(SupportBundleError) -> BundleSummary { try write(items, level, subject, progress, at: path) { _ in path } }
+
+  private func write(
+    _ items: [BundleItem], _ level: BundleLevel, _ subject: Subject, _ progress: Progress, at place: FilePath,
+    named path: (Bag) -> FilePath
   ) throws(SupportBundleError) -> BundleSummary {
     do {
       let bag = try bag(of: items, level: level, subject: subject, progress: progress)
-      return try write(bag, to: path, level: level, progress: progress)
-    } catch {
-      throw SupportBundleError.told(error, operation: Self.operation, path: path)
-    }
+      return try write(bag, to: path(bag), level: level, progress: progress)
+    } catch { throw SupportBundleError.told(error, operation: Self.operation, path: place) }
   }
 
   // MARK: The bag
@@ -83,18 +82,14 @@ public struct BundleWriter: Sendable {
   private struct Bag {
     var name: String
     /// The tag files and the content, in order.
-    var items: [BundleItem]
-    var sums: [String]
+    var files: [(item: BundleItem, sum: String)]
     var date: Timestamp
-    var size: Int64 { items.reduce(0) { $0 + $1.size } }
+    var size: Int64 { files.reduce(0) { $0 + $1.item.size } }
   }
 
-  private func bag(
-    of items: [BundleItem], level: BundleLevel, subject: Subject, progress: Progress
-  ) throws -> Bag {
+  private func bag(of items: [BundleItem], level: BundleLevel, subject: Subject, progress: Progress) throws -> Bag {
     let size = items.reduce(0) { $0 + $1.size }
-    var (manifest, sums, done) = (BagManifest(), [String](), Int64(0))
-    var content: [BundleItem] = []
+    var (manifest, content, done) = (BagManifest(), [(item: BundleItem, sum: String)](), Int64(0))
     for item in items.sorted(by: { $0.name < $1.name }) {
       var digest = RunningDigest()
       try read(item) { bytes in
@@ -104,12 +99,10 @@ public struct BundleWriter: Sendable {
       }
       let sum = digest.hexadecimal
       manifest.add("data/\(item.name)", sha256: sum)
-      sums.append(sum)
-      content.append(BundleItem("data/\(item.name)", item.content, words: item.words))
+      content.append((BundleItem("data/\(item.name)", item.content, words: item.words), sum))
     }
     let list = Array(manifest.text.utf8)
-    let identity = String(FileDigest(of: list).hexadecimal.prefix(8))
-    let name = Self.prefix(of: subject) + identity
+    let name = Self.prefix(of: subject) + FileDigest(of: list).hexadecimal.prefix(8)
 
     var info = BagTags()
     info.add("Bagging-Software", "lazaret \(LibraryVersion.current)")
@@ -121,19 +114,17 @@ public struct BundleWriter: Sendable {
     info.add("Lazaret-Date", subject.date.rfc3339)
     if let app = subject.app { info.add("Lazaret-App", app) }
     info.add("Lazaret-Store", subject.store)
-    var (tags, tagSums, tagManifest) = ([BundleItem](), [String](), BagManifest())
+    var (tags, tagManifest) = ([(item: BundleItem, sum: String)](), BagManifest())
     func tag(_ name: String, _ bytes: [UInt8], _ words: String) {
       let sum = FileDigest(of: bytes).hexadecimal
-      tags.append(BundleItem(name, .bytes(bytes), words: words))
-      tagSums.append(sum)
+      tags.append((BundleItem(name, .bytes(bytes), words: words), sum))
       tagManifest.add(name, sha256: sum)
     }
     tag("bag-info.txt", Array(info.text.utf8), "what the bundle is about")
     tag("bagit.txt", Array(BagTags.declaration.utf8), "that it is a BagIt bag")
     tag("manifest-sha256.txt", list, "the sum of each file")
-    let tagList = Array(tagManifest.text.utf8)
-    tag("tagmanifest-sha256.txt", tagList, "the sums of those before")
-    return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
+    tag("tagmanifest-sha256.txt", Array(tagManifest.text.utf8), "the sums of those before")
+    return Bag(name: name, files: tags + content, date: subject.date)
   }
 
   /// Returns a lower level for large bundles, where packing takes longer than it saves in transfer.
@@ -170,11 +161,11 @@ public struct BundleWriter: Sendable {
     let file = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
     do {
       var output = Output(
-        file, try GzipWriter(level: Self.packingLevel(bag.size)),
-        recipients.isEmpty ? nil : try AgeSealer(to: recipients, armored: isArmored))
+        gzip: try GzipWriter(level: Self.packingLevel(bag.size)),
+        sealer: recipients.isEmpty ? nil : try AgeSealer(to: recipients, armored: isArmored), file: file)
       var tar = TarWriter(secondsSince1970: bag.date.secondsSince1970)
       var done: Int64 = 0
-      for item in bag.items {
+      for (item, _) in bag.files {
         try output.add(try tar.begin("\(bag.name)/\(item.name)", size: item.size))
         try read(item) { bytes in
           try output.add(try tar.write(bytes))
@@ -188,9 +179,7 @@ public struct BundleWriter: Sendable {
       try fileSystem.install(unfinished, at: path, replacing: false)
       return BundleSummary(
         path: PathText(path), bytes: bytes, sha256: sum, level: level, recipients: recipients.map(\.description),
-        items: zip(bag.items, bag.sums).map { item, sum in
-          BundleSummary.Item(name: item.name, bytes: item.size, sha256: sum)
-        })
+        items: bag.files.map { .init(name: $0.item.name, bytes: $0.item.size, sha256: $0.sum) })
     } catch {
       // Keep the first error; hidden remains are removed next time.
       try? fileSystem.unlink(unfinished)
@@ -218,23 +207,16 @@ public struct BundleWriter: Sendable {
   }
 
   private struct Output: ~Copyable {
-    private var gzip: GzipWriter
-    private var sealer: AgeSealer?
-    private var file: WritableFile
-    private var digest = RunningDigest()
-    private var bytes: Int64 = 0
-
-    init(_ file: consuming WritableFile, _ gzip: consuming GzipWriter, _ sealer: AgeSealer?) {
-      self.file = file
-      self.gzip = gzip
-      self.sealer = sealer
-    }
+    var gzip: GzipWriter
+    var sealer: AgeSealer?
+    var file: WritableFile
+    var digest = RunningDigest()
+    var bytes: Int64 = 0
 
     mutating func add(_ content: [UInt8]) throws { try write(try gzip.write(content)) }
 
     private mutating func write(_ packed: [UInt8]) throws {
-      guard !packed.isEmpty else { return }
-      try put(sealer != nil ? try sealer?.seal(packed) ?? [] : packed)
+      if !packed.isEmpty { try put(try sealer?.seal(packed) ?? packed) }
     }
 
     private mutating func put(_ content: [UInt8]) throws {

@@ -72,16 +72,14 @@ package struct ExportCheck {
     guard let scanner, !isOthers, !scanner.scan(bytes, named: FilePath(name)).isEmpty else {
       return first.map { (count, $0) }
     }
-    var start = 0
-    while start < bytes.count {
+    for start in stride(from: 0, to: bytes.count, by: Self.piece) {
       let end = min(bytes.count, start + Self.piece + Self.overlap)
-      for place in places(scanner, bytes, start..<end) where seen.insert(place.offset).inserted {
+      for place in hits(scanner, bytes, start..<end) where seen.insert(place.offset).inserted {
         let range = Int(place.offset)..<min(bytes.count, Int(place.offset) + place.length)
         if isOwn(bytes, range, name) { continue }
         count += 1
         if place.offset < first?.offset ?? .max { first = Leak(name: name, offset: place.offset) }
       }
-      start += Self.piece
     }
     return first.map { (count, $0) }
   }
@@ -100,14 +98,12 @@ package struct ExportCheck {
   }
 
   /// Finds all places, in pieces small enough for a complete list.
-  private func places(
-    _ scanner: ValueScanner, _ bytes: [UInt8], _ range: Range<Int>
-  ) -> [(offset: Int64, length: Int)] {
+  private func hits(_ scanner: ValueScanner, _ bytes: [UInt8], _ range: Range<Int>) -> [(offset: Int64, length: Int)] {
     let findings = scanner.scan(Array(bytes[range]), named: "text")
     if findings.count > findings.places.count, range.count > 2 * Self.overlap {
       let middle = range.lowerBound + range.count / 2
-      return places(scanner, bytes, range.lowerBound..<min(range.upperBound, middle + Self.overlap))
-        + places(scanner, bytes, middle..<range.upperBound)
+      return hits(scanner, bytes, range.lowerBound..<min(range.upperBound, middle + Self.overlap))
+        + hits(scanner, bytes, middle..<range.upperBound)
     }
     return findings.places.map { (Int64(range.lowerBound) + $0.offset, $0.length) }
   }
@@ -143,9 +139,8 @@ package struct ExportCheck {
 
   /// Whether a place is in a quoted JSON member name at the beginning of a line.
   private func isMemberName(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-    var start = range.lowerBound
+    var (start, end) = (range.lowerBound, range.upperBound)
     while start > 0, Self.isWord(bytes[start - 1]) { start -= 1 }
-    var end = range.upperBound
     while end < bytes.count, Self.isWord(bytes[end]) { end += 1 }
     guard bytes[start..<end].allSatisfy(Self.isWord), start > 0, bytes[start - 1] == 0x22, end + 1 < bytes.count,
       bytes[end] == 0x22
@@ -200,16 +195,12 @@ package struct FileMarks: Sendable {
     self.sums = ValueSearch(sums: sums)
   }
 
-  init(
-    _ evidence: ExportEvidence, _ receipt: Receipt?, in fileSystem: FileSystem, isCancelled: () -> Bool
-  ) throws {
+  init(_ evidence: ExportEvidence, _ receipt: Receipt?, in fileSystem: FileSystem, isCancelled: () -> Bool) throws {
     var (names, sums) = (Set<String>(), Set<[UInt8]>())
-    func add(sum digits: String) {
-      if let sum = [UInt8](hexadecimal: digits), sum.count == 32 { sums.insert(sum) }
-    }
+    func add(sum digits: String) { if let sum = [UInt8](hexadecimal: digits), sum.count == 32 { sums.insert(sum) } }
     func add(_ path: FilePath) throws {
       let digest = try FileDigest(of: try fileSystem.open(path)) { _ in
-        if isCancelled() { throw StoreExporter.cancelled() }
+        if isCancelled() { throw SupportBundleErrors.cancelled() }
       }
       add(sum: digest.hexadecimal)
     }

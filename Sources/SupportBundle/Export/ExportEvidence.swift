@@ -1,8 +1,8 @@
 internal import Lazaret
 internal import PersistentStore
-internal import Platform
+package import Platform
 internal import Salvage
-internal import SystemPackage
+package import SystemPackage
 
 /// The files to read: a quarantined store, or a copy of a live one.
 struct ExportEvidence: Sendable {
@@ -10,8 +10,10 @@ struct ExportEvidence: Sendable {
 
   let members: [StoreFileSet.Member]
 
-  /// The external values, with paths below the store's folder.
-  let external: [(name: String, path: FilePath, size: Int64)]
+  /// An external value, with its path below the store's folder.
+  typealias Value = (name: String, path: FilePath, size: Int64)
+
+  let external: [Value]
 
   let remarks: [String]
 
@@ -28,8 +30,7 @@ struct ExportEvidence: Sendable {
 extension ExportEvidence {
   init(resting files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     let (external, remarks) = try Self.external(of: files, in: fileSystem)
-    self.init(
-      files: files, members: try files.members(in: fileSystem), external: external, remarks: remarks)
+    self.init(files: files, members: try files.members(in: fileSystem), external: external, remarks: remarks)
   }
 
   /// Copies a store in one consistent state.
@@ -37,9 +38,7 @@ extension ExportEvidence {
   /// Holds SQLite's shared lock, writes nothing to or beside the store, and keeps this process's own locks.
   ///
   /// - Throws: `file-not-found`; `no-space`; `locked` or `changed-meanwhile` if a writer never pauses.
-  init(
-    copying path: FilePath, into folder: ExportFolder, fileSystem: FileSystem, progress: ExportProgress
-  ) throws {
+  init(copying path: FilePath, into folder: ExportFolder, fileSystem: FileSystem, progress: ExportProgress) throws {
     let original = try StoreFileSet.locate(path, in: fileSystem)
     guard try fileSystem.status(of: original.main)?.kind == .regular else {
       throw FileError(.notFound, operation: "export the store", path: path)
@@ -73,32 +72,31 @@ extension ExportEvidence {
   }
 
   private static func copy(
-    _ members: [StoreFileSet.Member], _ values: [(name: String, path: FilePath, size: Int64)],
-    of original: StoreFileSet, to copy: StoreFileSet, _ fileSystem: FileSystem, _ total: Int64,
-    _ progress: ExportProgress
+    _ members: [StoreFileSet.Member], _ values: [Value], of original: StoreFileSet, to copy: StoreFileSet,
+    _ fileSystem: FileSystem, _ total: Int64, _ progress: ExportProgress
   ) throws {
     var done: Int64 = 0
     for member in members where member.status.kind == .regular {
       let file = try LastingFile(member.path, in: fileSystem)
       try fileSystem.copyStill(file, count: file.status.size, to: copy.path(of: member.part))
       done += file.status.size
-      guard progress(.copying, done, total) else { throw StoreExporter.cancelled() }
+      guard progress(.copying, done, total) else { throw SupportBundleErrors.cancelled() }
     }
     for value in values {
       let place = copy.folder.pushing(FilePath(value.name))
       try fileSystem.makeDirectory(place.folder, permissions: .ownerReadWriteExecute)
       try fileSystem.duplicate(value.path, to: place)
       done += value.size
-      guard progress(.copying, done, total) else { throw StoreExporter.cancelled() }
+      guard progress(.copying, done, total) else { throw SupportBundleErrors.cancelled() }
     }
   }
 
   /// Lists external values, reporting omitted links and unportable names.
   private static func external(
     of files: StoreFileSet, in fileSystem: FileSystem
-  ) throws(FileError) -> (files: [(name: String, path: FilePath, size: Int64)], remarks: [String]) {
+  ) throws(FileError) -> (files: [Value], remarks: [String]) {
     guard let root = files.path(of: .externalData).lastComponent else { return ([], []) }
-    var found: [(name: String, path: FilePath, size: Int64)] = []
+    var found: [Value] = []
     var leftOut = 0
     for file in try files.largeValues(in: fileSystem).files {
       let name = ([root] + file.relative).map(\.string).joined(separator: "/")
@@ -128,8 +126,6 @@ struct ExportAnalysis {
 
   var failure: String?
 
-  var isReportKept = false
-
   var pages: EvidencePages?
 
   /// Analyses the store, including its faults.
@@ -137,17 +133,17 @@ struct ExportAnalysis {
   /// - Parameter usesReport: whether an earlier salvage's report may be used.
   /// - Throws: `cancelled`, or environmental errors.
   static func make(
-    _ evidence: ExportEvidence, of source: ExportSource, _ options: ExportOptions, home: FilePath,
-    in folder: ExportFolder, _ surroundings: Surroundings, usesReport: Bool = true, _ progress: @escaping ExportProgress
+    _ work: ExportWork, _ evidence: ExportEvidence, in folder: ExportFolder, usesReport: Bool = true,
+    _ progress: @escaping ExportProgress
   ) throws -> ExportAnalysis {
-    let fileSystem = surroundings.fileSystem
+    let fileSystem = work.fileSystem
     let examination: Examination
     do {
       examination = try Examiner(fileSystem: fileSystem).examine(
-        evidence.files.main, model: options.model,
+        evidence.files.main, model: work.options.model,
         options: .init(depth: .full) { progress(.examining, Int64($0), Int64($1)) })
     } catch {
-      guard progress(.examining, 0, 1) else { throw StoreExporter.cancelled() }
+      guard progress(.examining, 0, 1) else { throw SupportBundleErrors.cancelled() }
       throw error
     }
     var analysis = ExportAnalysis(examination: examination)
@@ -155,27 +151,23 @@ struct ExportAnalysis {
       analysis.failure = "the main file is missing"
       return analysis
     }
-    if usesReport, case .quarantined(_, let path?) = source, try fileSystem.status(of: path) != nil {
+    if usesReport, case .quarantined(_, let path?) = work.source, try fileSystem.status(of: path) != nil {
       do {
         analysis.report = try SalvageReport.read(path, in: fileSystem)
-        analysis.isReportKept = true
       } catch {
         let error = SalvageError(any: error)
-        if error.isEnvironmental { throw error }
-        // An unreadable report is made again.
+        if error.isEnvironmental { throw error }  // An unreadable report is made again.
       }
     }
     let rows = folder.path.appending("rows.sqlite")
     if analysis.report == nil { try folder.requireRoom(evidence.bytes) }
     do {
-      if analysis.report == nil {
-        analysis.report = try look(evidence, source, options, home, rows, surroundings, progress)
-      }
+      if analysis.report == nil { analysis.report = try look(work, evidence, rows, progress) }
       analysis.pages = try EvidencePages(evidence.files.main, in: fileSystem)
     } catch {
       let error = SalvageError(any: error)
       switch error.kind {
-      case .cancelled: throw StoreExporter.cancelled()
+      case .cancelled: throw SupportBundleErrors.cancelled()
       case .nothingFound, .verificationFailed, .model, .unfitModel: analysis.failure = error.detail
       default: throw error
       }
@@ -187,17 +179,16 @@ struct ExportAnalysis {
   }
 
   private static func look(
-    _ evidence: ExportEvidence, _ source: ExportSource, _ options: ExportOptions, _ home: FilePath,
-    _ rows: FilePath, _ surroundings: Surroundings, _ progress: @escaping ExportProgress
+    _ work: ExportWork, _ evidence: ExportEvidence, _ rows: FilePath, _ progress: @escaping ExportProgress
   ) throws(SalvageError) -> SalvageReport {
-    let kits = [KitFolder(for: source.originalPath, home: home, in: surroundings.fileSystem)]
+    let kits = [KitFolder(for: work.source.originalPath, home: work.home, in: work.fileSystem)]
     let salvaging = Salvager.Options(
-      kit: .folders(kits), scope: try source.evidence(surroundings)
+      kit: .folders(kits), scope: try work.source.evidence(work.surroundings)
     ) { _, done, total in progress(.analysing, done, total) }
-    let salvager = Salvager(surroundings: surroundings)
+    let salvager = Salvager(surroundings: work.surroundings)
     do throws(SalvageError) {
       return try salvager.look(
-        at: evidence.files.main, into: rows, model: options.model.map(SalvageModel.init), options: salvaging
+        at: evidence.files.main, into: rows, model: work.options.model.map(SalvageModel.init), options: salvaging
       ).report
     } catch  where error.kind == .unfitModel {
       // An unrelated model reveals no damage.
@@ -213,5 +204,65 @@ struct ExportAnalysis {
     }
     let keys: Set<String> = ["lostKeys", "lostKeysEstimated", "primaryKeys"]
     return try reduction.json(report, without: report.isCoreData ? [] : keys)
+  }
+}
+
+/// The private folder of one export, removed with this value.
+///
+/// It is in `.lazaret-exporting` of the home, next to the bundle, or in the system's temporary folder.
+package final class ExportFolder: Sendable {
+  package static let name: FilePath.Component = ".lazaret-exporting"
+
+  package enum Place: Sendable, Hashable {
+    case home
+
+    /// In an existing folder, or in the temporary one if not writable.
+    case beside(FilePath)
+
+    case temporary
+  }
+
+  package var path: FilePath { folder.path }
+
+  private let folder: PrivateFolder
+  private let fileSystem: FileSystem
+
+  private static let operation = "make room for the export"
+
+  /// Creates the folder, removing remains of killed exports.
+  package init(_ place: Place = .home, home: FilePath, surroundings: Surroundings) throws(FileError) {
+    fileSystem = surroundings.fileSystem
+    let root = home.appending(Self.name)
+    switch place {
+    case .home:
+      try fileSystem.makeDirectory(home)
+      folder = try PrivateFolder(in: root, to: Self.operation, ownsRoot: true, surroundings)
+    case .beside(let other):
+      do throws(FileError) {
+        folder = try PrivateFolder(in: other, or: other, to: Self.operation, surroundings)
+      } catch {
+        guard [.permissionDenied, .readOnlyFileSystem, .other].contains(error.kind) else { throw error }
+        folder = try PrivateFolder(in: nil, to: Self.operation, surroundings)
+      }
+    case .temporary: folder = try PrivateFolder(in: nil, to: Self.operation, surroundings)
+    }
+    if place != .home, (try? fileSystem.status(of: root, followingLinks: false))?.kind == .directory {
+      PrivateFolder.removeRemains(in: root, fileSystem)
+      try? fileSystem.removeDirectory(root)
+    }
+  }
+
+  /// Records the bundle's place, to remove its remains after a kill.
+  func noteBundle(in folder: FilePath, prefix: String) throws { try self.folder.noteUnfinished(prefix, in: folder) }
+
+  func requireRoom(_ bytes: Int64) throws(FileError) { try Self.requireRoom(bytes, at: path, fileSystem) }
+
+  static func requireRoom(_ bytes: Int64, at folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+    let free = try fileSystem.freeSpace(at: folder)
+    guard free >= bytes else {
+      throw FileError(
+        .noSpace, operation: operation, path: folder, detail: "it needs \(bytes) bytes and \(free) are free",
+        hint: "Free \(bytes - free) bytes there, or give another folder.", details: .init(neededBytes: bytes))
+    }
   }
 }

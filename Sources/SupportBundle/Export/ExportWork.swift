@@ -16,9 +16,7 @@ struct ExportWork: Sendable {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  var bundledName: String {
-    "\(ModelFiles.plain(source.name)).sqlite"
-  }
+  var bundledName: String { "\(ModelFiles.plain(source.name)).sqlite" }
 
   /// Returns the time, reduced to the month when scrubbing: a store's newest date is close to now, which would reveal
   /// the date shift.
@@ -34,17 +32,17 @@ struct ExportWork: Sendable {
     switch source {
     case .store(let path):
       evidence = try ExportEvidence(copying: path, into: folder, fileSystem: fileSystem, progress: progress)
-    case .quarantined(let stored, _):
-      evidence = try ExportEvidence(resting: stored.files, in: fileSystem)
+    case .quarantined(let stored, _): evidence = try ExportEvidence(resting: stored.files, in: fileSystem)
     }
     let isBeside = options.level == .scrubbed && evidence.bytes >= least
     let scrubbing = isBeside ? try BackgroundScrub.begin(self, evidence, in: folder) : nil
-    let analysis = try ExportAnalysis.make(
-      evidence, of: source, options, home: home, in: folder, surroundings, progress)
+    let analysis = try ExportAnalysis.make(self, evidence, in: folder, progress)
     let texts = try texts(of: evidence, analysis, source.receipt, in: folder, date: date)
     let pages = try DamagedPages(analysis.report?.pages, analysis.pages, of: evidence)
     var sizing = ExportSizing(fileSystem: fileSystem)
 
+    let index = BundleItem("pages/index.json", .bytes(pages.index), words: "what each of the pages is")
+    let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     var items: [BundleItem] = []
     var scrubbed: ScrubbedStore?
     switch options.level {
@@ -53,31 +51,28 @@ struct ExportWork: Sendable {
       try folder.requireRoom(pages.size)
       let path = folder.path.appending("pages.bin")
       try pages.write(to: path, from: evidence.files, in: fileSystem) { !progress(.packing, 0, 1) }
-      items += [
-        BundleItem("pages/index.json", .bytes(pages.index), words: "what each of the pages is"),
-        BundleItem("pages/pages.bin", .file(path, size: pages.size), words: "the damaged pages, as they are"),
-      ]
+      let content = BundleItem.Content.file(path, size: pages.size)
+      items += [index, BundleItem("pages/pages.bin", content, words: "the damaged pages, as they are")]
     case .scrubbed:
       let made = try scrubbing?.value() ?? ScrubbedStore(self, evidence, in: folder.path)
       items += made.items
       scrubbed = made
-    case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
+    case .full: items += full
     }
-    let staying = scrubbed.map { "\($0.report.stayingWords).\n\($0.report.alwaysStaying)" } ?? ""
+    let staying = scrubbed.map { "\($0.result.report.stayingWords).\n\($0.result.report.alwaysStaying)" } ?? ""
     items += texts.items(options.level, staying: staying)
     if options.level == .facts || options.level == .scrubbed {
       let check = ExportCheck(
-        try scrubbed?.scanner ?? factsScanner(evidence, analysis), search: scrubbed?.search,
+        try scrubbed?.result.scanner ?? factsScanner(evidence, analysis), search: scrubbed?.result.search,
         marks: try FileMarks(evidence, source.receipt, in: fileSystem) { !progress(.checking, 0, Int64(items.count)) },
         names: names(in: items, analysis))
       items = try checked(items, by: check) { [scrubbed] in
         guard evidence.hasMain else { return [] }
         let scrubbed = try scrubbed ?? ScrubbedStore(self, evidence, in: folder.path)
-        return try knownTexts(from: scrubbed.files, in: folder, date: date)
+        return try knownTexts(from: scrubbed.result.files, in: folder, date: date)
       }
     }
 
-    let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     var levels: [ExportPreview.Level] = []
     for level in BundleLevel.allCases {
       let isAsked = level == options.level
@@ -87,12 +82,9 @@ struct ExportWork: Sendable {
       case _ where isAsked: others = items.filter { item in !facts.contains { $0.name == item.name } }
       case .facts: others = []
       case .damagedPages:
-        others = [
-          BundleItem("pages/index.json", .bytes(pages.index), words: ""),
-          // The ratio is estimated from the whole file.
-          BundleItem(
-            "pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
-        ]
+        // The ratio is estimated from the whole file.
+        let content: BundleItem.Content = evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([])
+        others = [index, BundleItem("pages/pages.bin", content, words: "")]
       case .scrubbed: others = full.filter { !$0.name.hasSuffix("-shm") }
       case .full: others = full
       }
@@ -106,12 +98,11 @@ struct ExportWork: Sendable {
     let preview = ExportPreview(
       level: options.level, store: source.name, levels: levels,
       files: items.sorted { $0.name < $1.name }.map { .init(name: $0.name, bytes: $0.size, words: $0.words) },
-      scrub: scrubbed?.report, checkSeconds: scrubbed?.checkSeconds,
+      scrub: scrubbed?.result.report, checkSeconds: scrubbed?.checkSeconds,
       remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
     return PreparedExport(
-      preview, items: items,
-      subject: BundleWriter.Subject(app: options.app, store: source.name, date: date),
-      source: source, in: folder, surroundings)
+      preview: preview, items: items, subject: .init(app: options.app, store: source.name, date: date), source: source,
+      folder: folder, surroundings: surroundings)
   }
 
   // MARK: Texts
@@ -142,11 +133,9 @@ struct ExportWork: Sendable {
   private func knownTexts(from files: StoreFileSet, in folder: ExportFolder, date: Timestamp) throws -> [BundleItem] {
     let evidence = try ExportEvidence(resting: files, in: fileSystem)
     let quiet: ExportProgress = { [progress] _, done, total in progress(.checking, done, total) }
-    let analysis = try ExportAnalysis.make(
-      evidence, of: source, options, home: home, in: folder, surroundings, usesReport: false, quiet)
+    let analysis = try ExportAnalysis.make(self, evidence, in: folder, usesReport: false, quiet)
     // The receipt is not derived from the store's files.
-    return try texts(of: evidence, analysis, source.receipt?.withoutTexts, in: folder, date: date)
-      .items(options.level)
+    return try texts(of: evidence, analysis, source.receipt?.withoutTexts, in: folder, date: date).items(options.level)
   }
 
   // MARK: Opening a copy
@@ -154,8 +143,7 @@ struct ExportWork: Sendable {
   private func open(_ evidence: ExportEvidence, in folder: ExportFolder, _ log: inout OpeningLog) throws {
     guard evidence.hasMain else { return }
     guard evidence.bytes <= OpeningLog.limit else {
-      log.add("info", "open", "the store is too large for opening a copy of it")
-      return
+      return log.add("info", "open", "the store is too large for opening a copy of it")
     }
     let copy = try PrivateCopy(of: evidence.files, in: folder.path, surroundings: surroundings)
     log.open(copy.files)
@@ -182,7 +170,7 @@ struct ExportWork: Sendable {
     var check = check
     var suspects: [(place: Int, bytes: [UInt8])] = []
     for (number, item) in items.enumerated() {
-      guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
+      guard progress(.checking, Int64(number), Int64(items.count)) else { throw SupportBundleErrors.cancelled() }
       guard case .bytes(let bytes) = item.content else { continue }
       if check.leaks(in: bytes, named: item.name, isOthers: Self.isOthers(item.name)) != nil {
         suspects.append((number, bytes))
@@ -190,9 +178,7 @@ struct ExportWork: Sendable {
     }
     guard !suspects.isEmpty else { return items }
     let texts = try known()
-    for item in texts {
-      if case .bytes(let bytes) = item.content { check.know(bytes, named: item.name) }
-    }
+    for item in texts { if case .bytes(let bytes) = item.content { check.know(bytes, named: item.name) } }
     var items = items
     for suspect in suspects {
       let item = items[suspect.place]
@@ -235,20 +221,17 @@ struct ExportWork: Sendable {
 struct ExportSizing {
   let fileSystem: FileSystem
 
-  private var ratios: [String: Double] = [:]
+  var ratios: [String: Double] = [:]
 
   private static let sample = 64 << 10
   private static let samples: Int64 = 24
-
-  init(fileSystem: FileSystem) { self.fileSystem = fileSystem }
 
   mutating func packed(_ items: [BundleItem]) throws -> Int64 {
     var total: Int64 = 1500 + Int64(items.count) * 100
     let level = BundleWriter.packingLevel(items.reduce(0) { $0 + $1.size })
     for item in items {
       switch item.content {
-      case .bytes(let bytes):
-        total += Int64(try Self.packedCount(bytes, level))
+      case .bytes(let bytes): total += Int64(try Self.packedCount(bytes, level))
       case .file(let path, let size):
         if ratios[path.string] == nil { ratios[path.string] = try ratio(of: try fileSystem.open(path), level) }
         total += Int64(Double(size) * (ratios[path.string] ?? 1))
@@ -266,13 +249,11 @@ struct ExportSizing {
     guard file.count > 0 else { return 0 }
     var (taken, packed) = (0, 0)
     let step = max(Int64(Self.sample), file.count / Self.samples)
-    var offset: Int64 = 0
-    while offset < file.count {
+    for offset in stride(from: 0, to: file.count, by: Int(step)) {
       let bytes = try file.bytes(at: offset, length: Self.sample)
       guard !bytes.isEmpty else { break }
       packed += try Self.packedCount(bytes, level)
       taken += bytes.count
-      offset += step
     }
     return taken == 0 ? 0 : Double(packed) / Double(taken)
   }
@@ -288,9 +269,9 @@ final class BackgroundScrub: Sendable {
   static func begin(
     _ work: ExportWork, _ evidence: ExportEvidence, in folder: ExportFolder
   ) throws(FileError) -> BackgroundScrub? {
-    guard evidence.hasMain,
-      try work.fileSystem.freeSpace(at: folder.path) > evidence.allBytes + evidence.bytes
-    else { return nil }
+    guard evidence.hasMain, try work.fileSystem.freeSpace(at: folder.path) > evidence.allBytes + evidence.bytes else {
+      return nil
+    }
     return BackgroundScrub(work, evidence, folder)
   }
 
@@ -316,11 +297,7 @@ final class BackgroundScrub: Sendable {
   func value() throws -> ScrubbedStore { try state.wait().get() }
 
   private final class State: Sendable {
-    enum Mood: Sendable {
-      case silent
-      case heard
-      case stopped
-    }
+    enum Mood: Sendable { case silent, heard, stopped }
 
     private let ended = DispatchSemaphore(value: 0)
     private let content = Mutex<(mood: Mood, result: Result<ScrubbedStore, any Error>?)>((.silent, nil))

@@ -60,22 +60,15 @@ package struct ModelCarrier: Sendable {
       kind = .unpackedBundle
     case .regular:
       let head = try fileSystem.open(path).bytes(at: 0, length: 4096)
-      if AgeOpener.isAge(head) {
-        kind = .bundle
-        return
-      }
-      if PackedFileUnpacking.compression(of: head) == .zstd {
-        kind = .backup
-        return
-      }
       switch FileKind(firstBytes: head) {
+      case _ where AgeOpener.isAge(head): kind = .bundle
+      case _ where PackedFileUnpacking.compression(of: head) == .zstd: kind = .backup
       case .database: kind = .store
       // Far more than the one that a bundle has.
       case .gzip: kind = (try? BundleLook(at: path, in: fileSystem)) == nil ? .backup : .bundle
       case .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions, .berkeleyDatabase,
-        .locateDatabase, .otherDatabase, .markup, .json, .text,
-        .zip, .archive, .binaryPropertyList, .propertyList, .picture, .media, .document, .program, .script, .sealed,
-        .encrypted, .other:
+        .locateDatabase, .otherDatabase, .markup, .json, .text, .zip, .archive, .binaryPropertyList, .propertyList,
+        .picture, .media, .document, .program, .script, .sealed, .encrypted, .other:
         return nil
       }
     case .symbolicLink, .other: return nil
@@ -95,8 +88,7 @@ package struct ModelCarrier: Sendable {
     case .bundle:
       let folder = try PrivateFolder(in: nil, needing: 0, to: "unpack the bundle", surroundings)
       defer { withExtendedLifetime(folder) {} }
-      let place = folder.path.appending("Bundle")
-      let received = try BundleReader(surroundings: surroundings).unpack(path, into: place)
+      let received = try BundleReader(surroundings: surroundings).unpack(path, into: folder.path.appending("Bundle"))
       return try bundle(of: model(inBundle: received.folder.appending("data")))
     }
   }
@@ -125,9 +117,7 @@ package struct ModelCarrier: Sendable {
   package var versionName: String {
     var name = path.lastComponent?.string ?? "Store"
     for ending in [".gz", ".zst", ".age", ".tar", ".sqlite", ".store", ".db", ".sqlite3", ".lazaret", ".json"]
-    where name.lowercased().hasSuffix(ending) && name.count > ending.count {
-      name.removeLast(ending.count)
-    }
+    where name.lowercased().hasSuffix(ending) && name.count > ending.count { name.removeLast(ending.count) }
     return name
   }
 
@@ -153,9 +143,7 @@ package struct ModelCarrier: Sendable {
         try examiner.examine(
           main: main, log: opened[.wal], journal: opened[.journal], of: StoreFileSet(main: store), members: [],
           options: options)
-      } else {
-        try examiner.examine(store, options: options)
-      }
+      } else { try examiner.examine(store, options: options) }
     if let model = examination.storeModel { return model }
     try examination.requireReachable(at: path)
     if examination.kind == .sqlite { throw missing("it is a plain store, whose schema is no model") }

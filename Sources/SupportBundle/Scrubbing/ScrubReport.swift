@@ -33,10 +33,7 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     }
 
     mutating func add(_ other: Counts) {
-      replaced += other.replaced
-      shifted += other.shifted
-      kept += other.kept
-      dropped += other.dropped
+      for count in [\Self.replaced, \.shifted, \.kept, \.dropped] { self[keyPath: count] += other[keyPath: count] }
     }
 
     var isEmpty: Bool { replaced + shifted + kept + dropped == 0 }
@@ -99,11 +96,9 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     public var noise: Int64 = 0
 
     mutating func add(_ other: Pages) {
-      rewritten += other.rewritten
-      overflow += other.overflow
-      pieces += other.pieces
-      structural += other.structural
-      noise += other.noise
+      for count in [\Self.rewritten, \.overflow, \.pieces, \.structural, \.noise] {
+        self[keyPath: count] += other[keyPath: count]
+      }
     }
   }
 

@@ -14,6 +14,7 @@ final class ScrubRun {
 
   /// The output; nil in the first pass.
   let outputs: ScrubbedSet?
+
   var isReplacing: Bool { outputs != nil }
 
   var tally = ScrubTally()
@@ -60,8 +61,7 @@ final class ScrubRun {
 
   init(
     _ survey: StoreSurvey, _ images: PageImages, _ rules: ColumnRules, _ pseudonyms: Pseudonyms,
-    into outputs: ScrubbedSet?,
-    progress: @escaping (Int64, Int64) -> Bool
+    into outputs: ScrubbedSet?, progress: @escaping (Int64, Int64) -> Bool
   ) {
     self.survey = survey
     self.images = images
@@ -80,19 +80,16 @@ final class ScrubRun {
     output = [UInt8](repeating: 0, count: survey.pageSize)
     overflowEnds = [UInt16](repeating: 0, count: Int(survey.pageCount) + 1)
     // The last row is for unknown tables.
-    tally.fields =
-      rules.rules.map { [ScrubReport.Counts](repeating: ScrubReport.Counts(), count: $0.count) } + [
-        [ScrubReport.Counts()]
-      ]
+    tally.fields = (rules.rules.map(\.count) + [1]).map { Array(repeating: ScrubReport.Counts(), count: $0) }
   }
 
   /// Processes live pages first, as they show the owners of overflow pages.
   func run() throws {
-    if images.pageCount > 0 { try runLive(1...images.pageCount) }
+    try runLive(images.pages)
     try runRest()
   }
 
-  func runLive(_ pages: ClosedRange<UInt32>) throws {
+  func runLive(_ pages: some Sequence<UInt32>) throws {
     var buffer = [UInt8](repeating: 0, count: pageSize)
     for page in pages where survey.standing(of: page) == .live {
       try visit(.main(page), &buffer, onlyTrees: true)
@@ -101,23 +98,17 @@ final class ScrubRun {
 
   func runRest() throws {
     var buffer = [UInt8](repeating: 0, count: pageSize)
-    for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: true) }
-    for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: true) }
-    if images.pageCount > 0 {
-      for page in 1...images.pageCount { try visit(.main(page), &buffer, onlyTrees: true) }
-    }
+    let logs = images.frames.indices.lazy.map(PageImage.log)
+    let others = [logs, images.records.indices.lazy.map(PageImage.journal)].joined()
+    for image in others { try visit(image, &buffer, onlyTrees: true) }
+    for page in images.pages { try visit(.main(page), &buffer, onlyTrees: true) }
     isDeferring = false
     for image in deferred { try visit(image, &buffer, onlyTrees: true, isAgain: true) }
-    if images.pageCount > 0 {
-      for page in 1...images.pageCount { try visit(.main(page), &buffer, onlyTrees: false) }
-    }
-    for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: false) }
-    for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: false) }
+    for page in images.pages { try visit(.main(page), &buffer, onlyTrees: false) }
+    for image in others { try visit(image, &buffer, onlyTrees: false) }
   }
 
-  private func visit(
-    _ image: PageImage, _ buffer: inout [UInt8], onlyTrees: Bool, isAgain: Bool = false
-  ) throws {
+  private func visit(_ image: PageImage, _ buffer: inout [UInt8], onlyTrees: Bool, isAgain: Bool = false) throws {
     visited += 1
     if visited % 256 == 0 {
       let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
@@ -135,11 +126,8 @@ final class ScrubRun {
 
   /// Returns the page type and header offset, if of a b-tree.
   private func treeKind(_ bytes: [UInt8], _ image: PageImage) -> (kind: PageKind, start: Int)? {
-    let number = images.page(of: image)
-    if number == 1, bytes[0] != 13, bytes[0] != 10 {
-      return PageKind(rawValue: bytes[DatabaseHeader.length]).map { ($0, DatabaseHeader.length) }
-    }
-    return PageKind(rawValue: bytes[0]).map { ($0, 0) }
+    let start = images.page(of: image) == 1 && bytes[0] != 13 && bytes[0] != 10 ? DatabaseHeader.length : 0
+    return PageKind(rawValue: bytes[start]).map { ($0, start) }
   }
 
   // MARK: Accounts
@@ -154,9 +142,9 @@ final class ScrubRun {
 
   /// Merges a run over other live pages.
   func take(_ other: ScrubRun) {
-    if images.pageCount > 0 {
-      for page in 1...images.pageCount where other.mainDone.contains(page) { _ = mainDone.insert(page) }
-      for page in 1...images.pageCount where other.unsurePages.contains(page) { _ = unsurePages.insert(page) }
+    for page in images.pages {
+      if other.mainDone.contains(page) { _ = mainDone.insert(page) }
+      if other.unsurePages.contains(page) { _ = unsurePages.insert(page) }
     }
     deferred += other.deferred
     chances.merge(other.chances) { first, _ in first }
@@ -208,17 +196,7 @@ final class ScrubRun {
   }
 
   private func note(gapFrom start: Int, to end: Int, in image: PageImage) {
-    tally.gap(image.file, images.offset(of: image) + Int64(start), end - start)
-  }
-}
-
-extension PageImage {
-  var file: String {
-    switch self {
-    case .main: "main"
-    case .log: "wal"
-    case .journal: "journal"
-    }
+    tally.gap(image.part, images.offset(of: image) + Int64(start), end - start)
   }
 }
 
@@ -238,9 +216,7 @@ extension ScrubRun {
   /// Appends the overflow of a payload, while intact and unshared.
   ///
   /// - Returns: the pieces, and whether the chain continues and so may be another's.
-  func follow(
-    _ first: UInt32, from image: PageImage, length: Int
-  ) throws(FileError) -> (pieces: [Piece], leadsOn: Bool) {
+  func follow(_ first: UInt32, of image: PageImage, length: Int) throws(FileError) -> (pieces: [Piece], leadsOn: Bool) {
     var pieces: [Piece] = []
     let perPage = usableSize - 4
     var seen: Set<UInt32> = []
@@ -284,7 +260,7 @@ extension ScrubRun {
         page[index] = 0xff
         if gap == nil { gap = index }
       }
-      if let gap { tally.gap(piece.image.file, offset + Int64(gap), pageSize - gap) }
+      if let gap { tally.gap(piece.image.part, offset + Int64(gap), pageSize - gap) }
       separate(&page, overflowMask, of: piece.image, isSure: true)
       try outputs.write(piece.image, page, count: present, at: offset)
     }
@@ -339,19 +315,22 @@ struct ScrubTally {
 
   var pages = ScrubReport.Pages()
 
-  var gaps: [ScrubReport.Gap] = []
-
-  var gapCount = 0
-  var gapBytes: Int64 = 0
+  private var gaps: [ScrubReport.Gap] = []
+  private var gapCount = 0
+  private var gapBytes: Int64 = 0
 
   var keptMatches: Int64 = 0
 
-  static let gapLimit = 10_000
+  private static let gapLimit = 10_000
 
-  mutating func gap(_ file: String, _ offset: Int64, _ length: Int) {
+  mutating func gap(_ part: StoreFileSet.Part, _ offset: Int64, _ length: Int) {
     gapCount += 1
     gapBytes += Int64(length)
-    if gaps.count < Self.gapLimit { gaps.append(ScrubReport.Gap(file: file, offset: offset, length: length)) }
+    if gaps.count < Self.gapLimit { gaps.append(.init(file: part.rawValue, offset: offset, length: length)) }
+  }
+
+  func fillGaps(of report: inout ScrubReport) {
+    (report.gaps, report.gapCount, report.gapBytes) = (gaps, gapCount, gapBytes)
   }
 
   mutating func add(_ other: ScrubTally) {

@@ -1,14 +1,5 @@
 /// Compares an original page with the same place of the result.
 struct PageComparison: Sendable {
-  enum Finding {
-    case value
-
-    case rowid
-
-    /// Bytes of no live row.
-    case loose
-  }
-
   private let format: PageFormat
   private let encoding: CheckedEncoding
 
@@ -43,28 +34,26 @@ struct PageComparison: Sendable {
 
   // MARK: Fields
 
-  /// Returns unchanged content of records.
-  func compare(
-    _ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>, _ tree: CheckedTree?
-  ) -> Finding? {
+  /// Whether values or rowids of records are unchanged.
+  func hasSame(_ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>, _ tree: CheckedTree?) -> Bool {
     for record in page.records {
       if keeps(record, page, original, tree) { continue }
-      if let finding = compareRowid(record, page, original, result, tree) { return finding }
+      if isSameRowid(record, page, original, result, tree) { return true }
       for place in record.fields {
         let field = page.fields[place]
         let rule = rule(of: field, tree)
         if rule.isKept || field.range.count < 4 { continue }
         if field.type >= 12, field.type & 1 == 0, let metadata = metadata(field, rule, original) {
-          if isSame(metadata, original, result) { return .value }
+          if isSame(metadata, original, result) { return true }
         } else if isSame(field, rule, original, result),
           !field.range.contains(where: { page.marks[$0] == CheckedPage.structure })
         {
           // Structure overrides values.
-          return .value
+          return true
         }
       }
     }
-    return nil
+    return false
   }
 
   /// Returns an app's values if a field is Core Data's metadata.
@@ -94,9 +83,7 @@ struct PageComparison: Sendable {
   }
 
   /// Whether a record of the schema or model stays.
-  func keeps(
-    _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?
-  ) -> Bool {
+  func keeps(_ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?) -> Bool {
     if let tree, tree.isKept { return true }
     if isModel(record, page, bytes) { return true }
     guard record.count == 5 || tree?.isSchema == true else { return false }
@@ -124,16 +111,14 @@ struct PageComparison: Sendable {
     return true
   }
 
-  private func compareRowid(
+  private func isSameRowid(
     _ record: CheckedPage.Record, _ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>,
     _ tree: CheckedTree?
-  ) -> Finding? {
+  ) -> Bool {
     guard page.kind == 13, record.number > 1 << 22 || record.number < -999_999,
-      record.number > largestKey || record.number < 0,
-      !(tree?.keepsRowids ?? hasOwnRowids)
-    else { return nil }
-    guard record.rowid.count >= 4, isEqual(record.rowid, original, result) else { return nil }
-    return .rowid
+      record.number > largestKey || record.number < 0, !(tree?.keepsRowids ?? hasOwnRowids)
+    else { return false }
+    return record.rowid.count >= 4 && isEqual(record.rowid, original, result)
   }
 
   /// Whether a value is in the result, wholly or beyond chance.
@@ -141,8 +126,7 @@ struct PageComparison: Sendable {
     _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
   ) -> Bool {
     switch field.type {
-    case 4...6: return isSameInteger(field, rule, original, result)
-    case 7: return isSameReal(field, rule, original, result)
+    case 4...7: return isSameNumber(field, rule, original, result)
     case 13... where field.type & 1 == 1: return isSameText(field, rule, original, result)
     case 12...: return isSameBlob(field, original, result)
     default: return false
@@ -154,24 +138,18 @@ struct PageComparison: Sendable {
     return true
   }
 
-  private func isSameInteger(
+  private func isSameNumber(
     _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
   ) -> Bool {
     guard field.isWhole, !rule.isDropped, isEqual(field.range, original, result) else { return false }
     let number = Bytes.signed(original, field.range)
-    // Short numbers in oversized fields are not compared.
-    guard number.magnitude > 999_999 else { return false }
-    return !(rule.isKey && number >= 0 && number <= largestKey)
-  }
-
-  private func isSameReal(
-    _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
-  ) -> Bool {
-    guard field.isWhole, !rule.isDropped, isEqual(field.range, original, result) else { return false }
-    let number = Double(bitPattern: UInt64(bitPattern: Bytes.signed(original, field.range)))
-    guard number.isFinite else { return false }
+    guard field.type == 7 else {
+      // Short numbers in oversized fields are not compared.
+      return number.magnitude > 999_999 && !(rule.isKey && number >= 0 && number <= largestKey)
+    }
+    let real = Double(bitPattern: UInt64(bitPattern: number))
     // Short whole numbers may be flags.
-    return number.magnitude > 999_999 || number.rounded() != number
+    return real.isFinite && (real.magnitude > 999_999 || real.rounded() != real)
   }
 
   private func isSameText(
@@ -199,7 +177,7 @@ struct PageComparison: Sendable {
     guard isAll, field.isWhole, whole >= Information.leastOfValue || hasWide || encoding != .utf8 else { return false }
     let text = encoding.text(field.range.map { original[$0] })
     let (bits, characters) = Information.ofText(text, onceEach: false)
-    if rule.isDropped, text.allSatisfy({ "xX0".contains($0) || !($0.isLetter || $0.isNumber) }) { return false }
+    if rule.isDropped, Self.isFiller(text) { return false }
     return characters >= 4 && bits >= Information.leastOfValue && !isName(text.filter { $0 != "\0" })
   }
 
@@ -210,8 +188,12 @@ struct PageComparison: Sendable {
     var start = range.lowerBound
     if encoding != .utf8, (start - field.lowerBound) & 1 == 1 { start += 1 }
     let text = encoding.text((start..<max(start, range.upperBound)).map { original[$0] })
-    if rule.isDropped, text.allSatisfy({ "xX0".contains($0) || !($0.isLetter || $0.isNumber) }) { return false }
+    if rule.isDropped, Self.isFiller(text) { return false }
     return Information.ofText(text, onceEach: field.count > 64, isName: isName).bits >= bound
+  }
+
+  private static func isFiller(_ text: String) -> Bool {
+    text.allSatisfy { "xX0".contains($0) || !($0.isLetter || $0.isNumber) }
   }
 
   private func isIdentifier(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
@@ -258,16 +240,13 @@ struct PageComparison: Sendable {
 
   // MARK: Everything else
 
-  /// Compares bytes of no live row.
+  /// Whether bytes of no live row are unchanged.
   ///
   /// - Parameter marks: the byte roles; nil if all are loose.
-  func looseFinding(
-    _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool
-  ) -> Finding? {
-    let isFound = unchanged(marks, original, result).contains { range in
+  func hasSameLoose(_ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool) -> Bool {
+    unchanged(marks, original, result).contains { range in
       isLeft(range, original) && !(isSchema && isOfStatement(range, original, result))
     }
-    return isFound ? .loose : nil
   }
 
   /// Returns the statements that stay on a page of the schema without a sound header.
@@ -316,10 +295,8 @@ struct PageComparison: Sendable {
     var (bits, most) = (0, 0)
     for index in range {
       let byte = bytes[index]
-      if byte >= 0x20 && byte < 0x7f || byte >= 0xc2 && byte <= 0xf4
-        || byte >= 0x80 && byte < 0xc0 && index > range.lowerBound
-          && bytes[index - 1] >= 0x80
-        || byte == 0 || byte == 9 || byte == 10 || byte == 13
+      if byte >= 0x20 && byte < 0x7f || byte >= 0xc2 && byte <= 0xf4 || byte == 0 || byte == 9 || byte == 10
+        || byte == 13 || byte >= 0x80 && byte < 0xc0 && index > range.lowerBound && bytes[index - 1] >= 0x80
       {
         bits += Int(Information.text[Int(byte)]) + (byte >= 0xc2 ? Information.character : 0)
         most = max(most, bits)

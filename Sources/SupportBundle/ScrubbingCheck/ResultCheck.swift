@@ -72,7 +72,8 @@ public struct ResultCheck: Sendable {
     let store = try CheckedStore(
       original, keeping: keeping, dropping: dropping, names: names, model: model, pages: pages, in: fileSystem)
     let bytes = store.parts.reduce(0) { $0 + $1.source.count }
-    let total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData)) + 2 * bytes
+    let external = try fileSystem.regularFiles(below: result.path(of: .externalData))
+    let total = external.reduce(2 * bytes) { $0 + $1.status.size }
     let progress = CheckProgress(total: total, progress)
     guard
       let reading = try ValueReading.all(
@@ -98,9 +99,10 @@ public struct ResultCheck: Sendable {
 }
 
 extension FileSystem {
-  func size(ofFilesBelow folder: FilePath) throws(FileError) -> Int64 {
-    guard try status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }
-    return try descendants(of: folder).files.reduce(0) { $0 + ($1.status.kind == .regular ? $1.status.size : 0) }
+  /// Returns the files below a folder, without links.
+  func regularFiles(below folder: FilePath) throws(FileError) -> [Descendant] {
+    guard try status(of: folder, followingLinks: false)?.kind == .directory else { return [] }
+    return try descendants(of: folder).files.filter { $0.status.kind == .regular }
   }
 }
 
@@ -132,20 +134,28 @@ struct ResultPass {
       hasOwnRowids: store.hasOwnRowids, model: store.model, isName: store.isName)
   }
 
-  mutating func run(
-    _ stretches: [Stretch], _ result: StoreFileSet, in fileSystem: FileSystem
-  ) throws(FileError) -> Bool {
-    for stretch in stretches {
+  mutating func run(_ list: [Stretch], _ result: StoreFileSet, in fileSystem: FileSystem) throws(FileError) -> Bool {
+    for stretch in list {
       let path = result.path(of: store.parts[stretch.part].part)
       guard try fileSystem.status(of: path) != nil else { continue }
       let written = try fileSystem.open(path)
-      let name = PathText(FilePath(path.lastComponent?.string ?? ""))
-      stream = nil
-      waiting = []
-      carried = 0
-      guard try compare(stretch, written, name) else { return false }
+      begin(with: [])
+      guard try compare(stretch, written, PathText(FilePath(path.lastComponent?.string ?? ""))) else { return false }
     }
     return true
+  }
+
+  /// Begins the search of a file.
+  private mutating func begin(with bytes: [UInt8]) {
+    stream = nil
+    waiting = bytes
+    carried = bytes.count
+    waitingImages = []
+  }
+
+  private mutating func note(_ kind: CheckFindings.Kind, _ name: PathText, page: Int? = nil, at offset: Int64) {
+    let table = page.flatMap { store.tree(ofPage: $0) }.map { $0.name ?? "sqlite_schema" }
+    findings.add(CheckFindings.Place(kind: kind, file: name, page: page, table: table, offset: offset))
   }
 
   // MARK: Pages
@@ -158,10 +168,8 @@ struct ResultPass {
     var before = [UInt8](repeating: 0, count: size)
     var after = [UInt8](repeating: 0, count: size)
     var end: Int64 = 0
-    if part.part == .main, stretch.images.lowerBound == 0, store.base > 0,
-      try !compareRest(part, written, from: 0, to: store.base, name)
-    {
-      return false
+    if part.part == .main, stretch.images.lowerBound == 0 {
+      guard try compareRest(part, written, from: 0, to: store.base, name) else { return false }
     }
     for number in stretch.images {
       let image = part.images[number]
@@ -174,10 +182,9 @@ struct ResultPass {
       searchWaiting(name, image, page.parted(after))
       if number % 256 == 0, !progress.add(256 * Int64(size)) { return false }
     }
-    if stretch.hasRest,
-      try !compareRest(part, written, from: part.images.isEmpty ? 0 : end, to: part.source.count, name)
-    {
-      return false
+    if stretch.hasRest {
+      let start = part.images.isEmpty ? 0 : end
+      guard try compareRest(part, written, from: start, to: part.source.count, name) else { return false }
     }
     searchRest(name)
     return true
@@ -188,13 +195,10 @@ struct ResultPass {
     _ image: CheckedStore.Image, _ before: [UInt8], _ after: inout [UInt8], _ name: PathText
   ) {
     guard let format = store.format else { return }
-    if let piece = store.model?.piece(before.span, after.span) {
-      for index in piece { after[index] = 0 }
-    }
+    if let piece = store.model?.piece(before.span, after.span) { for index in piece { after[index] = 0 } }
     let tree = store.tree(ofPage: image.page)
     let use = store.use(ofPage: image.page)
-    let start = CheckedStore.start(ofPage: image.page, before.span)
-    page.read(before.span, start: start, format)
+    page.read(before.span, number: image.page, format)
     var isSame = false
     if page.kind == 0, use != .unknown {
       if use == .kept {
@@ -206,9 +210,8 @@ struct ResultPass {
     } else if page.kind == 0 {
       // The database header holds no values.
       let loose = (image.page == 1 && before.starts(with: "SQLite format 3\0".utf8) ? 100 : 0)..<format.pageSize
-      isSame =
-        comparison.looseFinding(
-          nil, before.span.extracting(loose), after.span.extracting(loose), isSchema: tree?.isSchema == true) != nil
+      isSame = comparison.hasSameLoose(
+        nil, before.span.extracting(loose), after.span.extracting(loose), isSchema: tree?.isSchema == true)
       if tree?.isSchema == true {
         // A value may begin as a statement that stays.
         for range in comparison.statements(before.span, after.span) {
@@ -217,18 +220,12 @@ struct ResultPass {
       }
     } else {
       isSame =
-        comparison.compare(page, before.span, after.span, tree) != nil
-        || comparison.looseFinding(
+        comparison.hasSame(page, before.span, after.span, tree)
+        || comparison.hasSameLoose(
           page.marks, before.span, after.span, isSchema: image.page == 1 || tree?.isSchema == true)
-          != nil
       takeOut(&after, before, tree)
     }
-    if isSame {
-      findings.add(
-        CheckFindings.Place(
-          kind: .samePlace, file: name, page: image.page, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: image.offset))
-    }
+    if isSame { note(.samePlace, name, page: image.page, at: image.offset) }
   }
 
   private func takeOut(_ after: inout [UInt8], _ before: [UInt8], _ tree: CheckedTree?) {
@@ -247,18 +244,14 @@ struct ResultPass {
   private mutating func compareRest(
     _ part: CheckedStore.Part, _ written: any ByteSource, from start: Int64, to end: Int64, _ name: PathText
   ) throws(FileError) -> Bool {
-    var offset = start
-    while offset < end {
+    for offset in stride(from: start, to: end, by: 65536) {
       let length = Int(clamping: min(65536, end - offset))
       let before = try part.source.bytes(at: offset, length: length)
       let after = try written.bytes(at: offset, length: length)
       guard !before.isEmpty else { break }
-      if comparison.looseFinding(nil, before.span, after.span, isSchema: false) != nil {
-        findings.add(CheckFindings.Place(kind: .samePlace, file: name, offset: offset))
-      }
+      if comparison.hasSameLoose(nil, before.span, after.span, isSchema: false) { note(.samePlace, name, at: offset) }
       searchWaiting(name, nil, after, at: offset)
       if !progress.add(Int64(before.count)) { return false }
-      offset += Int64(before.count)
     }
     return true
   }
@@ -281,11 +274,8 @@ struct ResultPass {
     if let hit = search.first(in: waiting, from: carried, stream: &stream) {
       let found = waitingImages.last { $0.start <= max(0, hit.lowerBound) }
       let number = found?.image?.page
-      let tree = number.flatMap { store.tree(ofPage: $0) }
-      findings.add(
-        CheckFindings.Place(
-          kind: .elsewhere, file: name, page: number, table: tree.map { $0.name ?? "sqlite_schema" },
-          offset: found.map { $0.offset + (number == nil ? Int64(max(0, hit.lowerBound - $0.start)) : 0) } ?? 0))
+      let offset = found.map { $0.offset + (number == nil ? Int64(max(0, hit.lowerBound - $0.start)) : 0) }
+      note(.elsewhere, name, page: number, at: offset ?? 0)
     }
     waiting = Array(waiting.suffix(Self.overlap))
     carried = waiting.count
@@ -293,25 +283,16 @@ struct ResultPass {
   }
 
   mutating func searchFiles(below folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
-    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return true }
-    for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
+    for file in try fileSystem.regularFiles(below: folder) {
       let written = try fileSystem.open(file.path)
       // A file name may be a value.
       let name = PathText(FilePath(folder.lastComponent?.string ?? ""))
-      stream = nil
-      waiting = []
-      for component in file.relative where component != CheckedStore.ownFolder {
-        waiting += Array(component.string.utf8) + [0]
-      }
-      carried = waiting.count
-      waitingImages = []
-      var offset: Int64 = 0
-      while offset < written.count {
+      begin(with: file.relative.filter { $0 != CheckedStore.ownFolder }.flatMap { Array($0.string.utf8) + [0] })
+      for offset in stride(from: 0, to: written.count, by: 65536) {
         let bytes = try written.bytes(at: offset, length: 65536)
         guard !bytes.isEmpty else { break }
         searchWaiting(name, nil, bytes, at: offset)
         guard progress.add(Int64(bytes.count)) else { return false }
-        offset += Int64(bytes.count)
       }
       searchRest(name)
     }

@@ -22,8 +22,7 @@ struct ValueReading: Sendable {
     fingerprints = ValueFingerprints(bytes: total, readers: readers)
     self.progress = progress
     comparison = store.format.map { format in
-      PageComparison(
-        format, places: total, rows: 0, hasOwnRowids: false, model: store.model, isName: store.isName)
+      PageComparison(format, places: total, rows: 0, hasOwnRowids: false, model: store.model, isName: store.isName)
     }
   }
 
@@ -59,10 +58,7 @@ struct ValueReading: Sendable {
   func search(size: Int64) -> ValueSearch {
     // The database header begins with a text that is no value.
     var (wanted, texts) = (fingerprints, kept + "SQLite format 3\0".utf8)
-    for name in store.names {
-      texts += Array(name.utf8)
-      texts.append(0)
-    }
+    for name in store.names { texts += Array(name.utf8) + [0] }
     wanted.remove(allIn: texts.span)
     if let model = store.model { wanted.remove(allIn: model.bytes.span) }
     return ValueSearch(wanted, size: size)
@@ -76,17 +72,14 @@ struct ValueReading: Sendable {
       let image = part.images[number]
       let got = try part.source.read(at: image.offset, length: format.pageSize, into: &buffer)
       for index in got..<max(got, format.pageSize) { buffer[index] = 0 }
-      page.read(
-        buffer.span, start: CheckedStore.start(ofPage: image.page, buffer.span), format, isMarking: false)
+      page.read(buffer.span, number: image.page, format, isMarking: false)
       try take(image.page, buffer, format)
       if number % 1024 == 0, !progress.add(1024 * Int64(format.pageSize)) { return false }
     }
     return true
   }
 
-  private mutating func take(
-    _ number: Int, _ bytes: [UInt8], _ format: PageFormat
-  ) throws(FileError) {
+  private mutating func take(_ number: Int, _ bytes: [UInt8], _ format: PageFormat) throws(FileError) {
     guard let comparison, !page.records.isEmpty else { return }
     let tree = store.tree(ofPage: number)
     for record in page.records {
@@ -112,11 +105,8 @@ struct ValueReading: Sendable {
 
   private mutating func keep(_ bytes: [UInt8], _ field: CheckedPage.Field, _ format: PageFormat) {
     guard field.type >= 12, kept.count + field.range.count < Self.mostKept else { return }
-    if field.type & 1 == 1, format.encoding != .utf8 {
-      kept += Array(format.encoding.text(bytes[field.range]).utf8)
-    } else {
-      kept += bytes[field.range]
-    }
+    let isWide = field.type & 1 == 1 && format.encoding != .utf8
+    kept += isWide ? Array(format.encoding.text(bytes[field.range]).utf8) : Array(bytes[field.range])
     kept.append(0)
   }
 
@@ -137,14 +127,12 @@ struct ValueReading: Sendable {
     case 4...6:
       let number = Bytes.signed(bytes, field.range)
       guard field.isWhole, number.magnitude >= 10_000_000, !rule.isKey else { return }
-      let digits = Array(String(number.magnitude).utf8)
-      fingerprints.insert(text: digits.span, 0..<digits.count)
+      fingerprints.insert(text: String(number.magnitude))
     case 13... where field.type & 1 == 1:
       if format.encoding == .utf8 {
         fingerprints.insert(text: bytes, field.range)
       } else {
-        let text = Array(format.encoding.text(field.range.map { bytes[$0] }).utf8)
-        fingerprints.insert(text: text.span, 0..<text.count)
+        fingerprints.insert(text: format.encoding.text(field.range.map { bytes[$0] }))
       }
     case 12...: fingerprints.insert(blob: bytes, field.range)
     default: break
@@ -160,15 +148,7 @@ struct ValueReading: Sendable {
       bytes[start...].starts(with: "bplist00".utf8)
     else { return false }
     var list = Array(bytes[start..<min(bytes.count, start + record.local - field.start)])
-    var pages: [Int] = []
-    var next = record.overflow
-    var buffer = [UInt8](repeating: 0, count: format.pageSize)
-    let length = record.length - field.start
-    while next > 1, list.count < length, try store.read(page: next, into: &buffer) {
-      pages.append(next)
-      list += buffer[4..<min(format.usableSize, 4 + length - list.count)]
-      next = Bytes.four(buffer.span, 0) ?? 0
-    }
+    let pages = try store.append(overflow: record.overflow, to: &list, length: record.length - field.start, format)
     guard let reading = MetadataReading(list.span, 0..<list.count) else { return false }
     for page in pages { _ = store.note(.metadata, ofPage: page) }
     for range in reading.appValues {
@@ -208,16 +188,13 @@ struct ValueReading: Sendable {
   }
 
   private mutating func readExternal(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
-    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return }
-    for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
+    for file in try fileSystem.regularFiles(below: folder) {
       for component in file.relative where component != CheckedStore.ownFolder {
-        let name = Array(component.string.utf8)
-        fingerprints.insert(text: name.span, 0..<name.count)
+        fingerprints.insert(text: component.string)
       }
-      var digest = RunningDigest()
+      var (digest, isEmpty) = (RunningDigest(), true)
       let source = try fileSystem.open(file.path)
-      var offset: Int64 = 0
-      while offset < source.count {
+      for offset in stride(from: 0, to: source.count, by: 65536) {
         let bytes = try source.bytes(at: offset, length: 65536)
         if bytes.isEmpty { break }
         if offset == 0 {
@@ -226,10 +203,10 @@ struct ValueReading: Sendable {
           fingerprints.insertPieces(bytes.span, 0..<bytes.count, isText: false)
         }
         digest.add(bytes)
-        offset += Int64(bytes.count)
+        isEmpty = false
       }
       // A reader with a copy of the file could find out by its checksum that it was in the store.
-      if offset > 0, let sum = [UInt8](hexadecimal: digest.hexadecimal) {
+      if !isEmpty, let sum = [UInt8](hexadecimal: digest.hexadecimal) {
         fingerprints.insert(blob: sum.span, 0..<sum.count)
       }
     }

@@ -79,8 +79,7 @@ struct DamagedPages {
   private static func isTaken(_ run: PageStates.Run, _ owners: [PageStates.Owner]) -> Bool {
     switch run.state {
     case .damaged, .orphan, .unplaced, .unreadable: true
-    case .healthy, .overflow:
-      run.pages.contains(1) || run.owner.map { owners[$0].name == "sqlite_schema" } == true
+    case .healthy, .overflow: run.pages.contains(1) || run.owner.map { owners[$0].name == "sqlite_schema" } == true
     case .free, .special: run.pages.contains(1)
     }
   }
@@ -103,25 +102,19 @@ struct DamagedPages {
     var text = Array("{\"formatVersion\":1,\"pageSize\":\(pageSize),\"file\":\"pages.bin\",\"pieces\":[".utf8)
     var place: Int64 = 0
     for (number, piece) in pieces.enumerated() {
-      text += (number == 0 ? "\n" : ",\n").utf8
-      text +=
+      var line = number == 0 ? "\n" : ",\n"
+      line +=
         "{\"at\":\(place),\"length\":\(piece.length),\"part\":\"\(piece.part.rawValue)\",\"offset\":\(piece.offset)"
-        .utf8
-      text += ",\"page\":\(piece.page),\"pages\":\(piece.count),\"state\":\"\(piece.state)\"".utf8
-      if let owner = piece.owner, owners.indices.contains(owner) {
-        text += ",\"table\":\(JSON.literal(owners[owner].table))".utf8
-        if owners[owner].isIndex { text += ",\"index\":\(JSON.literal(owners[owner].name))".utf8 }
-      }
-      if let frame = piece.frame { text += ",\"frame\":\(frame),\"headerLength\":\(Self.frameHeader)".utf8 }
-      text += "}".utf8
+      line += ",\"page\":\(piece.page),\"pages\":\(piece.count),\"state\":\"\(piece.state)\""
+      if let owner = piece.owner, owners.indices.contains(owner) { line += ",\(owners[owner].members)" }
+      if let frame = piece.frame { line += ",\"frame\":\(frame),\"headerLength\":\(Self.frameHeader)" }
+      text += "\(line)}".utf8
       place += piece.length
     }
     return text + "\n]}\n".utf8
   }
 
-  func write(
-    to path: FilePath, from files: StoreFileSet, in fileSystem: FileSystem, isCancelled: () -> Bool
-  ) throws {
+  func write(to path: FilePath, from files: StoreFileSet, in fileSystem: FileSystem, isCancelled: () -> Bool) throws {
     let output = try fileSystem.create(path, permissions: .ownerReadWrite)
     var sources: [StoreFileSet.Part: ReadableFile] = [:]
     for piece in pieces {
@@ -129,7 +122,7 @@ struct DamagedPages {
       sources[piece.part] = source
       var done: Int64 = 0
       while done < piece.length {
-        if isCancelled() { throw StoreExporter.cancelled() }
+        if isCancelled() { throw SupportBundleErrors.cancelled() }
         let bytes = try source.bytes(at: piece.offset + done, length: Int(min(1 << 20, piece.length - done)))
         guard !bytes.isEmpty else { throw FileError(.changed, operation: "read the store", path: source.path) }
         try output.write(bytes)
@@ -137,6 +130,13 @@ struct DamagedPages {
       }
     }
     try output.commit()
+  }
+}
+
+extension PageStates.Owner {
+  /// The members of a JSON object that name it.
+  fileprivate var members: String {
+    "\"table\":\(JSON.literal(table))" + (isIndex ? ",\"index\":\(JSON.literal(name))" : "")
   }
 }
 
@@ -156,7 +156,7 @@ struct PageMapFile {
     var runs: [Run] = []
     for run in states.runs {
       for number in run.pages {
-        if number % 4096 == 0, isCancelled() { throw StoreExporter.cancelled() }
+        if number % 4096 == 0, isCancelled() { throw SupportBundleErrors.cancelled() }
         let type = try Self.type(of: number, run.state, pages)
         if let last = runs.last, last.state == run.state, last.owner == run.owner, last.type == type {
           runs[runs.count - 1].last = number
@@ -165,35 +165,30 @@ struct PageMapFile {
         }
       }
     }
-    let owners = states.owners.map { owner in
-      "\"table\":\(JSON.literal(owner.table))" + (owner.isIndex ? ",\"index\":\(JSON.literal(owner.name))" : "")
-    }
+    let owners = states.owners.map(\.members)
     let counts = PageStates.State.allCases.map { "\"\($0.rawValue)\":\(states.counts[$0] ?? 0)" }.joined(separator: ",")
     var text = Array(
       "{\"formatVersion\":1,\"pageSize\":\(states.pageSize),\"total\":\(states.total),\"mapped\":\(states.mapped),\n"
         .utf8)
     text += "\"counts\":{\(counts)},\n\"runs\":[".utf8
     for (index, run) in runs.enumerated() {
-      text += (index == 0 ? "\n" : ",\n").utf8
-      text +=
-        "{\"first\":\(run.first),\"last\":\(run.last),\"state\":\"\(run.state.rawValue)\",\"type\":\"\(run.type)\"".utf8
-      if let owner = run.owner { text += ("," + owners[owner]).utf8 }
-      text += "}".utf8
+      var line = index == 0 ? "\n" : ",\n"
+      line +=
+        "{\"first\":\(run.first),\"last\":\(run.last),\"state\":\"\(run.state.rawValue)\",\"type\":\"\(run.type)\""
+      if let owner = run.owner { line += ",\(owners[owner])" }
+      text += "\(line)}".utf8
     }
     text += "\n]}\n".utf8
     self.text = text
   }
 
-  private static func type(
-    of number: UInt32, _ state: PageStates.State, _ pages: EvidencePages?
-  ) throws -> String {
+  private static func type(of number: UInt32, _ state: PageStates.State, _ pages: EvidencePages?) throws -> String {
     switch state {
     case .overflow, .special, .free: return state.rawValue
     case .healthy, .orphan, .damaged, .unplaced, .unreadable: break
     }
-    guard let content = try pages?.page(number) else { return "missing" }
     let start = number == 1 ? DatabaseHeader.length : 0
-    guard content.bytes.count > start else { return "missing" }
+    guard let content = try pages?.page(number), content.bytes.count > start else { return "missing" }
     switch PageKind(rawValue: content.bytes[start]) {
     case .tableLeaf: return "table-leaf"
     case .tableInterior: return "table-interior"

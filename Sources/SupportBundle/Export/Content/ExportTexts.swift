@@ -7,21 +7,11 @@ internal import SQLiteFormat
 internal import Salvage
 internal import SystemPackage
 
-#if canImport(Glibc)
-  internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
-#else
-  internal import Darwin
-#endif
-
 /// The files common to bundles of every level.
 struct ExportTexts {
   private let shared: [BundleItem]
-  private let facts: [BundleLevel: BundleItem]
+  private let own: [BundleLevel: [BundleItem]]
   private let readme: (BundleLevel, _ staying: String) -> BundleItem
-
-  private let receipts: [BundleLevel: [BundleItem]]
 
   init(
     _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, _ receipt: Receipt?,
@@ -54,28 +44,27 @@ struct ExportTexts {
     add("log.txt", Array(text.utf8), "the log of looking at the store and of opening a copy of it")
     shared = items
 
-    var receipts: [BundleLevel: [BundleItem]] = [:]
-    if let receipt {
+    let receipts = try receipt.map { receipt in
       let (part, whole) = (SharedReceipt(receipt: receipt), receipt.withoutOwnersWords)
-      let shared = try Self.receipt(
-        part, part.timeline,
-        "the receipt of the quarantine in numbers and codes, without the names and sums of files", reduction)
-      for level in BundleLevel.allCases { receipts[level] = shared }
-      receipts[.full] = try Self.receipt(
-        whole, whole.history, "the receipt of the quarantine, without the names of folders", reduction)
+      return (
+        part: try Self.receipt(
+          part, part.timeline,
+          "the receipt of the quarantine in numbers and codes, without the names and sums of files", reduction),
+        whole: try Self.receipt(
+          whole, whole.history, "the receipt of the quarantine, without the names of folders", reduction)
+      )
     }
-    self.receipts = receipts
     let (hasMain, stored, name) = (evidence.hasMain, "store/\(work.bundledName)", printable(work.source.name))
     let path = { (level: BundleLevel) in hasMain && (level == .scrubbed || level == .full) ? stored : nil }
-    var facts: [BundleLevel: BundleItem] = [:]
+    var own: [BundleLevel: [BundleItem]] = [:]
     for level in BundleLevel.allCases {
-      let path = path(level)
-      let value = Self.facts(work, evidence, analysis, level, date: date, storePath: path)
-      facts[level] = BundleItem(
+      let value = Self.facts(work, evidence, analysis, level, date: date, storePath: path(level))
+      let facts = BundleItem(
         BundleFacts.name, .bytes(try JSON.bytes(of: value, to: "export the store")),
         words: "what was found, in numbers and words")
+      own[level] = ((level == .full ? receipts?.whole : receipts?.part) ?? []) + [facts]
     }
-    self.facts = facts
+    self.own = own
     readme = { level, staying in
       BundleItem(
         "README.txt", .bytes(BundleReadme.text(level, name: name, storePath: path(level), staying: staying)),
@@ -85,7 +74,7 @@ struct ExportTexts {
 
   /// - Parameter staying: the description of unreplaced values.
   func items(_ level: BundleLevel, staying: String = "") -> [BundleItem] {
-    shared + (receipts[level] ?? []) + [facts[level]].compactMap(\.self) + [readme(level, staying)]
+    shared + (own[level] ?? []) + [readme(level, staying)]
   }
 
   private static func receipt(
@@ -93,8 +82,7 @@ struct ExportTexts {
   ) throws -> [BundleItem] {
     [
       BundleItem("receipt.json", .bytes(try reduction.json(receipt)), words: words),
-      BundleItem(
-        "timeline.json", .bytes(try reduction.json(timeline)), words: "what happened to the store, and when"),
+      BundleItem("timeline.json", .bytes(try reduction.json(timeline)), words: "what happened to the store, and when"),
     ]
   }
 
@@ -155,18 +143,15 @@ struct SchemaListing {
         rollbackJournal: files.open(.journal, in: fileSystem))
       let schema = try database.schema()
       for entry in schema.entries {
-        guard let sql = entry.sql else {
+        if let sql = entry.sql {
+          // A misplaced record page would contain user text.
+          lines +=
+            Self.isStatement(sql)
+            ? ["-- root page \(entry.rootPage)", sql + ";"] : ["-- an entry that is no statement was left out"]
+        } else {
           lines.append(
             "-- \(entry.kind.rawValue) \(printable(entry.name)) has no statement; its root is page \(entry.rootPage)")
-          continue
         }
-        // A misplaced record page would contain user text.
-        guard Self.isStatement(sql) else {
-          lines.append("-- an entry that is no statement was left out")
-          continue
-        }
-        lines.append("-- root page \(entry.rootPage)")
-        lines.append(sql + ";")
       }
       let wrong = schema.findings.counts.reduce(0) { $0 + $1.value }
       if wrong > 0 { lines.append("-- \(wrong) entries or pages of the schema are damaged") }
@@ -223,9 +208,7 @@ enum ModelFiles {
       do throws(ModelError) {
         let bytes = try version.model.compiledBytes()
         items.append(BundleItem("\(folder)/\(name).mom", .bytes(bytes), words: words + ", compiled"))
-      } catch {
-        log.add("info", "model", "version \(version.name) cannot be compiled: \(error.detail)")
-      }
+      } catch { log.add("info", "model", "version \(version.name) cannot be compiled: \(error.detail)") }
     }
     do throws(FileError) {
       let bytes = try JSON.bytes(of: bundle.payload(), to: "export the model")

@@ -67,9 +67,7 @@ struct OpeningLog {
       add("info", "check", "it was not checked to its end: an expression of the schema takes too much")
     } catch let error as DatabaseError {
       add("error", "open", "SQLite result code \(error.extendedResultCode.rawValue): \(Self.words(of: error))")
-    } catch {
-      add("error", "open", "it failed in a way that was not foreseen")
-    }
+    } catch { add("error", "open", "it failed in a way that was not foreseen") }
   }
 
   /// Logs `integrity_check`, withholding unknown lines, which may contain user data.
@@ -85,8 +83,7 @@ struct OpeningLog {
     "wrong # of entries", "non-unique entry", "NULL value in", "TEXT value in", "NUMERIC value in", "CHECK constraint",
     "database disk image is malformed", "unable to", "List of tree roots", "Outstanding page", "Multiple uses",
     "2nd reference", "invalid page", "Failed to read", "Bad ptr map", "Corruption detected", "Child page",
-    "btreeInitPage",
-    "Fragmentation of", "Extends off", "Offset ", "freelist leaf", "failed to get page",
+    "btreeInitPage", "Fragmentation of", "Extends off", "Offset ", "freelist leaf", "failed to get page",
   ]
 
   private static func isKnown(_ line: some StringProtocol) -> Bool {

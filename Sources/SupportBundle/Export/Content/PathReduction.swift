@@ -51,13 +51,10 @@ struct PathReduction {
   }
 
   private func withoutKnownFolders(_ text: String) -> String {
-    if text.hasPrefix("/"), !text.contains("\n") {
-      return FilePath(text).lastComponent?.string ?? "/"
-    }
+    if text.hasPrefix("/"), !text.contains("\n") { return FilePath(text).lastComponent?.string ?? "/" }
     var result = text
     for folder in folders where result.contains(folder) { result = result.replacing(folder, with: "") }
-    guard result.contains("/") else { return result }
-    return Self.withoutFolders(result)
+    return result.contains("/") ? Self.withoutFolders(result) : result
   }
 
   /// Removes `/a/b/` from `"/a/b/c"`; addresses such as `https://host` stay.
@@ -76,8 +73,7 @@ struct PathReduction {
       let end = rest[slash...].firstIndex {
         // A quoted path may contain spaces.
         if before == "\"" { return $0 == "\"" }
-        return
-          $0 == "\"" || $0 == " " || $0 == "\n" || $0 == "'" || $0 == ")" || $0 == "”"
+        return $0 == "\"" || $0 == " " || $0 == "\n" || $0 == "'" || $0 == ")" || $0 == "”"
       }
       let path = rest[slash..<(end ?? rest.endIndex)]
       result += path.split(separator: "/").last ?? ""

@@ -7,16 +7,9 @@ internal import SystemPackage
 struct ScrubbedStore: Sendable {
   let items: [BundleItem]
 
-  let report: ScrubReport
+  let result: StoreScrubber.Result
 
-  let scanner: ValueScanner
-
-  /// The search that checked the files.
-  let search: ValueSearch?
-
-  let checkSeconds: Double
-
-  let files: StoreFileSet
+  var checkSeconds: Double { (result.checkDuration / .milliseconds(1)).rounded() / 1000 }
 
   init(_ work: ExportWork, _ evidence: ExportEvidence, in folder: FilePath) throws {
     guard evidence.hasMain else {
@@ -29,23 +22,14 @@ struct ScrubbedStore: Sendable {
     try work.fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
     let key: ScrubbingKey =
       work.options.usesSameKey ? try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key() : .random()
-    let result: StoreScrubber.Result
     do {
       result = try Self.scrubber(work, key: key).scrub(evidence.files, into: target) {
         [progress = work.progress] phase, done, total in
         progress(phase == .check ? .checking : .scrubbing, done, total)
       }
-    } catch {
-      throw Self.told(SupportBundleError(scrubbing: error), work)
-    }
-    report = result.report
-    scanner = result.scanner
-    search = result.search
-    checkSeconds = (result.checkDuration / .milliseconds(1)).rounded() / 1000
-    files = result.files
+    } catch { throw Self.told(SupportBundleError(scrubbing: error), work) }
     var items = StoreItems.items(
-      of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
-      "values replaced")
+      of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName, "values replaced")
     // A quarantined store's name contains its time.
     var told = result.report
     if let stem = evidence.files.main.stem, let bundled = FilePath(work.bundledName).stem {
@@ -69,7 +53,7 @@ struct ScrubbedStore: Sendable {
 
   private static func told(_ error: SupportBundleError, _ work: ExportWork) -> SupportBundleError {
     switch error.kind {
-    case .cancelled: return StoreExporter.cancelled()
+    case .cancelled: return SupportBundleErrors.cancelled()
     case .valuesFound:
       return SupportBundleError(
         .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath,
@@ -87,9 +71,7 @@ extension ScrubbedStore {
         [progress = work.progress] _, done, total in
         progress(.checking, done, total)
       }
-    } catch {
-      throw told(SupportBundleError(scrubbing: error), work)
-    }
+    } catch { throw told(SupportBundleError(scrubbing: error), work) }
   }
 }
 
@@ -205,11 +187,8 @@ public struct ScrubbingKey: Sendable {
   /// Derives a keyed function (HKDF-Expand with SHA-256, RFC 5869).
   func function(for purpose: String, attempt: Int) -> KeyedFunction {
     let info = Array("lazaret scrubbing 1 \(purpose) \(attempt)".utf8) + [1]
-    let material = HMAC<SHA256>.authenticationCode(for: info, using: SymmetricKey(data: bytes))
-    var words: [UInt64] = [0, 0]
-    for (index, byte) in material.enumerated() where index < 16 {
-      words[index / 8] |= UInt64(byte) << UInt64(8 * (index % 8))
-    }
-    return KeyedFunction(words[0], words[1])
+    let material = Array(HMAC<SHA256>.authenticationCode(for: info, using: SymmetricKey(data: bytes)))
+    func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+    return KeyedFunction(word(material[..<8]), word(material[8..<16]))
   }
 }

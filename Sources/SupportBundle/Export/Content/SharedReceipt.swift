@@ -35,8 +35,7 @@ struct SharedReceipt: Encodable {
       "reason": receipt.reason.code, "error": receipt.error, "parts": parts,
       "model": receipt.model.map { model -> JSON.Object in
         ["version": model.version, "checksum": model.checksum, "compared": model.isCompared]
-      },
-      "entities": receipt.entities, "versions": receipt.versions, "order": receipt.order,
+      }, "entities": receipt.entities, "versions": receipt.versions, "order": receipt.order,
       "released": receipt.released.flatMap { Self.time($0.date) }, "salvage": receipt.salvage.map(Self.salvage),
       "timeline": timeline, "exports": exports,
       "deliveries": (receipt.deliveries ?? []).compactMap { Self.time($0.date) },

@@ -20,6 +20,9 @@ struct PageImages {
   let base: Int64
   let pageCount: UInt32
 
+  /// The pages of the main file.
+  var pages: some Sequence<UInt32> { (0..<pageCount).lazy.map { $0 + 1 } }
+
   /// The WAL's frames; empty if its page size differs.
   private(set) var frames: [Place] = []
 
@@ -58,9 +61,8 @@ struct PageImages {
       let offset = Int64(WriteAheadLog.Header.length) + Int64(index) * length
       let header = try log.bytes(at: offset, length: 8)
       guard header.count == 8, let page = header.span.uint32(at: 0), let size = header.span.uint32(at: 4) else { break }
-      frames.append(
-        Place(
-          page: page, offset: offset + Int64(WriteAheadLog.frameHeaderLength), lastOfTransaction: count - 1))
+      let content = offset + Int64(WriteAheadLog.frameHeaderLength)
+      frames.append(Place(page: page, offset: content, lastOfTransaction: count - 1))
       framesByPage[page, default: []].append(index)
       if size != 0 {
         for earlier in open...index { frames[earlier].lastOfTransaction = index }
@@ -132,9 +134,7 @@ struct PageImages {
       }
     guard let source else { return 0 }
     let got = try source.read(at: offset(of: image), length: pageSize, into: &buffer)
-    if got < pageSize {
-      for index in got..<pageSize { buffer[index] = 0 }
-    }
+    for index in got..<max(got, pageSize) { buffer[index] = 0 }
     return got
   }
 
@@ -153,8 +153,7 @@ struct PageImages {
     case .log(let index):
       let last = frames[index].lastOfTransaction
       if let found = framesByPage[page]?.last(where: { $0 <= last }) { return .log(found) }
-    case .journal:
-      if let found = recordsByPage[page] { return .journal(found) }
+    case .journal: if let found = recordsByPage[page] { return .journal(found) }
     }
     return page >= 1 && page <= pageCount ? .main(page) : nil
   }

@@ -21,7 +21,7 @@ final class ScrubbedSet {
   }
 
   func write(_ image: PageImage, _ bytes: [UInt8], count: Int, at offset: Int64) throws(FileError) {
-    try outputs[image.part]?.write(bytes, count: count, at: offset)
+    try outputs[image.part]?.file.write(bytes[..<count], at: offset)
   }
 
   func read(_ image: PageImage, at offset: Int64, into buffer: inout [UInt8]) throws(FileError) -> Int {
@@ -29,61 +29,35 @@ final class ScrubbedSet {
   }
 
   func write(_ part: StoreFileSet.Part, _ bytes: [UInt8], at offset: Int64) throws(FileError) {
-    try outputs[part]?.write(bytes, count: bytes.count, at: offset)
+    try outputs[part]?.file.write(bytes, at: offset)
   }
 
   func open(_ part: StoreFileSet.Part) throws(FileError) -> ReadableFile { try fileSystem.open(files.path(of: part)) }
 
   func synchronize() throws(FileError) {
-    for part in [StoreFileSet.Part.main, .wal, .journal] { try outputs[part]?.synchronize() }
-  }
-}
-
-extension PageImage {
-  fileprivate var part: StoreFileSet.Part {
-    switch self {
-    case .main: .main
-    case .log: .wal
-    case .journal: .journal
-    }
+    for part in [StoreFileSet.Part.main, .wal, .journal] { try outputs[part]?.file.synchronize() }
   }
 }
 
 private final class ScrubbedFile {
-  private let file: WritableFile
+  let file: WritableFile
 
   init(_ path: FilePath, size: Int64, in fileSystem: FileSystem) throws(FileError) {
     file = try fileSystem.create(path, permissions: .ownerReadWrite)
     try file.truncate(to: size)
   }
-
-  func write(_ bytes: [UInt8], count: Int, at offset: Int64) throws(FileError) {
-    if count == bytes.count {
-      try file.write(bytes, at: offset)
-    } else {
-      try file.write(bytes[..<count], at: offset)
-    }
-  }
-
-  func synchronize() throws(FileError) { try file.synchronize() }
 }
 
 /// Scrubs external values: noise of the same length, and pseudonyms for names, except Core Data's folder.
 struct ExternalValues {
-  private let source: FilePath
-  private let target: FilePath
-  private let fileSystem: FileSystem
+  let source: FilePath
+  let target: FilePath
+  let fileSystem: FileSystem
 
   private(set) var count = 0
 
   private static let pieceLength = 65536
   private static let ownFolder: FilePath.Component = "_EXTERNAL_DATA"
-
-  init(_ source: FilePath, to target: FilePath, in fileSystem: FileSystem) {
-    self.source = source
-    self.target = target
-    self.fileSystem = fileSystem
-  }
 
   private func files() throws(FileError) -> (folders: [[FilePath.Component]], files: [FileSystem.Descendant])? {
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return nil }
@@ -98,12 +72,10 @@ struct ExternalValues {
         pseudonyms.watch(utf8: name.span, 0..<name.count)
       }
       let source = try fileSystem.open(file.path)
-      var offset: Int64 = 0
-      while offset < source.count {
+      for offset in stride(from: 0, to: source.count, by: Self.pieceLength) {
         let bytes = try source.bytes(at: offset, length: Self.pieceLength)
         if bytes.isEmpty { break }
         pseudonyms.note(12 + 2 * Int64(bytes.count), bytes.span, 0..<bytes.count, FieldRule())
-        offset += Int64(bytes.count)
       }
     }
   }
@@ -117,12 +89,11 @@ struct ExternalValues {
         if let name = known[component] { return name }
         var name = Self.name(component.string, pseudonyms)
         var result = FilePath.Component(name) ?? "_"
-        while taken.contains(result) {
+        while !taken.insert(result).inserted {
           name += "_"
           result = FilePath.Component(name) ?? "_"
         }
         known[component] = result
-        taken.insert(result)
         return result
       }
     }
@@ -143,22 +114,18 @@ struct ExternalValues {
   func write(_ pseudonyms: Pseudonyms) throws(FileError) {
     guard let found = try files() else { return }
     var names = Names()
-    try fileSystem.makeDirectory(target, permissions: .init(rawValue: 0o700))
-    for folder in found.folders {
-      try fileSystem.makeDirectory(
-        target.appending(names.path(folder, pseudonyms)), permissions: .init(rawValue: 0o700))
+    for folder in [[]] + found.folders {
+      let path = target.appending(names.path(folder, pseudonyms))
+      try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
     }
     for file in found.files where file.status.kind == .regular {
       let original = try fileSystem.open(file.path)
       let output = try fileSystem.create(target.appending(names.path(file.relative, pseudonyms)))
-      var offset: Int64 = 0
-      while offset < original.count {
+      for offset in stride(from: 0, to: original.count, by: Self.pieceLength) {
         var bytes = try original.bytes(at: offset, length: Self.pieceLength)
         if bytes.isEmpty { break }
-        let count = Int64(bytes.count)
-        _ = pseudonyms.replace(12 + 2 * count, &bytes, 0..<bytes.count, FieldRule())
+        _ = pseudonyms.replace(12 + 2 * Int64(bytes.count), &bytes, 0..<bytes.count, FieldRule())
         try output.write(bytes, at: offset)
-        offset += count
       }
       try output.synchronize()
     }
@@ -178,8 +145,7 @@ struct LogRewriting {
     let count = Int(clamping: max(0, original.count - Int64(WriteAheadLog.Header.length)) / Int64(frameLength))
     guard count > 0, frameLength > WriteAheadLog.frameHeaderLength else { return }
     let header = WriteAheadLog.Header(head)
-    let isBigEndian: Bool
-    if let header { isBigEndian = header.isBigEndian } else { isBigEndian = try guessedOrder(count) }
+    let isBigEndian = if let header { header.isBigEndian } else { try guessedOrder(count) }
     var before: LogChecksum?
     if let header, header.isChecksumRight {
       var checksum = LogChecksum()
@@ -200,11 +166,7 @@ struct LogRewriting {
         LogFrame.checksum(known, adding: old.span, bigEndian: isBigEndian) == stored
       {
         result = LogFrame.checksum(knownNew, adding: new.span, bigEndian: isBigEndian)
-        var words: [UInt8] = []
-        for word in [result.first, result.second] {
-          for shift in [24, 16, 8, 0] { words.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
-        }
-        try set.write(.wal, words, at: offset + 16)
+        try set.write(.wal, result.first.bigEndianBytes + result.second.bigEndianBytes, at: offset + 16)
       }
       before = stored
       beforeNew = result
@@ -213,19 +175,18 @@ struct LogRewriting {
 
   /// Returns the byte order that validates most of the first frames.
   private func guessedOrder(_ count: Int) throws(FileError) -> Bool {
-    var votes = [0, 0]
+    // More votes for big-endian are positive.
+    var votes = 0
     for index in 0..<min(64, max(0, count - 1)) {
       let offset = Int64(WriteAheadLog.Header.length) + Int64(index) * Int64(frameLength)
       let pair = try original.bytes(at: offset, length: 2 * frameLength)
       guard pair.count == 2 * frameLength else { break }
       let first = LogFrame(pair.span.extracting(0..<frameLength)).checksum
       let second = pair.span.extracting(frameLength..<(2 * frameLength))
-      for (place, order) in [false, true].enumerated()
-      where LogFrame.checksum(first, adding: second, bigEndian: order) == LogFrame(second).checksum {
-        votes[place] += 1
-      }
+      for (order, vote) in [(false, -1), (true, 1)]
+      where LogFrame.checksum(first, adding: second, bigEndian: order) == LogFrame(second).checksum { votes += vote }
     }
-    return votes[1] > votes[0]
+    return votes > 0
   }
 }
 
@@ -242,15 +203,13 @@ struct JournalRewriting {
     for record in images.records {
       try copyBetween(journal, end..<(record.offset - 4), set)
       end = record.offset + Int64(images.pageSize) + 4
-      let number = try journal.bytes(at: record.offset - 4, length: 4)
-      try set.write(.journal, number, at: record.offset - 4)
+      try set.write(.journal, try journal.bytes(at: record.offset - 4, length: 4), at: record.offset - 4)
       let stored = try journal.bytes(at: end - 4, length: 4)
       guard let old = stored.span.uint32(at: 0) else { continue }
       let sum =
         old &- Self.sum(try journal.bytes(at: record.offset, length: images.pageSize))
         &+ Self.sum(try scrubbed.bytes(at: record.offset, length: images.pageSize))
-      try set.write(
-        .journal, [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> UInt32($0)) }, at: end - 4)
+      try set.write(.journal, sum.bigEndianBytes, at: end - 4)
     }
     try copyBetween(journal, end..<journal.count, set)
   }
@@ -273,19 +232,16 @@ struct JournalRewriting {
     guard bytes.count >= RollbackJournal.Header.length else { return 0 }
     let hasMagic = RollbackJournal.magic.indices.allSatisfy { bytes[$0] == RollbackJournal.magic[$0] }
     let isBlank = (0..<12).allSatisfy { bytes[$0] == 0 }
-    let isOwn =
-      bytes.uint32(at: 20) == UInt32(images.sectorSize) && bytes.uint32(at: 24) == UInt32(images.pageSize)
+    let isOwn = bytes.uint32(at: 20) == UInt32(images.sectorSize) && bytes.uint32(at: 24) == UInt32(images.pageSize)
     if isOwn, hasMagic || isBlank { return RollbackJournal.Header.length }
     return hasMagic ? RollbackJournal.magic.count : 0
   }
 
   private static func sum(_ page: [UInt8]) -> UInt32 {
-    var sum: UInt32 = 0
-    var index = page.count - 200
-    while index > 0 {
-      sum &+= UInt32(page[index])
-      index -= 200
-    }
-    return sum
+    stride(from: page.count - 200, to: 0, by: -200).reduce(0) { $0 &+ UInt32(page[$1]) }
   }
+}
+
+extension UInt32 {
+  fileprivate var bigEndianBytes: [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: self >> $0) } }
 }

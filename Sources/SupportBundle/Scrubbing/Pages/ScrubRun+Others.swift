@@ -17,28 +17,27 @@ extension ScrubRun {
       output = page
       return
     }
+    var isStructural = true
     if isZero(span) {
-      if isReplacing { tally.pages.structural += 1 }
+      // It stays.
     } else if number != 1, isPointerMap(number) {
       keepNumbers(span, from: 0, count: survey.pageLayout.pointerMapEntries, isPointerMap: true)
-      if isReplacing { tally.pages.structural += 1 }
     } else if number != 1, survey.isTrunk(number) {
       let count = FreelistTrunk(bytes, usableSize: usableSize)?.leaves.count ?? 0
       mask.mark(0..<8, PageMask.kept)
       keepNumbers(span, from: 8, count: count, isPointerMap: false)
       remainsAnywhere(image, bytes, &page, from: 8 + 4 * count)
-      if isReplacing { tally.pages.structural += 1 }
     } else {
+      isStructural = false
       var from = 4
       if number == 1 {
         let isHeader = bytes.starts(with: DatabaseHeader.magic) || DatabaseHeader(bytes)?.hasUsualFractions == true
         from = isHeader ? DatabaseHeader.length : 0
-        mask.mark(0..<from, PageMask.kept)
-      } else {
-        mask.mark(0..<4, PageMask.kept)
       }
+      mask.mark(0..<from, PageMask.kept)
       if !remainsAnywhere(image, bytes, &page, from: max(from, 8)) { unknownContent(image, &page, from: from) }
     }
+    if isStructural, isReplacing { tally.pages.structural += 1 }
     try writeImage(image, &page, present: present, isSure: false)
     output = page
   }
@@ -88,7 +87,8 @@ extension ScrubRun {
     while end > from, page[end - 1] == 0 { end -= 1 }
     guard end > from else { return }
     let textEnd = textLength(page.span, from..<end)
-    if textEnd - from >= 64 || textEnd == end {
+    let isText = textEnd - from >= 64 || textEnd == end
+    if isText {
       pseudonyms.replaceWords(&page, from..<textEnd)
       if encoding == .utf8 {
         mask.mark(from..<textEnd, PageMask.text)
@@ -99,12 +99,11 @@ extension ScrubRun {
     } else {
       tally.pages.noise += 1
     }
-    let rest = textEnd - from >= 64 || textEnd == end ? textEnd : from
+    let rest = isText ? textEnd : from
     guard rest < end else { return }
-    var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(page.span, rest..<end, tweak: 9))
-    pseudonyms.replaceNoise(&page, rest..<end, &stream)
+    pseudonyms.replaceNoise(&page, rest..<end, seededBy: rest..<end, tweak: 9)
     mask.mark(rest..<end, PageMask.value)
-    tally.gap(image.file, images.offset(of: image) + Int64(rest), end - rest)
+    tally.gap(image.part, images.offset(of: image) + Int64(rest), end - rest)
   }
 
   /// Returns the end of text at the start of a range.
@@ -112,15 +111,12 @@ extension ScrubRun {
     var index = range.lowerBound
     while index < range.upperBound {
       let character = TextCoding.read(bytes, at: index, before: range.upperBound, encoding)
-      guard let scalar = character.scalar else {
-        // Page boundaries may split a character.
-        if index - range.lowerBound < 4 || range.upperBound - index < 4 {
-          index += character.length
-          continue
-        }
+      if let scalar = character.scalar {
+        if scalar < 0x20, scalar != 9, scalar != 10, scalar != 13 { return index }
+      } else if index - range.lowerBound >= 4, range.upperBound - index >= 4 {
+        // Only page boundaries may split a character.
         return index
       }
-      if scalar < 0x20, scalar != 9, scalar != 10, scalar != 13 { return index }
       index += character.length
     }
     return min(index, range.upperBound)
@@ -178,17 +174,15 @@ extension ScrubRun {
   /// Replaces a character by one of its kind, after some rounds of another; false if it stays.
   private func changeCharacter(_ page: inout [UInt8], _ place: Int, step: Int, round: Int) -> Bool {
     let byte = page[place]
-    var isWide = false
     if encoding != .utf8 {
       let other = encoding == .utf16LittleEndian ? place + 1 : place - 1
       guard page.indices.contains(other) else { return false }
-      isWide = page[other] != 0
+      if page[other] != 0 {
+        page[place] = byte &+ UInt8(step)
+        return true
+      }
     }
     func turned(_ low: UInt8, _ count: Int) -> UInt8 { low + UInt8((Int(byte - low) + step) % count) }
-    if isWide {
-      page[place] = byte &+ UInt8(step)
-      return true
-    }
     switch byte {
     case 0x30...0x39: page[place] = round < 16 ? turned(0x30, 10) : 0x61 + UInt8((Int(byte) + step) % 26)
     case 0x41...0x5a: page[place] = turned(0x41, 26)
@@ -204,14 +198,8 @@ extension ScrubRun {
   private func settle(
     _ page: inout [UInt8], _ marks: PageMask, _ hit: WatchedValues.Hit, of image: PageImage, isSure: Bool
   ) -> Bool {
-    var stays = false
-    var isOrdered = true
-    for place in hit.range {
-      if marks[place] == PageMask.stays { stays = true }
-      if marks[place] != PageMask.fixed { isOrdered = false }
-    }
-    if stays {
-      pseudonyms.exempt(hit)
+    if (hit.range.contains { marks[$0] == PageMask.stays }) {
+      pseudonyms.watched.exempt(hit)
       tally.keptMatches += 1
       return false
     }
@@ -225,10 +213,8 @@ extension ScrubRun {
       if isChanged { changedPlaces += 1 }
       return isChanged
     }
-    // The check reports it, unless two fields spell it.
-    guard !isOrdered else { return false }
-    // The check finds the rest.
-    if chanceCount < Self.chanceLimit {
+    // The check reports ordered values, unless two fields spell one, and finds those beyond the limit.
+    if chanceCount < Self.chanceLimit, !hit.range.allSatisfy({ marks[$0] == PageMask.fixed }) {
       chances[image, default: [:]][hit.range.lowerBound] = hit.key
       chanceCount += 1
     }
@@ -243,4 +229,12 @@ enum PageImage: Hashable, Sendable {
   case log(Int)
 
   case journal(Int)
+
+  var part: StoreFileSet.Part {
+    switch self {
+    case .main: .main
+    case .log: .wal
+    case .journal: .journal
+    }
+  }
 }

@@ -13,15 +13,9 @@ extension ScrubRun {
     guard let tree else { return .left }
     let number = contentPage(of: image)
     guard survey.owner(ofPage: number) == tree || number == 1 && tree == 0 else { return .left }
-    let part: StoreFileSet.Part =
-      switch image {
-      case .main: .main
-      case .log: .wal
-      case .journal: .journal
-      }
     // The cached model belongs to the app.
     if survey.modelPage == number, survey.trees[tree].name == "Z_MODELCACHE" { return .reached }
-    if survey.isReached(number, part, at: images.offset(of: image)) { return .reached }
+    if survey.isReached(number, image.part, at: images.offset(of: image)) { return .reached }
     if case .main = image { return survey.standing(of: number) == .live ? .numbered : .left }
     return .numbered
   }
@@ -59,22 +53,22 @@ extension ScrubRun {
 
   /// Whether the statement proves `payload` a schema row.
   private func isStatement() -> Bool {
-    guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
-      return false
-    }
+    guard let (name, sql) = nameAndStatement() else { return false }
     return SchemaStatement.makes(name, sql)
   }
 
   /// Whether `payload` equals a schema entry.
   private func isEntry() -> Bool {
-    guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
-      return false
-    }
+    guard let (name, sql) = nameAndStatement() else { return false }
     return survey.entries.contains { $0.name == name && $0.sql?.hasPrefix(sql) == true && $0.isTelling }
   }
 
+  private func nameAndStatement() -> (String, String)? {
+    guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: 1 << 20) else { return nil }
+    return (name, sql)
+  }
+
   private static let longestName = 1024
-  private static let longestStatement = 1 << 20
 
   private func text(_ field: Int, limit: Int, of record: [UInt8]? = nil) -> String? {
     let content = record ?? payload
@@ -162,13 +156,10 @@ extension ScrubRun {
   private static func write(varint number: Int64, _ page: inout [UInt8], _ range: Range<Int>) {
     var rest = UInt64(bitPattern: number)
     for index in range.reversed() {
-      if range.count == 9, index == range.upperBound - 1 {
-        page[index] = UInt8(truncatingIfNeeded: rest)
-        rest >>= 8
-        continue
-      }
-      page[index] = UInt8(truncatingIfNeeded: rest & 0x7f) | (index == range.upperBound - 1 ? 0 : 0x80)
-      rest >>= 7
+      let isLast = index == range.upperBound - 1
+      let bits: UInt64 = isLast && range.count == 9 ? 8 : 7
+      page[index] = UInt8(truncatingIfNeeded: rest & (1 << bits - 1)) | (isLast ? 0 : 0x80)
+      rest >>= bits
     }
   }
 

@@ -14,9 +14,7 @@ extension ScrubRun {
     var rowidRange: Range<Int>
   }
 
-  func treePage(
-    _ image: PageImage, _ bytes: [UInt8], present: Int, kind: PageKind, start: Int
-  ) throws(FileError) {
+  func treePage(_ image: PageImage, _ bytes: [UInt8], present: Int, kind: PageKind, start: Int) throws(FileError) {
     mask.clear()
     var page: [UInt8] = []
     swap(&page, &output)
@@ -151,13 +149,12 @@ extension ScrubRun {
   /// Whether the cell pointers are text: few valid, mostly printable.
   private func isText(_ bytes: Span<UInt8>, pointers: Int, count: Int) -> Bool {
     guard count >= 2 else { return false }
-    var inRange = 0
-    var characters = 0
-    for index in 0..<count {
-      let pointer = bytes.uint16(at: pointers + 2 * index) ?? 0
-      if pointer >= pointers + 2 * count, pointer <= usableSize - 4 { inRange += 1 }
+    let end = pointers + 2 * count
+    let inRange = (0..<count).count { place in
+      let pointer = bytes.uint16(at: pointers + 2 * place) ?? 0
+      return pointer >= end && pointer <= usableSize - 4
     }
-    for index in pointers..<(pointers + 2 * count) where bytes[index] >= 0x20 && bytes[index] < 0x7f { characters += 1 }
+    let characters = (pointers..<end).count { bytes[$0] >= 0x20 && bytes[$0] < 0x7f }
     return inRange * 2 < count && characters * 10 >= 2 * count * 7
   }
 
@@ -169,12 +166,8 @@ extension ScrubRun {
     var offset = start
     if !kind.isLeaf { offset += 4 }
     guard let size = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
-    var rowid: Int64 = 0
     let rowidStart = offset
-    if kind.isTable {
-      guard let number = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
-      rowid = number
-    }
+    guard let rowid = kind.isTable ? Varint.read(bytes, at: &offset, before: usableSize) : 0 else { return nil }
     let head = start..<offset
     guard size > 0, size <= Int64(SQLiteFormat.Cell.maximumPayloadLength) else { return (head, nil) }
     let length = Int(size)
@@ -208,7 +201,7 @@ extension ScrubRun {
     payload.append(contentsOf: bytes[cell.payload..<localEnd])
     var pieces: [Piece] = []
     var leadsOn = false
-    if cell.overflow != 0 { (pieces, leadsOn) = try follow(cell.overflow, from: image, length: cell.length) }
+    if cell.overflow != 0 { (pieces, leadsOn) = try follow(cell.overflow, of: image, length: cell.length) }
     var isApart = false
     // Rows that certainly own their overflow pages go first.
     if !pieces.isEmpty, isDeferring, case .main(let number) = image,
@@ -224,11 +217,8 @@ extension ScrubRun {
     treatFields(before: end, localEnd: cell.local, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
-    guard isReplacing else {
-      if !isApart { for piece in pieces { setDone(piece.image) } }
-      return true
-    }
-    if !isApart { try write(pieces) }
+    guard !isApart else { return true }
+    if isReplacing { try write(pieces) } else { for piece in pieces { setDone(piece.image) } }
     return true
   }
 
@@ -247,16 +237,12 @@ extension ScrubRun {
     mask.mark(0..<min(fields.headerEnd, content.count), PageMask.kept)
     for field in fields.codes.indices {
       let code = fields.codes[field]
-      let rule: FieldRule
+      // A record of the sequence without a table is from a misplaced page.
+      var rule = FieldRule()
       if let sequence, field == 1 {
         rule = sequence
-      } else if isSequence, sequence == nil {
-        // A record without a table is from a misplaced page.
-        rule = FieldRule()
-      } else if let tree, field < rules.rules[tree].count {
+      } else if let tree, !isSequence || sequence != nil, field < rules.rules[tree].count {
         rule = rules.rules[tree][field].rule(for: standing)
-      } else {
-        rule = FieldRule()
       }
       guard let range = fields.range(field, before: end) else {
         let start = fields.starts[field]
@@ -292,8 +278,7 @@ extension ScrubRun {
     case .partly(let places):
       for place in places { mask.mark(place, PageMask.value) }
       mask.mark(range, PageMask.stays)
-    case .replaced where isText && encoding != .utf8:
-      mask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
+    case .replaced where isText && encoding != .utf8: mask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
     case .replaced: mask.mark(range, isText ? PageMask.text : PageMask.value)
     case .ordered, .shifted, .dropped: mask.mark(range, code >= 12 ? PageMask.fixed : PageMask.number)
     }
@@ -301,8 +286,7 @@ extension ScrubRun {
 
   /// Processes unreferenced rows.
   private func remains(
-    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int,
-    _ standing: RowStanding
+    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int, _ standing: RowStanding
   ) {
     var taken = covered
     let gaps = Self.gaps(bytes.span, between: covered, before: usableSize)

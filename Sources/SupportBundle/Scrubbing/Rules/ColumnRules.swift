@@ -80,9 +80,7 @@ struct ColumnRules {
       words += tree.definition?.columns.map(\.name) ?? []
     }
     words += survey.layout?.entities.map(\.name) ?? []
-    for table in survey.layout?.tables ?? [] {
-      words += table.columns.compactMap { $0.role.property?.description }
-    }
+    for table in survey.layout?.tables ?? [] { words += table.columns.compactMap { $0.role.property?.description } }
     return words + Array((survey.metadata?.versionHashes ?? [:]).keys)
   }
 
@@ -109,25 +107,13 @@ struct ColumnRules {
     }
     for (place, tree) in survey.trees.enumerated() where tree.isIndex {
       guard let table = tree.table, let definition = survey.trees[table].definition else { continue }
-      var fields: [FieldRule] = []
-      var labels: [String] = []
-      for name in tree.indexedColumns {
-        let field = name.flatMap { Self.field($0, definition) }
-        fields.append(field.map { copy(of: rules[table][$0]) } ?? (name == nil ? FieldRule() : copy(of: rowids[table])))
-        labels.append(field.map { names[table][$0] } ?? "rowid")
-      }
-      if definition.isWithoutRowid {
-        for name in tree.keyColumns {
-          guard let field = Self.field(name, definition) else { continue }
-          fields.append(copy(of: rules[table][field]))
-          labels.append(names[table][field])
-        }
-      } else {
-        fields.append(copy(of: rowids[table]))
-        labels.append("rowid")
-      }
-      rules[place] = fields
-      names[place] = labels
+      // The fields of the table; nil for its rowids and for an expression.
+      var fields = tree.indexedColumns.map { $0.flatMap { Self.field($0, definition) } }
+      let expressions = tree.indexedColumns.indices.filter { tree.indexedColumns[$0] == nil }
+      fields += definition.isWithoutRowid ? tree.keyColumns.compactMap { Self.field($0, definition) } : [nil]
+      rules[place] = fields.map { copy(of: $0.map { rules[table][$0] } ?? rowids[table]) }
+      for field in expressions { rules[place][field] = FieldRule() }
+      names[place] = fields.map { field in field.map { names[table][$0] } ?? "rowid" }
     }
   }
 
@@ -177,10 +163,8 @@ struct ColumnRules {
     default: break
     }
     if let found = layout?.table(named: definition.name)?.column(named: column.name) {
-      switch found.role {
-      case .attribute(_, let type), .compositeLeaf(_, _, let type): return type == .date ? .date : .replace
-      case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: return .key
-      }
+      guard let type = attributeType(of: found) else { return .key }
+      return type == .date ? .date : .replace
     }
     if isInteger, table.hasPrefix("Z_") || table.hasPrefix("ANSCK") { return .key }
     if definition.column(named: "Z_ENT") != nil, isInteger {
@@ -191,6 +175,14 @@ struct ColumnRules {
       }
     }
     return column.declaredType.uppercased() == "TIMESTAMP" ? .date : .replace
+  }
+
+  /// Returns an attribute's type; nil for a column of Core Data.
+  private static func attributeType(of column: ColumnLayout) -> AttributeType? {
+    switch column.role {
+    case .attribute(_, let type), .compositeLeaf(_, _, let type): type
+    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
+    }
   }
 }
 
@@ -287,8 +279,7 @@ extension ColumnRules {
     _ survey: StoreSurvey, _ wanted: ScrubRules, _ conditions: [String: TableConditions],
     _ indexWords: [String: Set<String>]
   ) {
-    let virtual = Set(
-      survey.entries.filter { $0.tableDefinition?.isVirtual == true }.map { $0.name.uppercased() })
+    let virtual = Set(survey.entries.filter { $0.tableDefinition?.isVirtual == true }.map { $0.name.uppercased() })
     for (place, tree) in survey.trees.enumerated() {
       guard !tree.isIndex, let definition = tree.definition else {
         rowids.append(FieldRule(kind: .own))
@@ -321,19 +312,16 @@ extension ColumnRules {
     of definition: TableDefinition, _ survey: StoreSurvey, _ virtual: Set<String>, _ wanted: ScrubRules
   ) -> FieldRule {
     let name = definition.name.uppercased()
+    let isShadow = Self.isShadow(name, virtual)
     let isOwn =
       survey.layout?.table(named: definition.name) != nil || definition.column(named: "Z_ENT") != nil
       || name.hasPrefix("Z_") || name.hasPrefix("SQLITE_") || name.hasPrefix("ANSCK")
-      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || Self.isShadow(name, virtual)
-    if isOwn {
-      guard Self.isShadow(name, virtual), !Self.isCoded(name, virtual) else { return FieldRule(kind: .own) }
-      domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
-      return FieldRule(kind: .own, domain: domains.count - 1)
-    }
+      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || isShadow
+    if isOwn, !isShadow || Self.isCoded(name, virtual) { return FieldRule(kind: .own) }
     let alias = definition.rowidAlias.map { definition.columns[$0].name } ?? "rowid"
-    if wanted.keeping.contains("\(definition.name).\(alias)") { return FieldRule(kind: .keep) }
+    if !isOwn, wanted.keeping.contains("\(definition.name).\(alias)") { return FieldRule(kind: .keep) }
     domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
-    return FieldRule(kind: .key, isOrdered: true, domain: domains.count - 1)
+    return FieldRule(kind: isOwn ? .own : .key, isOrdered: !isOwn, domain: domains.count - 1)
   }
 
   /// Whether a table is a virtual table's shadow, numbered by the module.
@@ -358,11 +346,8 @@ extension ColumnRules {
   }
 
   private static func isFlag(_ column: ColumnDefinition, _ table: String, _ layout: StoreLayout?) -> Bool {
-    if let found = layout?.table(named: table)?.column(named: column.name) {
-      switch found.role {
-      case .attribute(_, let type), .compositeLeaf(_, _, let type): if type == .boolean { return true }
-      case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: break
-      }
+    if let found = layout?.table(named: table)?.column(named: column.name), attributeType(of: found) == .boolean {
+      return true
     }
     return column.declaredType.uppercased().hasPrefix("BOOL")
   }
@@ -426,12 +411,11 @@ extension ColumnRules {
   }
 
   private static func place(_ target: TableConditions.Target, _ survey: StoreSurvey) -> Place? {
-    guard
-      let tree = survey.trees.firstIndex(where: {
-        !$0.isIndex && $0.definition != nil && $0.name.lowercased() == target.table.lowercased()
-      }), let definition = survey.trees[tree].definition
-    else { return nil }
-    guard let name = target.column ?? (definition.primaryKey.count == 1 ? definition.primaryKey[0] : nil),
+    let tree = survey.trees.firstIndex {
+      !$0.isIndex && $0.definition != nil && $0.name.lowercased() == target.table.lowercased()
+    }
+    guard let tree, let definition = survey.trees[tree].definition,
+      let name = target.column ?? (definition.primaryKey.count == 1 ? definition.primaryKey[0] : nil),
       let column = definition.column(named: name)
     else { return nil }
     if column == definition.rowidAlias { return Place(tree: tree, field: -1) }
@@ -456,18 +440,16 @@ extension ColumnRules {
       }
       for (field, rule) in rules[place].enumerated() where field < definition.storedColumns.count {
         if definition.storedColumns[field] == definition.rowidAlias { continue }
-        let label = name(names[place][field])
+        let reason: ScrubReport.Staying.Reason?
         switch rule.kind {
         case .own, .word, .model, .metadata: continue
-        case .keep:
-          count += 1
-          staying.append(.init(name: label, reason: .kept))
+        case .keep: reason = .kept
         case .key where rule.domain < 0: continue
         case .replace, .key, .date, .drop:
-          count += 1
-          guard rule.kind != .drop || rule.isOrdered, let reason = domains.staying(rule.domain) else { continue }
-          staying.append(.init(name: label, reason: reason))
+          reason = rule.kind != .drop || rule.isOrdered ? domains.staying(rule.domain) : nil
         }
+        count += 1
+        if let reason { staying.append(.init(name: name(names[place][field]), reason: reason)) }
       }
     }
     return (staying, count)

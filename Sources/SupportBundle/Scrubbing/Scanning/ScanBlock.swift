@@ -27,13 +27,10 @@ struct ScanBlock {
     guard plain.isEmpty else { return }
     plain = [UInt32](repeating: 0, count: Self.length)
     words = [UInt64](repeating: 0, count: Self.length)
-    wide = [UInt32](repeating: 0, count: Self.length)
-    long = plain
-    short = plain
+    (wide, long, short) = (plain, plain, plain)
     left = [UInt32](repeating: 0, count: 5 * Self.length)
     digits = [UInt64](repeating: 0, count: Self.length / 64 + 1)
-    hexadecimalDigits = digits
-    padding = digits
+    (hexadecimalDigits, padding) = (digits, digits)
   }
 
   /// Finds the places where a value ending before `end` may begin.
@@ -205,8 +202,6 @@ struct StartFilter: Sendable {
   /// The words for text, then the others.
   private(set) var words = [UInt64](repeating: 0, count: 1 << textBits + 1 << otherBits)
 
-  var memory: Int { words.count * 8 }
-
   @inline(__always)
   private static func place(_ start: UInt64) -> (word: Int, pattern: UInt64) {
     let hash = (start ^ start &>> 29) &* 0x9e37_79b9_7f4a_7c15
@@ -230,9 +225,7 @@ struct StartFilter: Sendable {
     return words[place.word] & place.pattern == place.pattern ? 1 : 0
   }
 
-  mutating func add(_ other: StartFilter) {
-    for index in words.indices { words[index] |= other.words[index] }
-  }
+  mutating func add(_ other: StartFilter) { for index in words.indices { words[index] |= other.words[index] } }
 }
 
 /// A Bloom filter with two bits in one word per member: one memory access excludes most keys.
@@ -245,8 +238,6 @@ struct BlockFilter: Sendable {
     words = [UInt64](repeating: 0, count: 1 << bits)
     shift = UInt64(64 - bits)
   }
-
-  var memory: Int { words.count * 8 }
 
   @inline(__always)
   private static func mixed(_ key: UInt64) -> UInt64 { (key ^ key &>> 29) &* 0x9e37_79b9_7f4a_7c15 }

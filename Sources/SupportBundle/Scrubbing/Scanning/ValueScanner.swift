@@ -58,18 +58,14 @@ public struct ValueScanner: Sendable {
     let file = try fileSystem.open(path)
     if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &parts[0].findings) }
     let middle = file.count < 16 << 20 ? file.count : file.count / 2
-    try Pair.run {
-      try scan(file, 0..<middle, path, &parts[0].findings)
-    } _: {
-      try scan(file, middle..<file.count, path, &parts[1].findings)
-    }
+    try Pair.run(
+      { try scan(file, 0..<middle, path, &parts[0].findings) },
+      { try scan(file, middle..<file.count, path, &parts[1].findings) })
     parts[0].findings.add(parts[1].findings)
     return parts[0].findings
   }
 
-  private final class Part {
-    var findings = Findings()
-  }
+  private final class Part { var findings = Findings() }
 
   /// Scans bytes in memory.
   public func scan(_ bytes: [UInt8], named name: FilePath) -> Findings {
@@ -86,12 +82,10 @@ public struct ValueScanner: Sendable {
   ) throws(FileError) {
     var window = ScanWindow()
     var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
-    var offset = range.lowerBound
     let end = min(file.count, range.upperBound + Int64(WatchedValues.longestForm))
-    while offset < end {
+    for offset in stride(from: range.lowerBound, to: end, by: buffer.count) {
       let got = try file.read(at: offset, length: Int(min(Int64(buffer.count), end - offset)), into: &buffer)
       if got == 0 { return }
-      offset += Int64(got)
       window.append(buffer[..<got])
       search(window, from: range.lowerBound, in: path, &findings)
     }
@@ -108,11 +102,9 @@ public struct ValueScanner: Sendable {
     }
     var unpacked = ScanWindow()
     var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
-    var offset: Int64 = 0
-    while offset < file.count {
+    for offset in stride(from: 0, to: file.count, by: buffer.count) {
       let got = try file.read(at: offset, length: buffer.count, into: &buffer)
       if got == 0 { return }
-      offset += Int64(got)
       do {
         try reader.read(Array(buffer[..<got])) { bytes in
           unpacked.append(bytes)
@@ -125,9 +117,7 @@ public struct ValueScanner: Sendable {
     }
   }
 
-  private func search(
-    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, _ findings: inout Findings
-  ) {
+  private func search(_ window: ScanWindow, from base: Int64 = 0, in path: FilePath, _ findings: inout Findings) {
     findings.bytes += Int64(window.bytes.count - window.seen)
     let span = window.bytes.span
     var offset = max(0, window.seen - WatchedValues.longestForm)
@@ -170,9 +160,7 @@ enum Pair {
     let run: () throws -> Void
   }
 
-  static func run(
-    _ first: () throws -> Void, _ second: () throws -> Void
-  ) throws {
+  static func run(_ first: () throws -> Void, _ second: () throws -> Void) throws {
     let failure = withoutActuallyEscaping(first) { first in
       withoutActuallyEscaping(second) { second in
         let works = [Work(run: first), Work(run: second)]

@@ -68,8 +68,6 @@ struct WatchedValues: Sendable {
 
   var count: Int { values.count + shortValues.count + numbers.count }
 
-  var exemptCount: Int { exempt.count }
-
   // MARK: Values
 
   /// - Parameter isText: whether it is UTF-8 text, also sought as UTF-16.
@@ -277,9 +275,7 @@ extension WatchedValues {
     while index < stop {
       let next = min(index &+ ScanBlock.length, stop)
       block.sift(bytes, index..<next, before: end, self)
-      for place in block.places {
-        if let hit = hit(bytes, at: Int(place), before: end) { return hit }
-      }
+      for place in block.places { if let hit = hit(bytes, at: Int(place), before: end) { return hit } }
       index = next
     }
     return nil
@@ -305,9 +301,7 @@ extension WatchedValues {
   /// Finds a value of four or five bytes with base64 padding; without, it would match by chance.
   private func paddedHit(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> Hit? {
     guard index &+ 8 <= end, bytes[index &+ 7] == PackedDigits.padding else { return nil }
-    let table = PackedDigits.kinds
-    let kinds = table.span
-    if index > 0, kinds[Int(bytes[index &- 1])] & PackedDigits.otherMark == 0 { return nil }
+    if index > 0, PackedDigits.kinds[Int(bytes[index &- 1])] & PackedDigits.otherMark == 0 { return nil }
     let count = bytes[index &+ 6] == PackedDigits.padding ? 4 : 5
     var text = [UInt8](repeating: 0, count: 32)
     var span = text.mutableSpan
@@ -327,9 +321,7 @@ extension WatchedValues {
   private func shortHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
     for length in 4...7 where offset &+ length <= end {
       let key = Self.shortKey(word, length)
-      if members.mayContain(key), contains(short: key) {
-        return Hit(range: offset..<(offset &+ length), key: key)
-      }
+      if members.mayContain(key), contains(short: key) { return Hit(range: offset..<(offset &+ length), key: key) }
     }
     return nil
   }

@@ -76,11 +76,9 @@ struct DateShift: Sendable {
     dates += other.dates.prefix(max(0, Self.limit - dates.count))
     hasDates = hasDates || other.hasDates
     hasStuck = hasStuck || other.hasStuck
-    roomUp = min(roomUp, other.roomUp)
-    roomDown = min(roomDown, other.roomDown)
-    roomOut = min(roomOut, other.roomOut)
-    roomIn = min(roomIn, other.roomIn)
-    low = min(low, other.low)
+    for bound in [\Self.roomUp, \.roomDown, \.roomOut, \.roomIn, \.low] {
+      self[keyPath: bound] = min(self[keyPath: bound], other[keyPath: bound])
+    }
     high = max(high, other.high)
   }
 

@@ -39,8 +39,7 @@ enum MetadataScrub {
       case .integer:
         // SQLite's widths; shorter integers have fewer than seven digits.
         if place.range.count >= 4 { pseudonyms.note(place.range.count == 4 ? 4 : 6, bytes, place.range, FieldRule()) }
-      case .real, .date:
-        if place.range.count == 8 { pseudonyms.note(7, bytes, place.range, FieldRule()) }
+      case .real, .date: if place.range.count == 8 { pseudonyms.note(7, bytes, place.range, FieldRule()) }
       }
     }
   }
@@ -51,14 +50,9 @@ enum MetadataScrub {
     for place in places {
       switch place.kind {
       case .ascii: pseudonyms.replaceAscii(&bytes, place.range)
-      case .identifier:
-        for (index, byte) in pseudonyms.identifier(for: Array(bytes[place.range])).enumerated() {
-          bytes[place.range.lowerBound + index] = byte
-        }
+      case .identifier: pseudonyms.replaceIdentifier(&bytes, at: place.range.lowerBound)
       case .wide: pseudonyms.replaceWide(&bytes, place.range)
-      case .data:
-        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
-        pseudonyms.replaceNoise(&bytes, place.range, &stream)
+      case .data: pseudonyms.replaceNoise(&bytes, place.range, seededBy: place.range, tweak: 3)
       case .integer where place.range.count <= 2: break
       case .integer where [4, 8].contains(place.range.count):
         _ = pseudonyms.replaceInteger(&bytes, place.range, FieldRule())
@@ -66,9 +60,7 @@ enum MetadataScrub {
         _ = pseudonyms.replaceReal(&bytes, place.range, FieldRule())
       case .integer, .real, .date:
         // For rare widths, sign and magnitude stay.
-        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 6))
-        let rest = (place.range.lowerBound + min(2, place.range.count))..<place.range.upperBound
-        pseudonyms.replaceNoise(&bytes, rest, &stream)
+        pseudonyms.replaceNoise(&bytes, place.range.dropFirst(2), seededBy: place.range, tweak: 6)
       }
     }
     return places.map(\.range)
@@ -80,10 +72,10 @@ enum MetadataScrub {
       var places: [Place] = []
       return list.collect(bytes, &places) ? places : [Place(kind: .data, range: range)]
     }
-    var content: [UInt8] = []
-    for index in range { content.append(bytes[index]) }
+    let content = range.map { bytes[$0] }
     // Unreadable lists may hold an app's values.
-    if let list = try? PropertyList(content), case .dictionary(let entries) = list, entries.keys.allSatisfy(isCoreData)
+    if let list = try? PropertyList(content), case .dictionary(let entries) = list,
+      entries.keys.allSatisfy(coreDataNames.contains)
     {
       return identifiers(content.span).map {
         Place(kind: .identifier, range: (range.lowerBound + $0)..<(range.lowerBound + $0 + 36))
@@ -94,14 +86,9 @@ enum MetadataScrub {
 
   private static func identifiers(_ bytes: Span<UInt8>) -> [Int] {
     var places: [Int] = []
-    var index = 0
-    while index + 36 <= bytes.count {
-      if BlobForm.isIdentifierText(bytes, index..<(index + 36)) {
-        places.append(index)
-        index += 36
-      } else {
-        index += 1
-      }
+    for index in 0..<max(0, bytes.count - 35)
+    where index >= (places.last ?? -36) + 36 && BlobForm.isIdentifierText(bytes, index..<(index + 36)) {
+      places.append(index)
     }
     return places
   }
@@ -113,8 +100,6 @@ enum MetadataScrub {
     "_NSStoreAncillaryModelVersionHashesMetadataKey", "NSPersistentStoreRebuildIndicies",
     "NSPersistentStoreDeferredLightweightMigrationOptionKey",
   ]
-
-  private static func isCoreData(_ name: String) -> Bool { coreDataNames.contains(name) }
 
   private struct BinaryList {
     let range: Range<Int>
@@ -194,7 +179,6 @@ enum MetadataScrub {
     func collect(_ bytes: Span<UInt8>, _ places: inout [Place]) -> Bool {
       guard let root = object(bytes, top), root.kind == 0xd0 else { return false }
       var visited: Set<Int> = []
-      var waiting: [Int] = []
       // Values shared with Core Data's entries stay.
       for isOwn in [true, false] {
         for entry in 0..<root.count {
@@ -202,9 +186,9 @@ enum MetadataScrub {
             let value = number(bytes, root.content + (root.count + entry) * referenceSize, referenceSize)
           else { return false }
           visited.insert(key)
-          let isCoreData = MetadataScrub.isCoreData(text(bytes, key) ?? "")
+          let isCoreData = MetadataScrub.coreDataNames.contains(text(bytes, key) ?? "")
           guard isCoreData == isOwn else { continue }
-          waiting = [value]
+          var waiting = [value]
           while let next = waiting.popLast() {
             guard visited.count < MetadataScrub.limit, visited.insert(next).inserted else { continue }
             guard let object = object(bytes, next) else { return false }

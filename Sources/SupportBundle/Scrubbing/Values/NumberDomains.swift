@@ -89,9 +89,7 @@ struct NumberDomains: Sendable {
     domains[domain].long.insert(number)
   }
 
-  mutating func noteRow(_ domain: Int) {
-    if domain >= 0 { domains[domain].rows += 1 }
-  }
+  mutating func noteRow(_ domain: Int) { if domain >= 0 { domains[domain].rows += 1 } }
 
   /// Merges other notes; rowid counts are dropped.
   mutating func take(_ other: inout NumberDomains) {
@@ -171,8 +169,6 @@ struct NumberDomains: Sendable {
     return domains[domain].isBinary ? .flag : nil
   }
 
-  func keeps(short domain: Int) -> Bool { domain >= 0 && domains[domain].keepsShort }
-
   func keeps(long domain: Int) -> Bool { domain >= 0 && domains[domain].keepsLong }
 
   /// Returns the replaced long rowids, and clears all.
@@ -190,11 +186,11 @@ struct NumberDomains: Sendable {
   /// Returns a short integer's pseudonym, possibly itself.
   func pseudonym(short number: Int64, _ domain: Int, _ function: KeyedFunction) -> Int64 {
     let region = NumberRegion.shortRegion(of: number)
-    guard !keeps(short: domain), region.count > 1 else { return number }
-    if domain >= 0, !domains[domain].originals.isEmpty, let key = Int32(exactly: number) {
-      let (originals, replaced) = (domains[domain].originals, domains[domain].replaced)
-      let low = originals.partitioningIndex { $0 >= key }
-      if low < originals.count, originals[low] == key { return Int64(replaced[low]) }
+    guard domain < 0 || !domains[domain].keepsShort, region.count > 1 else { return number }
+    if domain >= 0, let key = Int32(exactly: number),
+      let place = OrderedNumbers.rank(of: key, in: domains[domain].originals)
+    {
+      return Int64(domains[domain].replaced[place])
     }
     let seed = UInt64(bitPattern: number) ^ UInt64(bitPattern: Int64(domain)) << 40 ^ 0x73_686f
     var stream = KeyStream(function, seed: seed)
@@ -228,12 +224,8 @@ package struct NumberRuns: Sendable {
         return
       }
     }
-    insert(number...number)
-  }
-
-  private mutating func insert(_ run: ClosedRange<Int64>) {
     if waiting.count >= max(Self.leastWaiting, runs.count / 4) { settle() }
-    waiting.append(run)
+    waiting.append(number...number)
   }
 
   package mutating func take(_ other: inout NumberRuns) {
@@ -294,10 +286,7 @@ package struct ShortNumbers: Sendable {
   package mutating func insert(_ number: Int32) {
     guard abs(Int64(number)) <= Int64(Self.largest), !contains(number) else { return }
     count += 1
-    if bits.isEmpty, few.count < Self.mostFew {
-      few.append(number)
-      return
-    }
+    if bits.isEmpty, few.count < Self.mostFew { return few.append(number) }
     if bits.isEmpty {
       bits = [UInt64](repeating: 0, count: Int(2 * Self.largest) / 64 + 1)
       for other in few { setBit(other) }
@@ -311,9 +300,7 @@ package struct ShortNumbers: Sendable {
     bits[word] |= bit
   }
 
-  package mutating func formUnion(_ other: ShortNumbers) {
-    for number in other.sorted() { insert(number) }
-  }
+  package mutating func formUnion(_ other: ShortNumbers) { for number in other.sorted() { insert(number) } }
 
   package func sorted() -> [Int32] {
     guard !bits.isEmpty else { return few.sorted() }

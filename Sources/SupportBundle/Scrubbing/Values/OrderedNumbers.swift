@@ -22,24 +22,17 @@ struct OrderedNumbers {
   /// The unordered numbers beyond the limit.
   private(set) var leftOut: Int64 = 0
 
-  mutating func insert(_ number: Int64) {
-    if !integers.insert(number, limit: Self.limit) { leftOut += 1 }
-  }
+  mutating func insert(_ number: Int64) { if !integers.insert(number, limit: Self.limit) { leftOut += 1 } }
 
   mutating func insert(real number: Double) {
-    guard number.isFinite else {
+    let whole = Self.whole(number)
+    guard number.isFinite,
+      whole == nil ? larges.insert(number, limit: Self.limit) : fractions.insert(number, limit: Self.limit)
+    else {
       leftOut += 1
       return
     }
-    guard let whole = Self.whole(number) else {
-      if !larges.insert(number, limit: Self.limit) { leftOut += 1 }
-      return
-    }
-    guard fractions.insert(number, limit: Self.limit) else {
-      leftOut += 1
-      return
-    }
-    if NumberRegion.isLong(whole) { insert(whole) }
+    if let whole, NumberRegion.isLong(whole) { insert(whole) }
   }
 
   mutating func take(_ other: inout OrderedNumbers) {
@@ -157,7 +150,7 @@ struct OrderedNumbers {
     numbers.partitioningIndex { !($0 < number) }
   }
 
-  private static func rank<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int? {
+  static func rank<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int? {
     let place = place(of: number, in: numbers)
     return place < numbers.count && numbers[place] == number ? place : nil
   }

@@ -9,7 +9,7 @@ struct OrderedSymbol {
   struct Choice: Equatable {
     var first: UInt64
     var count: UInt64
-    var step: UInt64
+    var step: UInt64 = 1
 
     func count(below key: UInt64) -> UInt64 { key <= first ? 0 : min(count, (key - first - 1) / step + 1) }
   }
@@ -18,62 +18,60 @@ struct OrderedSymbol {
 
   private(set) var length: Int
 
+  /// Whether it is a character or blob byte.
+  private(set) var isWhole = true
+
   private var choice: Choice
   private let isBlob: Bool
   private var isUpper = false
-  private var isValid = true
   private var isDigit = false
   private var isByte = false
 
-  /// Whether it is a character or blob byte.
-  var isWhole: Bool { isValid }
-
-  /// Reads a byte of invalid text.
-  init(byteOf entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>) {
-    var byte = bytes[Int(entry.offset) + depth]
-    isBlob = false
-    isByte = true
-    length = 1
-    if (0x41...0x5a).contains(byte) {
-      isUpper = true
-      byte |= 0x20
-    }
-    isDigit = (0x30...0x39).contains(byte)
-    key = UInt64(byte)
-    let range = Pseudonyms.byteClass(byte) ?? byte...byte
-    choice = Choice(first: UInt64(range.lowerBound), count: UInt64(range.count), step: 1)
-  }
-
-  init(_ entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>, _ encoding: TextEncoding) {
-    let value = Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))
-    let start = value.lowerBound + depth
+  /// - Parameter encoding: the text's encoding; nil to read a byte of invalid text.
+  init(_ entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>, _ encoding: TextEncoding?) {
     isBlob = entry.isBlob
+    let value = entry.range
+    let start = value.lowerBound + depth
+    guard let encoding else {
+      var byte = bytes[start]
+      isByte = true
+      length = 1
+      if (0x41...0x5a).contains(byte) {
+        isUpper = true
+        byte |= 0x20
+      }
+      isDigit = (0x30...0x39).contains(byte)
+      key = UInt64(byte)
+      let range = Pseudonyms.byteClass(byte) ?? byte...byte
+      choice = Choice(first: UInt64(range.lowerBound), count: UInt64(range.count))
+      return
+    }
     if entry.isBlob {
       let byte = UInt64(bytes[start])
       key = byte
       length = 1
-      choice = Choice(first: 1, count: 255, step: 1)
+      choice = Choice(first: 1, count: 255)
       // Identifiers keep version and variant.
       if byte == 0 || depth < BlobForm.keptPrefix(bytes, value) {
-        choice = Choice(first: byte, count: 1, step: 1)
+        choice = Choice(first: byte, count: 1)
       } else if value.count == 16, depth == 6 {
-        choice = byte < 16 ? Choice(first: 1, count: 15, step: 1) : Choice(first: byte & 0xf0, count: 16, step: 1)
+        choice = byte < 16 ? Choice(first: 1, count: 15) : Choice(first: byte & 0xf0, count: 16)
       } else if value.count == 16, depth == 8 {
-        choice = byte < 64 ? Choice(first: 1, count: 63, step: 1) : Choice(first: byte & 0xc0, count: 64, step: 1)
+        choice = byte < 64 ? Choice(first: 1, count: 63) : Choice(first: byte & 0xc0, count: 64)
       }
       return
     }
     let character = TextCoding.read(bytes, at: start, before: value.upperBound, encoding)
     length = character.length
     guard var scalar = character.scalar else {
-      isValid = false
+      isWhole = false
       if encoding == .utf8 {
         key = 1 << 40 | UInt64(bytes[start]) << 8 | (length == 2 ? UInt64(bytes[start + 1]) : 0)
       } else {
         // An unpaired surrogate or last byte sorts by bytes.
         key = UInt64(bytes[start]) << 24 | (length == 2 ? UInt64(bytes[start + 1]) << 16 : 0)
       }
-      choice = Choice(first: key, count: 1, step: 1)
+      choice = Choice(first: key, count: 1)
       return
     }
     if (0x41...0x5a).contains(scalar) {
@@ -137,17 +135,17 @@ struct OrderedSymbol {
     _ symbols: [OrderedSymbol], freedom: Int, _ encoding: TextEncoding, _ stream: inout KeyStream
   ) -> [UInt64]? {
     var choices = symbols.map(\.choice)
-    if encoding == .utf8, symbols.contains(where: { !$0.isValid }) {
+    if encoding == .utf8, symbols.contains(where: { !$0.isWhole }) {
       // Invalid bytes have no order; only ASCII certainly precedes them.
       for (index, symbol) in symbols.enumerated() where symbol.key >= 0x80 {
-        choices[index] = Choice(first: symbol.key, count: 1, step: 1)
+        choices[index] = Choice(first: symbol.key, count: 1)
       }
     } else if encoding == .utf16LittleEndian, symbols.contains(where: \.isUpper),
       symbols.contains(where: \.isAmongCapitals)
     {
       // They sort differently among capital and small letters.
       for (index, symbol) in symbols.enumerated() where symbol.isAmongCapitals || symbol.isLetter {
-        choices[index] = Choice(first: symbol.key, count: 1, step: 1)
+        choices[index] = Choice(first: symbol.key, count: 1)
       }
     } else if freedom > 0 {
       let signs: ClosedRange<UInt32> = freedom == 1 ? 0x21...0x40 : freedom == 2 ? 0x21...0x2f : 0x3a...0x40
@@ -190,7 +188,7 @@ struct OrderedSymbol {
   }
 
   func write(_ replaced: UInt64, into bytes: inout [UInt8], at offset: Int, _ encoding: TextEncoding) {
-    guard isValid else { return }
+    guard isWhole else { return }
     if isBlob || isByte {
       let byte = UInt8(truncatingIfNeeded: replaced)
       bytes[offset] = isUpper && (0x61...0x7a).contains(byte) ? byte & ~0x20 : byte

@@ -18,6 +18,9 @@ struct OrderedTexts {
     var length: UInt16
     var isBlob: Bool
     var seed: UInt64
+
+    /// The bytes in the arena.
+    var range: Range<Int> { Int(offset)..<(Int(offset) + Int(length)) }
   }
 
   private var arena: [UInt8] = []
@@ -67,11 +70,7 @@ struct OrderedTexts {
   mutating func take(_ other: inout OrderedTexts) {
     let taken = other
     other = OrderedTexts(encoding: encoding)
-    for entry in taken.entries {
-      insert(
-        taken.arena.span, Int(entry.offset)..<(Int(entry.offset) + Int(entry.length)), isBlob: entry.isBlob,
-        seed: entry.seed)
-    }
+    for entry in taken.entries { insert(taken.arena.span, entry.range, isBlob: entry.isBlob, seed: entry.seed) }
     leftOut += taken.leftOut
   }
 
@@ -79,9 +78,7 @@ struct OrderedTexts {
   func pseudonym(seed: UInt64) -> ArraySlice<UInt8>? {
     guard !entries.isEmpty else { return nil }
     let place = places[slot(seed)]
-    guard place != 0 else { return nil }
-    let entry = entries[Int(place) - 1]
-    return arena[Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))]
+    return place == 0 ? nil : arena[entries[Int(place) - 1].range]
   }
 
   // MARK: Making the pseudonyms
@@ -122,7 +119,7 @@ struct OrderedTexts {
         for attempt in UInt64(0)..<64 where !isDone {
           isDone = true
           for entry in group {
-            let place = Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))
+            let place = entry.range
             value.removeAll(keepingCapacity: true)
             value.append(contentsOf: result[place.lowerBound..<min(place.upperBound, place.lowerBound + node.depth)])
             if value.count < place.count {
@@ -139,12 +136,10 @@ struct OrderedTexts {
         if !isDone { unclean += Int64(group.count) }
         continue
       }
-      var groups = Self.groups(node, order, entries, arena) { OrderedSymbol($0, at: node.depth, $1, encoding) }
+      var groups = Self.groups(node, order, entries, arena, encoding)
       // If some text is invalid, compare all by bytes.
       let isByBytes = encoding == .utf8 && groups.contains { !$0.symbol.isWhole }
-      if isByBytes {
-        groups = Self.groups(node, order, entries, arena) { OrderedSymbol(byteOf: $0, at: node.depth, $1) }
-      }
+      if isByBytes { groups = Self.groups(node, order, entries, arena, nil) }
       let symbols = groups.map(\.symbol)
       var (isDone, wasReplaced) = (false, false)
       for attempt in UInt64(0)..<32 where !isDone {
@@ -162,12 +157,8 @@ struct OrderedTexts {
         for (number, group) in groups.enumerated() {
           for index in group.range {
             let entry = entries[Int(order[index])]
-            let symbol =
-              isByBytes
-              ? OrderedSymbol(byteOf: entry, at: node.depth, arena.span)
-              : OrderedSymbol(entry, at: node.depth, arena.span, encoding)
-            symbol.write(
-              replaced[number], into: &result, at: Int(entry.offset) + node.depth, encoding)
+            let symbol = OrderedSymbol(entry, at: node.depth, arena.span, isByBytes ? nil : encoding)
+            symbol.write(replaced[number], into: &result, at: Int(entry.offset) + node.depth, encoding)
           }
           let entry = entries[Int(order[group.range.lowerBound])]
           let end = Int(entry.offset) + node.depth + group.symbol.length
@@ -187,14 +178,13 @@ struct OrderedTexts {
 
   /// Groups the values at a node by symbol.
   private static func groups(
-    _ node: Node, _ order: [UInt32], _ entries: [Entry], _ arena: [UInt8],
-    symbol: (Entry, Span<UInt8>) -> OrderedSymbol
+    _ node: Node, _ order: [UInt32], _ entries: [Entry], _ arena: [UInt8], _ encoding: TextEncoding?
   ) -> [(symbol: OrderedSymbol, range: Range<Int>)] {
     var groups: [(symbol: OrderedSymbol, range: Range<Int>)] = []
     for index in node.range {
       let entry = entries[Int(order[index])]
       guard node.depth < Int(entry.length) else { continue }
-      let symbol = symbol(entry, arena.span)
+      let symbol = OrderedSymbol(entry, at: node.depth, arena.span, encoding)
       if let last = groups.last, last.symbol.key == symbol.key {
         groups[groups.count - 1].range = last.range.lowerBound..<(index + 1)
       } else {
@@ -231,15 +221,15 @@ struct OrderedTexts {
     guard let first = order.first, order.count <= 8, !entries[Int(first)].isBlob else { return false }
     let bytes = arena.span
     let entry = entries[Int(first)]
+    func character(_ entry: Entry, _ index: Int) -> UInt8 {
+      let start = Int(entry.offset)
+      return folded(bytes[start + index], index, start, Int(entry.length), bytes, encoding)
+    }
     for place in order.dropFirst() {
       let other = entries[Int(place)]
       guard other.length == entry.length else { return false }
-      for index in depth..<max(depth, Int(entry.length)) {
-        let one = folded(
-          bytes[Int(entry.offset) + index], index, Int(entry.offset), Int(entry.length), bytes, encoding)
-        let two = folded(
-          bytes[Int(other.offset) + index], index, Int(other.offset), Int(other.length), bytes, encoding)
-        if one != two { return false }
+      for index in depth..<max(depth, Int(entry.length)) where character(entry, index) != character(other, index) {
+        return false
       }
     }
     return true

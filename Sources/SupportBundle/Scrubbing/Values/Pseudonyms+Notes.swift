@@ -15,29 +15,18 @@ extension Pseudonyms {
         if rule.kind != .word { domains.note(short: number, rule.domain, isCopy: rule.isCopy) }
         return
       }
-      if rule.kind == .key {
-        domains.note(key: number, rule.domain)
-        return
-      }
+      if rule.kind == .key { return domains.note(key: number, rule.domain) }
       if rule.kind == .date, !ranksDates {
         let bits = 8 * range.count - 1
         dates.note(Double(number), limit: Double(sign: .plus, exponent: bits, significand: 1))
       }
-      guard NumberRegion.isLong(number) else {
-        domains.note(short: number, rule.domain, isCopy: rule.isCopy)
-        return
-      }
+      guard NumberRegion.isLong(number) else { return domains.note(short: number, rule.domain, isCopy: rule.isCopy) }
       if rule.isOrdered || rule.kind == .date && (ranksDates || DateShift.isStuck(Double(number))) {
         orderedNumbers.insert(number)
       }
       guard watched.insert(number: UInt64(bitPattern: number)) else { return }
       watch(digits: "\(number.magnitude)")
-      guard range.count >= 6, Self.isTelling(bytes, range) else { return }
-      if range.count == 8 {
-        watched.insert(bytesOfNumber: UInt64(bitPattern: number))
-      } else {
-        watched.insert(bytes, range, isText: false)
-      }
+      watch(bytes, range, of: number)
     case 7:
       guard let stored = bytes.signedInteger(at: range.lowerBound, length: 8), rule.kind != .keep, rule.kind != .own
       else { return }
@@ -54,15 +43,16 @@ extension Pseudonyms {
     watch(digits: "\(number.magnitude)")
     let width = NumberRegion.width(number)
     guard width >= 6 else { return }
-    var bytes: [UInt8] = []
-    for shift in stride(from: 8 * (width - 1), through: 0, by: -8) {
-      bytes.append(UInt8(truncatingIfNeeded: number >> Int64(shift)))
-    }
-    guard Self.isTelling(bytes.span, 0..<width) else { return }
-    if width == 8 {
+    watch(Self.bytes(of: number, width).span, 0..<width, of: number)
+  }
+
+  /// Watches the stored form of an integer, from six bytes on.
+  private func watch(_ bytes: Span<UInt8>, _ range: Range<Int>, of number: Int64) {
+    guard range.count >= 6, Self.isTelling(bytes, range) else { return }
+    if range.count == 8 {
       watched.insert(bytesOfNumber: UInt64(bitPattern: number))
     } else {
-      watched.insert(bytes.span, 0..<width, isText: false)
+      watched.insert(bytes, range, isText: false)
     }
   }
 
@@ -93,26 +83,17 @@ extension Pseudonyms {
   }
 
   private func noteBytes(isText: Bool, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
-    guard rule.kind != .metadata else {
-      MetadataScrub.note(bytes, range, self)
-      return
-    }
-    if stays(bytes, range, isText: isText, rule) {
-      keep(bytes, range)
-      return
-    }
-    if rule.isOrdered, isText || !BlobForm.isReference(bytes, range) {
+    guard rule.kind != .metadata else { return MetadataScrub.note(bytes, range, self) }
+    if stays(bytes, range, isText: isText, rule) { return keep(bytes, range) }
+    let isReference = !isText && BlobForm.isReference(bytes, range)
+    if rule.isOrdered, !isReference {
       orderedTexts.insert(bytes, range, isBlob: !isText, seed: seed(bytes, range, isText: isText))
     }
     guard !isText else {
       watch(text: bytes, range)
-      watchPieces(ofText: bytes, range)
-      return
+      return watchPieces(ofText: bytes, range)
     }
-    if BlobForm.isReference(bytes, range) {
-      watched.insert(bytes, (range.lowerBound + 1)..<(range.upperBound - 1), isText: true)
-      return
-    }
+    if isReference { return watched.insert(bytes, (range.lowerBound + 1)..<(range.upperBound - 1), isText: true) }
     let kept = BlobForm.keptPrefix(bytes, range)
     var start = range.lowerBound
     while start < range.upperBound, bytes[start] == 0 { start &+= 1 }
@@ -126,7 +107,7 @@ extension Pseudonyms {
   }
 
   /// Watches pieces after the beginning.
-  func watchPieces(of bytes: Span<UInt8>, _ range: Range<Int>) {
+  private func watchPieces(of bytes: Span<UInt8>, _ range: Range<Int>) {
     var next = range.lowerBound + WatchedValues.pieceDistance
     while next + WatchedValues.longest <= range.upperBound {
       // Zeros stay.
@@ -168,9 +149,7 @@ extension Pseudonyms {
 
   /// Whether bytes are uncommon in structure.
   private static func isTelling(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-    var count = 0
-    for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { count &+= 1 }
-    return count >= 4
+    range.count { bytes[$0] > 0x0f && bytes[$0] != 0xff } >= 4
   }
 
   /// Whether text or a blob stays; in a damaged store other bookkeeping may be another table's.
@@ -261,8 +240,7 @@ extension Pseudonyms {
 
   /// Notes words that are not user data.
   func keep(word: String) {
-    guard keptBytes.count + word.utf8.count < Self.keptLimit else { return }
-    keptBytes.append(contentsOf: word.utf8)
-    keptBytes.append(0)
+    let bytes = Array(word.utf8)
+    keep(bytes.span, bytes.indices)
   }
 }

@@ -11,9 +11,7 @@ extension Pseudonyms {
     guard rule.kind != .keep, rule.kind != .own,
       let number = bytes.span.signedInteger(at: range.lowerBound, length: range.count)
     else { return .kept }
-    guard NumberRegion.isLong(number) || rule.kind == .date else {
-      return replaceShort(number, &bytes, range, rule)
-    }
+    guard NumberRegion.isLong(number) || rule.kind == .date else { return replaceShort(number, &bytes, range, rule) }
     if rule.kind == .key, rule.domain < 0 || domains.keeps(long: rule.domain) { return .kept }
     if rule.kind == .date, !ranksDates, !DateShift.isStuck(Double(number)) {
       let shifted = dates(number)
@@ -30,11 +28,7 @@ extension Pseudonyms {
       return .dropped
     }
     // Equal numbers stay equal in the whole store.
-    if let pseudonym = orderedNumbers.pseudonym(number) {
-      Self.write(pseudonym, &bytes, range)
-      return .ordered
-    }
-    Self.write(pseudonym(of: number, range.count), &bytes, range)
+    Self.write(orderedNumbers.pseudonym(number) ?? pseudonym(of: number, range.count), &bytes, range)
     return .ordered
   }
 
@@ -44,12 +38,10 @@ extension Pseudonyms {
   ) -> Outcome {
     switch rule.kind {
     case .keep, .own, .word, .key, .metadata: return .kept
-    case .replace, .model, .date, .drop: break
-    }
-    if rule.kind == .drop, !rule.isOrdered {
-      let filling = NumberRegion.shortRegion(of: number).lowerBound
-      Self.write(filling, &bytes, range)
+    case .drop where !rule.isOrdered:
+      Self.write(NumberRegion.shortRegion(of: number).lowerBound, &bytes, range)
       return .dropped
+    case .replace, .model, .date, .drop: break
     }
     let pseudonym = domains.pseudonym(short: number, rule.domain, function)
     guard pseudonym != number else { return .kept }
@@ -97,8 +89,7 @@ extension Pseudonyms {
 
   func replaceReal(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
     guard rule.kind != .keep, rule.kind != .own,
-      let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
-      range.count == 8
+      let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count), range.count == 8
     else { return .kept }
     let number = Double(bitPattern: UInt64(bitPattern: stored))
     guard number.isFinite, number != 0 else { return .kept }
@@ -140,10 +131,14 @@ extension Pseudonyms {
   }
 
   static func isClean(_ number: Int64, _ width: Int, _ watched: WatchedValues) -> Bool {
-    guard width >= 4 else { return true }
-    var bytes = [UInt8](repeating: 0, count: 8)
-    for index in 0..<width { bytes[index] = UInt8(truncatingIfNeeded: number >> Int64(8 * (width - 1 - index))) }
-    return watched.firstHit(bytes.span, from: 0, before: width) == nil
+    width < 4 || watched.firstHit(bytes(of: number, width).span, from: 0, before: width) == nil
+  }
+
+  /// Returns the stored form of an integer.
+  static func bytes(of number: Int64, _ width: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: width)
+    write(number, &bytes, 0..<width)
+    return bytes
   }
 
   private static func write(_ number: Int64, _ bytes: inout [UInt8], _ range: Range<Int>) {

@@ -25,8 +25,7 @@ extension Pseudonyms {
     let start = range.lowerBound + from
     let unit = encoding == .utf8 ? 1 : 2
     if from == 0, BlobForm.isIdentifierText(bytes.span, range, encoding) {
-      replaceIdentifierText(&bytes, range)
-      return
+      return replaceIdentifierText(&bytes, range)
     }
     if encoding == .utf8, from == 0, range.count <= Self.longestWhole, !TextCoding.isValid(bytes.span, range, encoding)
     {
@@ -81,8 +80,7 @@ extension Pseudonyms {
     if encoding != .utf8, range.count == 2 {
       let (high, low) =
         encoding == .utf16BigEndian
-        ? (range.lowerBound, range.lowerBound + 1)
-        : (range.lowerBound + 1, range.lowerBound)
+        ? (range.lowerBound, range.lowerBound + 1) : (range.lowerBound + 1, range.lowerBound)
       bytes[high] = bytes[high] & 0xfc | UInt8(stream.below(4))
       bytes[low] = UInt8(stream.below(256))
       return
@@ -165,13 +163,13 @@ extension Pseudonyms {
   private func replaceIdentifierText(_ bytes: inout [UInt8], _ range: Range<Int>) {
     let unit = encoding == .utf8 ? 1 : 2
     let low = encoding == .utf16BigEndian ? 1 : 0
-    let text = (0..<36).map { bytes[range.lowerBound + $0 * unit + low] }
-    for (index, byte) in identifier(for: text).enumerated() { bytes[range.lowerBound + index * unit + low] = byte }
+    replaceIdentifier(&bytes, at: range.lowerBound + low, unit: unit)
   }
 
-  func replaceIdentifier(ofReference bytes: inout [UInt8], _ range: Range<Int>) {
-    let text = Array(bytes[(range.lowerBound + 1)..<(range.upperBound - 1)])
-    for (index, byte) in identifier(for: text).enumerated() { bytes[range.lowerBound + 1 + index] = byte }
+  /// Replaces the 36 ASCII characters of an identifier, at every unit.
+  func replaceIdentifier(_ bytes: inout [UInt8], at start: Int, unit: Int = 1) {
+    let text = (0..<36).map { bytes[start + $0 * unit] }
+    for (index, byte) in identifier(for: text).enumerated() { bytes[start + index * unit] = byte }
   }
 
   /// Returns the pseudonym of an ASCII identifier.
@@ -202,10 +200,9 @@ enum CharacterBlock {
   private static let known: [ClosedRange<UInt32>] = [
     0xc0...0xd6, 0xd8...0xde, 0xdf...0xf6, 0xf8...0xff, 0x100...0x17f, 0x180...0x24f, 0x250...0x2af, 0x391...0x3a1,
     0x3a3...0x3a9, 0x3b1...0x3c9, 0x410...0x42f, 0x430...0x44f, 0x5d0...0x5ea, 0x621...0x63a, 0x641...0x64a,
-    0x660...0x669, 0x904...0x939, 0xe01...0xe2e, 0x1e00...0x1eff, 0x200b...0x200f,
-    0x202a...0x202e, 0x2060...0x2064, 0x3041...0x3096, 0x30a1...0x30fa, 0x4e00...0x9fa5,
-    0xac00...0xd7a3, 0xfe00...0xfe0f, 0x1f300...0x1f3fa, 0x1f3fb...0x1f3ff, 0x1f400...0x1f5ff, 0x1f600...0x1f64f,
-    0x1f680...0x1f6c5, 0x1f900...0x1f9ff, 0x20000...0x2a6d6,
+    0x660...0x669, 0x904...0x939, 0xe01...0xe2e, 0x1e00...0x1eff, 0x200b...0x200f, 0x202a...0x202e, 0x2060...0x2064,
+    0x3041...0x3096, 0x30a1...0x30fa, 0x4e00...0x9fa5, 0xac00...0xd7a3, 0xfe00...0xfe0f, 0x1f300...0x1f3fa,
+    0x1f3fb...0x1f3ff, 0x1f400...0x1f5ff, 0x1f600...0x1f64f, 0x1f680...0x1f6c5, 0x1f900...0x1f9ff, 0x20000...0x2a6d6,
     0xe0020...0xe007f, 0xe0100...0xe01ef,
   ]
 

@@ -76,32 +76,22 @@ final class Pseudonyms {
     orderedTexts = OrderedTexts(encoding: encoding)
   }
 
-  /// Creates an empty set with the same key, for another thread.
-  init(like other: Pseudonyms) {
+  /// Creates a set with the same key for another thread.
+  ///
+  /// - Parameter isCopy: whether it has the values of the other, with separate exemptions; otherwise it is empty.
+  init(like other: Pseudonyms, isCopy: Bool = false) {
     encoding = other.encoding
     ranksDates = other.ranksDates
     model = other.model
     isDamaged = other.isDamaged
     words = other.words
-    domains = NumberDomains(like: other.domains)
     function = other.function
-    watched = WatchedValues(like: other.watched)
-    orderedTexts = OrderedTexts(encoding: encoding)
-  }
-
-  /// Copies for another thread, with separate exemptions.
-  init(copying other: Pseudonyms) {
-    encoding = other.encoding
-    model = other.model
-    isDamaged = other.isDamaged
-    words = other.words
-    domains = other.domains
-    function = other.function
-    watched = other.watched
-    orderedTexts = other.orderedTexts
+    domains = isCopy ? other.domains : NumberDomains(like: other.domains)
+    watched = isCopy ? other.watched : WatchedValues(like: other.watched)
+    orderedTexts = isCopy ? other.orderedTexts : OrderedTexts(encoding: encoding)
+    guard isCopy else { return }
     orderedNumbers = other.orderedNumbers
     dates = other.dates
-    ranksDates = other.ranksDates
   }
 
   func takeNotes(of other: Pseudonyms) {
@@ -125,11 +115,9 @@ final class Pseudonyms {
     keptBytes = []
     watched.exemptAll(in: kept.span, 0..<kept.count)
     domains.decide(function)
-    for run in domains.takeReplacedKeys() {
-      for number in run {
-        orderedNumbers.insert(number)
-        watch(number)
-      }
+    for number in domains.takeReplacedKeys().joined() {
+      orderedNumbers.insert(number)
+      watch(number)
     }
     watched.seal()
     let watched = watched
@@ -164,23 +152,24 @@ final class Pseudonyms {
   func replace(
     _ code: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule, keepsSignature: Bool = true
   ) -> Outcome {
+    let isText = code & 1 == 1
     switch code {
     case 1...6: return replaceInteger(&bytes, range, rule)
     case 7: return replaceReal(&bytes, range, rule)
     case 12...:
       guard !range.isEmpty else { return .nothing }
-      if stays(bytes.span, range, isText: code & 1 == 1, rule) { return .kept }
+      if stays(bytes.span, range, isText: isText, rule) { return .kept }
       if rule.kind == .metadata {
         let places = MetadataScrub.replace(&bytes, range, self)
         return places.isEmpty ? .kept : .partly(places)
       }
       if rule.kind == .drop, !rule.isOrdered {
-        Self.drop(&bytes, range, isText: code & 1 == 1, encoding)
+        Self.drop(&bytes, range, isText: isText)
         return .dropped
       }
-      if code & 1 == 1 { return replaceWholeText(&bytes, range) }
+      if isText { return replaceWholeText(&bytes, range) }
       if BlobForm.isReference(bytes.span, range) {
-        replaceIdentifier(ofReference: &bytes, range)
+        replaceIdentifier(&bytes, at: range.lowerBound + 1)
         return .ordered
       }
       return replaceWholeBlob(&bytes, range, keepsSignature: keepsSignature)
@@ -192,13 +181,10 @@ final class Pseudonyms {
     function(bytes, range, tweak: isText ? 0x74_6578 : 0x62_6c6f)
   }
 
-  private static func drop(_ bytes: inout [UInt8], _ range: Range<Int>, isText: Bool, _ encoding: TextEncoding) {
+  private static func drop(_ bytes: inout [UInt8], _ range: Range<Int>, isText: Bool) {
     for index in range where bytes[index] != 0 {
-      guard isText else {
-        bytes[index] = 0xdd
-        continue
-      }
       switch bytes[index] {
+      case _ where !isText: bytes[index] = 0xdd
       case 0x30...0x39: bytes[index] = 0x30
       case 0x41...0x5a: bytes[index] = 0x58
       case 0x61...0x7a, 0x80...0xff: bytes[index] = 0x78
@@ -208,8 +194,6 @@ final class Pseudonyms {
   }
 
   // MARK: Findings
-
-  func exempt(_ hit: WatchedValues.Hit) { watched.exempt(hit) }
 
   /// Finds an original value in a page.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> WatchedValues.Hit? {
@@ -242,6 +226,12 @@ extension Pseudonyms {
     }
   }
 
+  /// Replaces bytes with noise that depends on their content.
+  func replaceNoise(_ bytes: inout [UInt8], _ range: Range<Int>, seededBy content: Range<Int>, tweak: UInt64) {
+    var stream = KeyStream(function, seed: function(bytes.span, content, tweak: tweak))
+    replaceNoise(&bytes, range, &stream)
+  }
+
   /// Replaces bytes with noise, keeping runs of eight or more zeros and adding none.
   func replaceNoise(_ bytes: inout [UInt8], _ range: Range<Int>, _ stream: inout KeyStream) {
     var index = range.lowerBound
@@ -266,14 +256,67 @@ extension Pseudonyms {
       }
       var last = index
       while last < end, bytes[last] == 0 { last &+= 1 }
-      if last &- index >= 8 || last == end || index == range.lowerBound {
-        index = last
-        continue
-      }
+      if last &- index >= 8 || last == end || index == range.lowerBound { index = last }
       while index < last {
         bytes[index] = next()
         index &+= 1
       }
     }
+  }
+}
+
+/// Recognizes blobs by first bytes that reveal no content.
+enum BlobForm {
+  static let longestPrefix = 8
+
+  /// Returns the leading bytes to keep: a signature, Core Data's mark of external values.
+  ///
+  /// - Parameter keepsSignature: whether more than the mark stays.
+  static func keptPrefix(_ bytes: Span<UInt8>, _ range: Range<Int>, keepsSignature: Bool = true) -> Int {
+    let start = range.lowerBound
+    guard range.count >= longestPrefix else { return 0 }
+    guard keepsSignature else { return bytes[start] == 1 ? 1 : 0 }
+    switch bytes[start] {
+    case 0x89: return has([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], bytes, start) ? 8 : 0
+    case 0xff: return has([0xff, 0xd8, 0xff], bytes, start) ? 3 : 0
+    case 0x62: return has([0x62, 0x70, 0x6c, 0x69, 0x73, 0x74, 0x30, 0x30], bytes, start) ? 8 : 0
+    case 1: return 1
+    default: return 0
+    }
+  }
+
+  /// Whether a blob is Core Data's reference to a file: 2, a UUID of 36 characters, a zero.
+  static func isReference(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    range.count == 38 && bytes[range.lowerBound] == 2 && bytes[range.upperBound - 1] == 0
+      && isIdentifierText(bytes, (range.lowerBound + 1)..<(range.upperBound - 1))
+  }
+
+  static func isIdentifierText(_ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding = .utf8) -> Bool {
+    let unit = encoding == .utf8 ? 1 : 2
+    guard range.count == 36 * unit else { return false }
+    let low = encoding == .utf16BigEndian ? 1 : 0
+    for index in 0..<36 {
+      let place = range.lowerBound + index * unit
+      if unit == 2, bytes[place + 1 - low] != 0 { return false }
+      switch (bytes[place + low], index) {
+      case (0x2d, 8), (0x2d, 13), (0x2d, 18), (0x2d, 23): break
+      case (_, 8), (_, 13), (_, 18), (_, 23): return false
+      case (0x30...0x39, _), (0x41...0x46, _), (0x61...0x66, _): break
+      default: return false
+      }
+    }
+    return true
+  }
+
+  /// Whether bytes are a UUID of a known version and the usual variant.
+  static func isIdentifier(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard range.count == 16 else { return false }
+    let version = bytes[range.lowerBound + 6] >> 4
+    return version >= 1 && version <= 8 && bytes[range.lowerBound + 8] & 0xc0 == 0x80
+  }
+
+  private static func has(_ signature: [UInt8], _ bytes: Span<UInt8>, _ start: Int) -> Bool {
+    for (index, byte) in signature.enumerated() where bytes[start + index] != byte { return false }
+    return true
   }
 }

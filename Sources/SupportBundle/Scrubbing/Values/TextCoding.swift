@@ -36,9 +36,7 @@ enum TextCoding {
     return Character(scalar: scalar, length: length)
   }
 
-  private static func readUTF16(
-    _ bytes: Span<UInt8>, at offset: Int, before end: Int, isBigEndian: Bool
-  ) -> Character {
+  private static func readUTF16(_ bytes: Span<UInt8>, at offset: Int, before end: Int, isBigEndian: Bool) -> Character {
     func unit(_ place: Int) -> UInt32 {
       isBigEndian
         ? UInt32(bytes[place]) << 8 | UInt32(bytes[place + 1]) : UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place])
@@ -102,21 +100,19 @@ enum TextCoding {
   }
 
   /// Appends UTF-8; invalid parts become 0xff, which no text contains.
-  static func appendUTF8(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding, to output: inout [UInt8]
-  ) {
+  static func appendUTF8(_ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding, to text: inout [UInt8]) {
     var offset = range.lowerBound
     var character: [UInt8] = [0, 0, 0, 0]
     while offset < range.upperBound {
       let next = read(bytes, at: offset, before: range.upperBound, encoding)
       offset += next.length
       guard let scalar = next.scalar else {
-        output.append(0xff)
+        text.append(0xff)
         continue
       }
       let length = scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4
       write(scalar, length: length, into: &character, at: 0, .utf8)
-      output.append(contentsOf: character[..<length])
+      text.append(contentsOf: character[..<length])
     }
   }
 }

@@ -12,9 +12,9 @@ struct CheckedPage: Sendable {
   }
 
   struct Record: Sendable {
-    var fields: Range<Int>
+    var fields = 0..<0
 
-    var count: Int
+    var count = 0
 
     var rowid: Range<Int>
 
@@ -55,12 +55,13 @@ struct CheckedPage: Sendable {
   private static let fieldLimit = 4096
 
   private var types: [Int64] = []
-  private var cells: [(start: Int, payload: Int, record: Record)] = []
+  private var cells: [(payload: Int, record: Record)] = []
 
   /// Reads a page.
   ///
   /// - Parameter isMarking: whether to make ``marks``, which doubles the time.
-  mutating func read(_ bytes: Span<UInt8>, start: Int, _ format: PageFormat, isMarking: Bool = true) {
+  mutating func read(_ bytes: Span<UInt8>, number: Int, _ format: PageFormat, isMarking: Bool = true) {
+    let start = number == 1 && bytes.count > 112 && bytes[0] != 13 && bytes[0] != 10 ? 100 : 0
     isFirst = start > 0
     fields.removeAll(keepingCapacity: true)
     records.removeAll(keepingCapacity: true)
@@ -114,15 +115,8 @@ struct CheckedPage: Sendable {
   private mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
     let end = min(range.upperBound, marks.count)
     var index = max(0, range.lowerBound)
-    if mark == Self.structure {
-      while index < end {
-        marks[index] = mark
-        index &+= 1
-      }
-      return
-    }
     while index < end {
-      if marks[index] == Self.loose { marks[index] = mark }
+      if mark == Self.structure || marks[index] == Self.loose { marks[index] = mark }
       index &+= 1
     }
   }
@@ -153,11 +147,7 @@ struct CheckedPage: Sendable {
     }
     guard let size = Bytes.varint(bytes, &offset, before: format.usableSize) else { return }
     let rowidStart = offset
-    var number: Int64 = 0
-    if kind == 13 {
-      guard let read = Bytes.varint(bytes, &offset, before: format.usableSize) else { return }
-      number = read
-    }
+    guard let number = kind == 13 ? Bytes.varint(bytes, &offset, before: format.usableSize) : 0 else { return }
     mark(start..<offset, Self.structure)
     guard size > 0, size <= Int64(Int32.max) else { return }
     let length = Int(size)
@@ -169,13 +159,8 @@ struct CheckedPage: Sendable {
       mark((offset + local)..<(offset + local + 4), Self.structure)
       overflow = next
     }
-    cells.append(
-      (
-        start, offset,
-        Record(
-          fields: 0..<0, count: 0, rowid: rowidStart..<offset, number: number, overflow: overflow, length: length,
-          local: local)
-      ))
+    let record = Record(rowid: rowidStart..<offset, number: number, overflow: overflow, length: length, local: local)
+    cells.append((offset, record))
   }
 
   private mutating func record(_ bytes: Span<UInt8>, _ payload: Int, _ found: Record) {
@@ -190,8 +175,7 @@ struct CheckedPage: Sendable {
     var body = 0
     while offset < min(headerEnd, end), types.count < Self.fieldLimit {
       guard let type = Bytes.varint(bytes, &offset, before: min(headerEnd, end)),
-        let length = Bytes.length(ofType: type),
-        length <= record.length
+        let length = Bytes.length(ofType: type), length <= record.length
       else { return }
       types.append(type)
       body += length

@@ -18,7 +18,7 @@ struct CheckedStore: Sendable {
 
     var source: any ByteSource
 
-    var images: [Image]
+    var images: [Image] = []
   }
 
   enum Use: UInt8 {
@@ -69,29 +69,16 @@ struct CheckedStore: Sendable {
     self.keeping = keeping
     self.dropping = dropping
     let main = try fileSystem.open(files.main)
-    var others: [(StoreFileSet.Part, any ByteSource)] = []
-    for part in [StoreFileSet.Part.wal, .journal] {
-      guard try fileSystem.status(of: files.path(of: part)) != nil else { continue }
-      others.append((part, try fileSystem.open(files.path(of: part))))
-    }
-    let log = others.first { $0.0 == .wal }?.1
+    let (log, journal) = (try files.open(.wal, in: fileSystem), try files.open(.journal, in: fileSystem))
     var format = try PageFinding.format(of: main, log: log, pages)
-    var parts = [Part(part: .main, source: main, images: [])]
-    var count = 0
-    if let format {
-      parts[0].images = PageFinding.images(ofMain: main, format, from: base)
-      count = parts[0].images.count
-      for (part, source) in others {
-        let images =
-          part == .wal
-          ? try PageFinding.images(ofLog: source, format) : try PageFinding.images(ofJournal: source, format)
-        parts.append(Part(part: part, source: source, images: images))
+    var parts = [Part(part: .main, source: main)]
+    if let log { parts.append(Part(part: .wal, source: log)) }
+    if let journal { parts.append(Part(part: .journal, source: journal)) }
+    if let found = format {
+      for place in parts.indices { parts[place].images = try PageFinding.images(of: parts[place], found, from: base) }
+      if try !PageFinding.hasHeader(main, at: base) {
+        format = PageFormat(pageSize: found.pageSize, encoding: try PageFinding.encoding(of: parts, found))
       }
-    }
-    if let found = format, try !PageFinding.hasHeader(main, at: base) {
-      format = PageFormat(pageSize: found.pageSize, encoding: try PageFinding.encoding(of: parts, found))
-    } else if format == nil {
-      parts += others.map { Part(part: $0.0, source: $0.1, images: []) }
     }
     if let found = format, let encoding = try PageFinding.encoding(ofSchemaIn: main, from: base, found) {
       format = PageFormat(pageSize: found.pageSize, reserved: found.pageSize - found.usableSize, encoding: encoding)
@@ -99,6 +86,7 @@ struct CheckedStore: Sendable {
     self.parts = parts
     self.format = format
     self.model = format.flatMap { pages in model.flatMap { CheckedModel($0, pages) } }
+    let count = parts[0].images.count
     let highest = min(parts.flatMap(\.images).reduce(count) { max($0, $1.page) }, count + 1 << 20)
     owners = [UInt16](repeating: 0, count: highest + 1)
     uses = [UInt8](repeating: 0, count: highest + 1)
@@ -122,15 +110,12 @@ struct CheckedStore: Sendable {
     return trees[Int(owners[page]) - 1]
   }
 
+  /// True without a schema.
   var hasOwnRowids: Bool {
-    isWithoutSchema || trees.contains { $0.keepsRowids && !$0.isSchema && !$0.isIndex && !$0.isKept }
+    trees.count == 1 || trees.contains { $0.keepsRowids && !$0.isSchema && !$0.isIndex && !$0.isKept }
   }
 
-  var isWithoutSchema: Bool { trees.count == 1 }
-
-  func use(ofPage page: Int) -> Use {
-    uses.indices.contains(page) ? Use(rawValue: uses[page]) ?? .unknown : .unknown
-  }
+  func use(ofPage page: Int) -> Use { uses.indices.contains(page) ? Use(rawValue: uses[page]) ?? .unknown : .unknown }
 
   /// Notes an overflow page; false if unchanged.
   mutating func note(_ use: Use, ofPage page: Int) -> Bool {
@@ -163,10 +148,6 @@ struct CheckedStore: Sendable {
     guard page <= parts[0].images.count else { return false }
     return try parts[0].source.read(
       at: base + Int64(page - 1) * Int64(format.pageSize), length: format.pageSize, into: &buffer) == format.pageSize
-  }
-
-  static func start(ofPage page: Int, _ bytes: Span<UInt8>) -> Int {
-    page == 1 && bytes.count > 112 && bytes[0] != 13 && bytes[0] != 10 ? 100 : 0
   }
 
   /// The end of the page numbers in an image that is a trunk page of the freelist; 4 for any other page.
@@ -206,7 +187,7 @@ struct CheckedStore: Sendable {
     var buffer = [UInt8](repeating: 0, count: format.pageSize)
     for number in try walk(1, owner: 1, &buffer, readsLeaves: true) {
       guard try read(page: number, into: &buffer) else { continue }
-      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
+      page.read(buffer.span, number: number, format, isMarking: false)
       for record in page.records where record.count == 5 {
         if let entry = try entry(record, page, buffer, format) { entries.append(entry) }
       }
@@ -222,8 +203,7 @@ struct CheckedStore: Sendable {
         trees.append(CheckedTree(table, keeping: keeping, dropping: dropping))
       } else if entry.kind == "index" {
         let columns = SchemaWords.items(of: entry.sql).compactMap(\.first)
-        trees.append(
-          CheckedTree(index: entry.name, columns: columns, of: table, keeping: keeping, dropping: dropping))
+        trees.append(CheckedTree(index: entry.name, columns: columns, of: table, keeping: keeping, dropping: dropping))
       } else {
         continue
       }
@@ -235,14 +215,7 @@ struct CheckedStore: Sendable {
     _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: [UInt8], _ format: PageFormat
   ) throws(FileError) -> Entry? {
     var payload = Array(bytes[record.rowid.upperBound..<min(bytes.count, record.rowid.upperBound + record.local)])
-    var next = record.overflow
-    var steps = 0
-    var buffer = [UInt8](repeating: 0, count: format.pageSize)
-    while payload.count < record.length, next > 1, steps < 4096, try read(page: next, into: &buffer) {
-      payload += buffer[4..<min(format.usableSize, 4 + record.length - payload.count)]
-      next = Bytes.four(buffer.span, 0) ?? 0
-      steps += 1
-    }
+    _ = try append(overflow: record.overflow, to: &payload, length: record.length, format)
     var offset = 0
     guard let header = Bytes.varint(payload.span, &offset, before: payload.count), header <= payload.count else {
       return nil
@@ -262,6 +235,20 @@ struct CheckedStore: Sendable {
     return Entry(kind: texts[0], name: texts[1], table: texts[2], root: root, sql: texts[4])
   }
 
+  /// Appends overflow up to the length of a payload, and returns its pages.
+  func append(
+    overflow first: Int, to payload: inout [UInt8], length: Int, _ format: PageFormat
+  ) throws(FileError) -> [Int] {
+    var (next, pages) = (first, [Int]())
+    var buffer = [UInt8](repeating: 0, count: format.pageSize)
+    while payload.count < length, next > 1, pages.count < 4096, try read(page: next, into: &buffer) {
+      pages.append(next)
+      payload += buffer[4..<min(format.usableSize, 4 + length - payload.count)]
+      next = Bytes.four(buffer.span, 0) ?? 0
+    }
+    return pages
+  }
+
   /// Notes a tree's pages, and returns those with records.
   private mutating func walk(
     _ root: Int, owner: UInt16, _ buffer: inout [UInt8], readsLeaves: Bool
@@ -277,7 +264,7 @@ struct CheckedStore: Sendable {
       else { continue }
       owners[number] = owner
       found.append(number)
-      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
+      page.read(buffer.span, number: number, format, isMarking: false)
       guard page.kind == 2 || page.kind == 5 else { continue }
       let children = page.children
       // B-trees are balanced: if one child is a leaf, all are.
@@ -349,8 +336,7 @@ struct CheckedModel: Sendable {
 
   /// Returns an overflow page's piece of the model, if in both versions.
   func piece(_ original: Span<UInt8>, _ result: Span<UInt8>) -> Range<Int>? {
-    guard original.count >= 12, result.count >= original.count,
-      let start = pieces[ValueFingerprints.word(original, 4)]
+    guard original.count >= 12, result.count >= original.count, let start = pieces[ValueFingerprints.word(original, 4)]
     else { return nil }
     let range = 4..<(4 + min(length, bytes.count - start))
     return isSame(range, as: start, original) && isSame(range, as: start, result) ? range : nil

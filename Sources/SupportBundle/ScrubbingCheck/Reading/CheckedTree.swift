@@ -41,8 +41,7 @@ struct CheckedTree {
     rules = table.columns.map { column in
       Rule(
         isKept: other.isKept || Self.names(column.name, in: table, keeping)
-          || table.refers(column.name, toAnyOf: keeping),
-        isDropped: Self.names(column.name, in: table, dropping),
+          || table.refers(column.name, toAnyOf: keeping), isDropped: Self.names(column.name, in: table, dropping),
         isMetadata: table.isMetadata && column.name.uppercased() == "Z_PLIST", isKey: column.isKey)
     }
     if table.name.lowercased() == "sqlite_sequence" {
@@ -63,8 +62,7 @@ struct CheckedTree {
     rules = columns.map { column in
       Rule(
         isKept: table.isKept || Self.names(column, in: table, keeping) || table.refers(column, toAnyOf: keeping),
-        isDropped: Self.names(column, in: table, dropping),
-        isKey: true)
+        isDropped: Self.names(column, in: table, dropping), isKey: true)
     }
     // Each entry ends with the row's key.
     if table.keepsKey(keeping) { other.isKept = true }
@@ -149,8 +147,7 @@ struct CheckedTable {
         Column(
           name: first,
           isKey: isCoreData || hasForeignKeys || isAlias || isName || rest.contains("REFERENCES")
-            || rest.contains("PRIMARY"),
-          targets: targets + Self.targets(item)))
+            || rest.contains("PRIMARY"), targets: targets + Self.targets(item)))
     }
     if isWithoutRowid { columns = [] }
   }
@@ -185,12 +182,8 @@ enum SchemaWords {
   /// Returns the words of each column and constraint.
   static func items(of sql: String) -> [[String]] {
     var items: [[String]] = [[]]
-    for token in read(sql) where token.depth >= 1 {
-      if token.depth == 1, token.text == "," {
-        items.append([])
-      } else if token.depth == 1 {
-        items[items.count - 1].append(token.text)
-      }
+    for token in read(sql) where token.depth == 1 {
+      if token.text == "," { items.append([]) } else { items[items.count - 1].append(token.text) }
     }
     return items.filter { !$0.isEmpty }
   }

@@ -47,10 +47,20 @@ struct MetadataReading {
       shared.insert(key)
       let name = object(key, bytes).flatMap { $0.kind == 5 ? text($0, bytes) : nil } ?? ""
       if Self.telling.contains(name) { isTelling = true }
-      if Self.own.contains(name) { mark(value, bytes, &shared) } else { others.append(value) }
+      if Self.own.contains(name) { _ = objects(below: value, bytes, &shared) } else { others.append(value) }
     }
     guard isTelling else { return nil }
-    for value in others { collect(value, bytes, &shared) }
+    for object in others.flatMap({ objects(below: $0, bytes, &shared) }) {
+      let length =
+        switch object.kind {
+        case 2, 3: 1 << min(object.count, 4)
+        case 4, 5: object.count
+        case 6: 2 * object.count
+        default: 0
+        }
+      guard length >= 4, object.content + length <= table else { continue }
+      appValues.append(object.content..<(object.content + length))
+    }
   }
 
   private struct Object {
@@ -97,28 +107,14 @@ struct MetadataReading {
     return (0..<places).compactMap { reference($0, of: object, bytes) }
   }
 
-  private func mark(_ index: Int, _ bytes: Span<UInt8>, _ seen: inout Set<Int>) {
-    var waiting = [index]
+  /// Returns an object with those below it, without the ones seen.
+  private func objects(below index: Int, _ bytes: Span<UInt8>, _ seen: inout Set<Int>) -> [Object] {
+    var (waiting, objects) = ([index], [Object]())
     while let next = waiting.popLast() {
       guard seen.insert(next).inserted, let object = object(next, bytes) else { continue }
       waiting += children(object, bytes)
+      objects.append(object)
     }
-  }
-
-  private mutating func collect(_ index: Int, _ bytes: Span<UInt8>, _ seen: inout Set<Int>) {
-    var waiting = [index]
-    while let next = waiting.popLast() {
-      guard seen.insert(next).inserted, let object = object(next, bytes) else { continue }
-      waiting += children(object, bytes)
-      let length =
-        switch object.kind {
-        case 2, 3: 1 << min(object.count, 4)
-        case 4, 5: object.count
-        case 6: 2 * object.count
-        default: 0
-        }
-      guard length >= 4, object.content + length <= table else { continue }
-      appValues.append(object.content..<(object.content + length))
-    }
+    return objects
   }
 }

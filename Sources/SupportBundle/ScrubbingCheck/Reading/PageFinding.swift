@@ -38,9 +38,7 @@ enum PageFinding {
     }
     guard let most = counts.map(\.count).max(), most > 0 else { return nil }
     // Smaller sizes find the same pages; larger ones miss some.
-    return counts.first { $0.count * 10 >= most * 9 }.map {
-      PageFormat(pageSize: $0.size, encoding: encoding)
-    }
+    return counts.first { $0.count * 10 >= most * 9 }.map { PageFormat(pageSize: $0.size, encoding: encoding) }
   }
 
   /// Whether a header gives the encoding.
@@ -61,8 +59,7 @@ enum PageFinding {
         {
           return CheckedEncoding(number)
         }
-        page.read(
-          bytes.span, start: CheckedStore.start(ofPage: image.page, bytes.span), format, isMarking: false)
+        page.read(bytes.span, number: image.page, format, isMarking: false)
         for field in page.fields where field.type >= 13 && field.type & 1 == 1 && field.range.count >= 4 {
           let zeros = field.range.filter { bytes[$0] == 0 }.map { ($0 - field.range.lowerBound) & 1 }
           let place = zeros.count * 4 < field.range.count ? 0 : zeros.count { $0 == 1 } * 2 > zeros.count ? 1 : 2
@@ -83,7 +80,7 @@ enum PageFinding {
     for _ in 0..<4 {
       let bytes = try main.bytes(at: base + Int64(number - 1) * Int64(format.pageSize), length: format.pageSize)
       guard bytes.count == format.pageSize else { return nil }
-      page.read(bytes.span, start: CheckedStore.start(ofPage: number, bytes.span), format, isMarking: false)
+      page.read(bytes.span, number: number, format, isMarking: false)
       for record in page.records where record.count == 5 {
         guard let field = record.fields.first.map({ page.fields[$0] }), field.place == 0, field.isWhole else {
           continue
@@ -105,18 +102,29 @@ enum PageFinding {
     return cells <= pageSize / 6 && content <= pageSize && free < pageSize && (content > 8 + 2 * cells || content == 0)
   }
 
+  /// Returns a part's page images.
+  static func images(
+    of part: CheckedStore.Part, _ format: PageFormat, from base: Int64
+  ) throws(FileError) -> [CheckedStore.Image] {
+    switch part.part {
+    case .main: images(ofMain: part.source, format, from: base)
+    case .wal: try images(ofLog: part.source, format)
+    case .journal: try images(ofJournal: part.source, format)
+    case .sharedMemory, .externalData: []
+    }
+  }
+
   static func images(ofMain main: any ByteSource, _ format: PageFormat, from base: Int64) -> [CheckedStore.Image] {
     let count = Int(clamping: max(0, main.count - base + Int64(format.pageSize) - 1) / Int64(format.pageSize))
     return (0..<count).map { CheckedStore.Image(page: $0 + 1, offset: base + Int64($0) * Int64(format.pageSize)) }
   }
 
   static func images(ofLog log: any ByteSource, _ format: PageFormat) throws(FileError) -> [CheckedStore.Image] {
+    let length = 24 + format.pageSize
     var images: [CheckedStore.Image] = []
-    var offset: Int64 = 32
-    while offset + 24 + Int64(format.pageSize) <= log.count {
+    for offset in stride(from: 32, through: log.count - Int64(length), by: length) {
       let head = try log.bytes(at: offset, length: 4)
       images.append(CheckedStore.Image(page: Bytes.four(head.span, 0) ?? 0, offset: offset + 24))
-      offset += 24 + Int64(format.pageSize)
     }
     return images
   }

@@ -131,6 +131,11 @@ struct ValueFingerprints: Sendable {
     return bits
   }
 
+  mutating func insert(text: String) {
+    let bytes = Array(text.utf8)
+    insert(text: bytes.span, bytes.indices)
+  }
+
   /// Adds UTF-8 text, and UTF-16 if not ASCII.
   mutating func insert(text bytes: Span<UInt8>, _ range: Range<Int>) {
     if range.count >= 8 {
@@ -294,11 +299,7 @@ struct FingerprintTable: Sendable {
   private mutating func rebuild(_ size: Int) {
     let old = table
     table = [UInt64](repeating: 0, count: size)
-    count = 0
-    for key in old where key != 0 {
-      table[slot(key)] = key
-      count += 1
-    }
+    for key in old where key != 0 { table[slot(key)] = key }
   }
 }
 
@@ -357,13 +358,10 @@ enum Information {
     _ text: String, onceEach: Bool, isName: (String) -> Bool = { _ in false }
   ) -> (bits: Int, characters: Int) {
     var bits = 0
-    var characters = 0
     var seen: Set<String> = []
-    for word in text.split(
-      omittingEmptySubsequences: true, whereSeparator: { !($0.isLetter || $0.isNumber || $0 == "_") })
-    {
-      if onceEach, !seen.insert(String(word)).inserted { continue }
-      if isName(String(word)) { continue }
+    for word in text.split(whereSeparator: { !($0.isLetter || $0.isNumber || $0 == "_") }).map(String.init) {
+      if onceEach, !seen.insert(word).inserted { continue }
+      if isName(word) { continue }
       for scalar in word.unicodeScalars {
         if scalar.value < 0x80 {
           bits += Int(Self.text[Int(scalar.value)])
@@ -372,7 +370,6 @@ enum Information {
         }
       }
     }
-    for scalar in text.unicodeScalars where scalar.value != 0 { characters += 1 }
-    return (bits, characters)
+    return (bits, text.unicodeScalars.count { $0.value != 0 })
   }
 }

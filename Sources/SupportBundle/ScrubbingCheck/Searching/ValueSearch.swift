@@ -70,9 +70,7 @@ package struct ValueSearch: Sendable {
     }
   }
 
-  private mutating func forms(
-    _ bytes: [UInt8], unpack: (inout ValueSearch, Int) -> Bool
-  ) -> Range<Int>? {
+  private mutating func forms(_ bytes: [UInt8], unpack: (inout ValueSearch, Int) -> Bool) -> Range<Int>? {
     let kinds = Self.kinds
     let end = bytes.count
     var (digits, base64, wideEnd) = (0, 0, 0)
@@ -128,16 +126,11 @@ package struct ValueSearch: Sendable {
   }
 
   private func isInDigits(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-    for skipped in 0..<2 {
-      var text: [UInt8] = []
-      var index = range.lowerBound + skipped
-      while index + 1 < range.upperBound {
-        text.append(Self.digit(bytes[index]) << 4 | Self.digit(bytes[index + 1]))
-        index += 2
-      }
-      if plain(text.span) != nil { return true }
+    (0..<2).contains { skipped in
+      let pairs = stride(from: range.lowerBound + skipped, to: range.upperBound - 1, by: 2)
+      let text = pairs.map { Self.digit(bytes[$0]) << 4 | Self.digit(bytes[$0 + 1]) }
+      return plain(text.span) != nil
     }
-    return false
   }
 
   private static func digit(_ byte: UInt8) -> UInt8 { byte < 0x40 ? byte & 0x0f : (byte & 0x0f) + 9 }
@@ -174,12 +167,11 @@ package struct ValueSearch: Sendable {
   /// Whether a packed stream contains a value.
   private mutating func unpack(_ bytes: [UInt8], from start: Int, _ open: inout Inflating?) -> Bool {
     guard start + 8 <= bytes.count, unpackingLeft > 0 else { return false }
-    if bytes[start] == 0x1f {
-      guard bytes[start + 1] == 0x8b, bytes[start + 2] == 8, bytes[start + 3] & 0xe0 == 0 else { return false }
-    } else {
-      guard [0x01, 0x5e, 0x9c, 0xda].contains(bytes[start + 1]) else { return false }
-    }
-    guard let stream = Inflating(limit: min(Self.mostOfStream, unpackingLeft)) else { return false }
+    let isPacked =
+      bytes[start] == 0x1f
+      ? bytes[start + 1] == 0x8b && bytes[start + 2] == 8 && bytes[start + 3] & 0xe0 == 0
+      : [0x01, 0x5e, 0x9c, 0xda].contains(bytes[start + 1])
+    guard isPacked, let stream = Inflating(limit: min(Self.mostOfStream, unpackingLeft)) else { return false }
     return inflate(stream, bytes, from: start, &open)
   }
 
@@ -204,9 +196,9 @@ package struct ValueSearch: Sendable {
 extension ValueSearch {
   /// Searches for file names of at least eight characters.
   init(names: some Sequence<String>) {
-    let names = names.map { Array($0.utf8) }
+    let names = Array(names)
     var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * names.count)))
-    for name in names { fingerprints.insert(text: name.span, 0..<name.count) }
+    for name in names { fingerprints.insert(text: name) }
     self.init(fingerprints, size: 0)
   }
 

@@ -71,9 +71,7 @@ public struct Outbox: Sendable {
       }
       listing.entries.sort { ($0.created, $0.id) > ($1.created, $1.id) }
       return listing
-    } catch {
-      throw SupportBundleError.sending(error, operation: "list the outbox", path: path)
-    }
+    } catch { throw SupportBundleError.sending(error, operation: "list the outbox", path: path) }
   }
 
   /// Returns the entry with a name or its prefix, or the first digits of a bundle's SHA-256.
@@ -110,24 +108,18 @@ public struct Outbox: Sendable {
   func read(_ id: String) throws -> OutboxEntry? {
     do {
       return try OutboxEntry(at: entryPath(of: id), id: id, in: fileSystem)
-    } catch let error as SupportBundleError {
-      guard error.kind == .entryUnreadable else { throw error }
+    } catch let error as SupportBundleError where error.kind == .entryUnreadable {
       return nil
-    } catch let error as FileError {
-      guard error.kind == .notFound || error.kind == .tooLarge || error.kind == .notRegularFile else { throw error }
+    } catch let error as FileError where [.notFound, .tooLarge, .notRegularFile].contains(error.kind) {
       return nil
     }
   }
 
   private func isHeld(_ id: String) throws -> Bool {
     do {
-      let lock = try FolderLock(folder(of: id), patience: 0, in: fileSystem)
-      lock.release()
+      try FolderLock(folder(of: id), patience: 0, in: fileSystem).release()
       return false
-    } catch {
-      guard error.kind == .locked else { throw error }
-      return true
-    }
+    } catch  where error.kind == .locked { return true }
   }
 
   static func isID(_ text: String) -> Bool {
@@ -158,8 +150,8 @@ extension Outbox {
           var held = try HeldEntry(id, of: self)
           if held.entry.state == .sending { try held.update { $0.state = .waiting } }
           _ = try settle(&held)
-        } catch let error as SupportBundleError {
-          guard error.kind == .entryBusy else { throw error }
+        } catch let error as SupportBundleError where error.kind == .entryBusy {
+          // Another process works on it.
         } catch is LazaretError {
           // An unreadable receipt must not block other bundles.
         }
@@ -167,9 +159,7 @@ extension Outbox {
       let removed = try removeOld()
       lock.release()
       return removed
-    } catch {
-      throw SupportBundleError.sending(error, operation: "settle the outbox", path: path)
-    }
+    } catch { throw SupportBundleError.sending(error, operation: "settle the outbox", path: path) }
   }
 
   /// Records the receipt of a finished entry and removes the bundle.
@@ -252,9 +242,7 @@ extension Outbox {
       let entry = try known(preview, receiver, method, tokenFile) ?? stage(preview, receiver, method, tokenFile)
       lock.release()
       return entry
-    } catch {
-      throw SupportBundleError.sending(error, operation: "put the bundle into the outbox", path: preview.path)
-    }
+    } catch { throw SupportBundleError.sending(error, operation: "put the bundle into the outbox", path: preview.path) }
   }
 
   /// Removes partial entries of killed processes; the caller holds the lock.
@@ -279,9 +267,8 @@ extension Outbox {
           if let tokenFile { entry.tokenFile = PathText(tokenFile) }
         }
         return held.entry
-      } catch let error as SupportBundleError {
+      } catch let error as SupportBundleError where error.kind == .entryBusy {
         // Another process is sending it.
-        guard error.kind == .entryBusy else { throw error }
         return entry
       }
     }
@@ -295,10 +282,8 @@ extension Outbox {
     let now = surroundings.now()
     let id = try freeID(at: now, sha256: preview.sha256)
     let staging = path.appending(".new-\(id)")
-    let entry = OutboxEntry(
-      id: id, to: receiver, by: method, name: preview.name, bytes: preview.bytes, sha256: preview.sha256,
-      level: preview.level, isEncrypted: preview.isEncrypted,
-      tokenFile: try tokenFile.map { try fileSystem.realPath($0) }, at: now)
+    let tokenFile = try tokenFile.map { try fileSystem.realPath($0) }
+    let entry = OutboxEntry(preview, id: id, to: receiver, by: method, tokenFile: tokenFile, at: now)
     do {
       try fileSystem.makeDirectory(staging, permissions: .ownerReadWriteExecute)
       let bundle = staging.appending("bundle")
@@ -328,9 +313,7 @@ extension Outbox {
       do throws(FileError) {
         try fileSystem.link(source, to: destination)
         return
-      } catch {
-        guard error.meansLinksAreUnsupported || error.kind == .crossDevice else { throw error }
-      }
+      } catch { guard error.meansLinksAreUnsupported || error.kind == .crossDevice else { throw error } }
     }
     try fileSystem.duplicate(source, to: destination)
   }
@@ -356,8 +339,7 @@ extension Outbox {
 
   static func changed(_ path: FilePath) -> SupportBundleError {
     SupportBundleError(
-      .bundleChanged, operation: "send the bundle", path: path,
-      detail: "the file is no longer the one that was shown",
+      .bundleChanged, operation: "send the bundle", path: path, detail: "the file is no longer the one that was shown",
       hint: "Look at what was shown and at the file, then send it again if it is what you want to send.")
   }
 }
@@ -415,9 +397,7 @@ public struct BundlePreview: Sendable, Hashable {
       sha256 = try FileDigest(of: file) { try progress($0, look.bytes) }.hexadecimal
       level = look.level
       if level == nil { level = try Self.level(of: sha256, home: home, surroundings) }
-    } catch {
-      throw SupportBundleError.sending(error, operation: "look at the bundle", path: path)
-    }
+    } catch { throw SupportBundleError.sending(error, operation: "look at the bundle", path: path) }
   }
 
   /// Finds the level in receipts of quarantined stores.

@@ -100,43 +100,27 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   static let format = "lazaret-outbox-entry"
 
   private enum CodingKeys: String, CodingKey {
-    case format
-    case version
-    case id
-    case state
-    case endpoint
+    case format, version, id, state, endpoint
     case isAddressWithheld = "addressWithheld"
     case method = "protocol"
-    case upload
-    case expires
-    case offset
-    case name
-    case bytes
-    case sha256
-    case level
+    case upload, expires, offset, name, bytes, sha256, level
     case isEncrypted = "encrypted"
-    case created
-    case updated
-    case tries
-    case nextTry
-    case lastError
-    case tokenFile
-    case receipt
+    case created, updated, tries, nextTry, lastError, tokenFile, receipt
   }
 
   init(
-    id: String, to receiver: ReceiverAddress, by method: Method, name: String, bytes: Int64, sha256: String,
-    level: BundleLevel?, isEncrypted: Bool, tokenFile: FilePath?, at date: Timestamp
+    _ preview: BundlePreview, id: String, to receiver: ReceiverAddress, by method: Method, tokenFile: FilePath?,
+    at date: Timestamp
   ) {
     self.id = id
     endpoint = receiver.withoutQuery
     isAddressWithheld = receiver.hasQuery
     self.method = method
-    self.name = name
-    self.bytes = bytes
-    self.sha256 = sha256
-    self.level = level
-    self.isEncrypted = isEncrypted
+    name = preview.name
+    bytes = preview.bytes
+    sha256 = preview.sha256
+    level = preview.level
+    isEncrypted = preview.isEncrypted
     created = date.rfc3339
     updated = date.rfc3339
     self.tokenFile = tokenFile.map { PathText($0) }
@@ -190,11 +174,7 @@ public struct DeliveryReceipt: Sendable, Hashable, Codable {
   public var isReceivers: Bool
 
   private enum CodingKeys: String, CodingKey {
-    case id
-    case sha256
-    case bytes
-    case date
-    case receiver
+    case id, sha256, bytes, date, receiver
     case isReceivers = "byReceiver"
   }
 

@@ -3,7 +3,6 @@ package import Platform
 
 /// Sends requests to one receiver, following its redirections.
 struct Requester: Sendable {
-  private static let operation = "send the bundle"
   private static let redirectionLimit = 3
 
   let transport: any UploadTransport
@@ -21,9 +20,7 @@ struct Requester: Sendable {
     if let token { request.fields["Authorization"] = token.field }
     request.fields["User-Agent"] = "lazaret/\(LibraryVersion.current)"
     for _ in 0...Self.redirectionLimit {
-      let response = try wrapping(told) { () throws(TransportError) in
-        try transport.send(request, progress: progress)
-      }
+      let response = try wrapping(told) { () throws(TransportError) in try transport.send(request, progress: progress) }
       guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
       let keepsMethod = response.status == 307 || response.status == 308 || [.head, .get, .options].contains(method)
       guard keepsMethod, let location = response["Location"], let next = request.address.resolving(location) else {
@@ -36,69 +33,55 @@ struct Requester: Sendable {
 
   private func elsewhere() -> SupportBundleError {
     SupportBundleError(
-      .redirected, operation: Self.operation,
+      .redirected,
       detail: "the receiver redirects to another address, and bundles are sent only to the address that was given")
   }
 
   private func told(_ error: TransportError) -> TryFailure {
-    switch error.kind {
-    case .connection:
-      .passing(SupportBundleError(.unreachable, operation: Self.operation, detail: error.detail))
-    case .untrusted:
-      .final(SupportBundleError(.untrusted, operation: Self.operation, detail: error.detail))
-    case .request:
-      .final(SupportBundleError(.sendingRequest, operation: Self.operation, detail: error.detail))
-    case .file:
-      .final(SupportBundleError(.bundleChanged, operation: Self.operation, detail: error.detail))
-    }
+    let kind: SupportBundleErrorKind =
+      switch error.kind {
+      case .connection: .unreachable
+      case .untrusted: .untrusted
+      case .request: .sendingRequest
+      case .file: .bundleChanged
+      }
+    return TryFailure(error: SupportBundleError(kind, detail: error.detail), isPassing: kind.isEnvironmental)
   }
 
   // MARK: Answers
 
   func failure(_ response: UploadResponse, to what: String) -> TryFailure {
     let asked = response["Retry-After"].flatMap { RetryAfter.parse($0, now: clock.now()) }
-    let words = said(by: response)
-    func error(_ kind: SupportBundleError.Kind, _ detail: String, _ hint: String) -> SupportBundleError {
-      SupportBundleError(kind, operation: Self.operation, detail: detail + words, hint: hint)
-    }
+    let (kind, detail): (SupportBundleErrorKind, String)
+    var hint: String?
     switch response.status {
     case 401:
-      return .final(
-        error(
-          .unauthorized,
-          token == nil ? "the receiver wants a token" : "the receiver does not know the token",
-          SupportBundleErrorKind.unauthorized.usualHint))
+      (kind, detail) = (
+        .unauthorized, token == nil ? "the receiver wants a token" : "the receiver does not know the token"
+      )
     case 413:
       let limit = response.number("Tus-Max-Size").map { ": it takes at most \($0) bytes" } ?? ""
-      return .final(
-        error(
-          .tooLarge, "the receiver takes no bundle of that size\(limit)",
-          "Export less of the store, or ask the receiver to take more."))
+      (kind, detail) = (.tooLarge, "the receiver takes no bundle of that size\(limit)")
+      hint = "Export less of the store, or ask the receiver to take more."
     case 507:
-      return .passing(
-        error(.quota, "the receiver has no room for it", "Ask the receiver, or try again later: lazaret outbox send"),
-        asked: asked)
+      (kind, detail) = (.quota, "the receiver has no room for it")
+      hint = "Ask the receiver, or try again later: lazaret outbox send"
     case 408, 409, 423, 425, 429, 460, 500...599:
-      return .passing(
-        error(
-          .unreachable, "the receiver has no time for \(what) now (status \(response.status))",
-          "It waits in the outbox; go on with: lazaret outbox send"),
-        asked: asked)
+      (kind, detail) = (.unreachable, "the receiver has no time for \(what) now (status \(response.status))")
     case 412:
-      return .final(
-        error(.refused, "the receiver speaks another version of tus", "Ask the receiver for an address of tus 1.0."))
+      (kind, detail) = (.refused, "the receiver speaks another version of tus")
+      hint = "Ask the receiver for an address of tus 1.0."
     case 400...499:
-      return .final(
-        error(
-          .refused, "the receiver refused \(what) (status \(response.status))",
-          "Check the address and the token; the receiver can tell why it refused."))
-    default:
-      return .final(nonsense("it answered \(what) with status \(response.status)"))
+      (kind, detail) = (.refused, "the receiver refused \(what) (status \(response.status))")
+      hint = "Check the address and the token; the receiver can tell why it refused."
+    default: return odd("it answered \(what) with status \(response.status)")
     }
+    let error = SupportBundleError(kind, detail: detail + said(by: response), hint: hint)
+    return kind.isEnvironmental ? .passing(error, asked: asked) : .final(error)
   }
 
-  func nonsense(_ detail: String) -> SupportBundleError {
-    SupportBundleError(.answer, operation: Self.operation, detail: detail)
+  func odd(_ detail: String, isPassing: Bool = false) -> TryFailure {
+    TryFailure(error: SupportBundleError(.answer, detail: detail), isPassing: isPassing)
   }
 
   /// Returns printable problem details (RFC 9457).
@@ -174,8 +157,6 @@ public struct RetrySchedule: Sendable {
   ///
   /// - Parameter asked: the receiver's minimum.
   public mutating func pause(after failures: Int, asked: Duration? = nil) -> Duration {
-    let share = Double.random(in: 0...1, using: &generator)
-    let drawn = Self.bound(after: failures) * share
-    return max(drawn, asked ?? .zero)
+    max(Self.bound(after: failures) * Double.random(in: 0...1, using: &generator), asked ?? .zero)
   }
 }

@@ -48,12 +48,10 @@ public struct Sender: Sendable {
       }
       var run = SendingRun(
         held: held, requester: Requester(transport: transport, receiver: receiver, token: token, clock: clock),
-        receiver: receiver, bundlePath: outbox.bundlePath(of: id), fileSystem: outbox.fileSystem, clock: clock,
+        receiver: receiver, bundlePath: outbox.bundlePath(of: id), fileSystem: outbox.fileSystem,
         options: options, isStopped: isStopped, progress: progress, size: PartSize(limit: options.partLimit))
       return try carryOut(&run)
-    } catch {
-      throw SupportBundleError.sending(error, operation: "send the bundle", path: outbox.folder(of: id))
-    }
+    } catch { throw SupportBundleError.sending(error, operation: "send the bundle", path: outbox.folder(of: id)) }
   }
 
   private func carryOut(_ run: inout SendingRun) throws -> SendingOutcome {
@@ -68,8 +66,7 @@ public struct Sender: Sendable {
         entry.nextTry = nil
         entry.lastError = nil
       }
-      let outcome = SendingOutcome(receipt: receipt, wasThere: !run.hasSent, quarantined: [])
-      return settle(&run.held, outcome)
+      return settle(&run.held, SendingOutcome(receipt: receipt, wasThere: !run.hasSent, quarantined: []))
     } catch {
       let told = SupportBundleError.sending(error, operation: "send the bundle", path: run.bundlePath)
       // Keep the first error; unlocked entries are waiting.
@@ -109,11 +106,11 @@ public struct Sender: Sendable {
         entry.nextTry = nil
       }
       var isReceiverTold = upload == nil
-      if upload != nil, let receiver = try? receiver(of: held.entry, given: address) {
+      if let upload, let receiver = try? receiver(of: held.entry, given: address) {
         // Cancelling needs no token, network or receiver.
         let token = token ?? (try? savedToken(of: held.entry))
         let requester = Requester(transport: transport, receiver: receiver, token: token, clock: clock)
-        if let text = upload, let target = receiver.resolving(text),
+        if let target = receiver.resolving(upload),
           let response = try? requester.ask(.delete, target, fields: [TusField.resumable: TusVersion.current])
         {
           isReceiverTold = [200, 202, 204, 404, 410].contains(response.status)
@@ -122,29 +119,21 @@ public struct Sender: Sendable {
       try held.update { $0.upload = nil }
       _ = try outbox.settle(&held)
       return (held.entry, isReceiverTold)
-    } catch {
-      throw SupportBundleError.sending(error, operation: "take the bundle back", path: outbox.folder(of: id))
-    }
+    } catch { throw SupportBundleError.sending(error, operation: "take the bundle back", path: outbox.folder(of: id)) }
   }
 
   // MARK: Receiver and token
 
   private func receiver(of entry: OutboxEntry, given: ReceiverAddress?) throws -> ReceiverAddress {
+    func refused(_ detail: String, _ hint: String) -> SupportBundleError {
+      SupportBundleError(.sendingRequest, path: outbox.folder(of: entry.id), detail: detail, hint: hint)
+    }
     if let given {
-      guard given.withoutQuery == entry.endpoint else {
-        throw SupportBundleError(
-          .sendingRequest, operation: "send the bundle", path: outbox.folder(of: entry.id),
-          detail: "the entry is meant for another receiver", hint: "Send the bundle to the other one by itself.")
-      }
-      return given
+      guard given.withoutQuery != entry.endpoint else { return given }
+      throw refused("the entry is meant for another receiver", "Send the bundle to the other one by itself.")
     }
-    guard !entry.isAddressWithheld else {
-      throw SupportBundleError(
-        .sendingRequest, operation: "send the bundle", path: outbox.folder(of: entry.id),
-        detail: "its address has a part that can be a secret, which is not kept",
-        hint: SupportBundleErrorKind.wholeAddress)
-    }
-    return try ReceiverAddress(entry.endpoint)
+    guard entry.isAddressWithheld else { return try ReceiverAddress(entry.endpoint) }
+    throw refused("its address has a part that can be a secret, which is not kept", SupportBundleErrorKind.wholeAddress)
   }
 
   private func savedToken(of entry: OutboxEntry) throws -> AccessToken? {
@@ -153,7 +142,7 @@ public struct Sender: Sendable {
 
   private func over(_ entry: OutboxEntry) -> SupportBundleError {
     SupportBundleError(
-      .entryOver, operation: "send the bundle", path: outbox.folder(of: entry.id),
+      .entryOver, path: outbox.folder(of: entry.id),
       detail: "it was \(entry.state == .sent ? "sent" : "cancelled") already")
   }
 }
@@ -217,9 +206,7 @@ struct PartSize {
     if span > .seconds(15) { shrink() }
   }
 
-  mutating func failed() { shrink() }
-
-  private mutating func shrink() { bytes = min(limit, max(bytes / 2, Self.least)) }
+  mutating func shrink() { bytes = min(limit, max(bytes / 2, Self.least)) }
 }
 
 /// The progress of sending a bundle.
@@ -280,8 +267,7 @@ public struct SendingClock: Sendable {
 
   /// The system clock.
   public static let machine = SendingClock(
-    now: Surroundings.machine.now,
-    elapsed: { start.duration(to: .now) },
+    now: Surroundings.machine.now, elapsed: { start.duration(to: .now) },
     pause: { span, isStopped in
       let end = ContinuousClock.now + span
       while ContinuousClock.now < end, !isStopped() {

@@ -9,7 +9,6 @@ struct SendingRun: ~Copyable {
   let receiver: ReceiverAddress
   let bundlePath: FilePath
   let fileSystem: FileSystem
-  let clock: SendingClock
   let options: SendingOptions
   let isStopped: @Sendable () -> Bool
   let progress: @Sendable (SendingProgress) -> Void
@@ -37,10 +36,10 @@ struct SendingRun: ~Copyable {
         if error.path == nil { error.path = bundlePath }
         guard failure.isPassing else { throw error }
         failures = best > before && before >= 0 ? 1 : failures + 1
-        size.failed()
+        size.shrink()
         let pause = schedule.pause(after: failures, asked: failure.asked)
         let next = Timestamp(
-          secondsSince1970: clock.now().secondsSince1970 + Int64((pause / .seconds(1)).rounded(.up)))
+          secondsSince1970: requester.clock.now().secondsSince1970 + Int64((pause / .seconds(1)).rounded(.up)))
         try held.update { entry in
           entry.tries += 1
           entry.lastError = error.code
@@ -48,7 +47,7 @@ struct SendingRun: ~Copyable {
         }
         if !options.waits, failures >= options.tries || pause > SendingOptions.longestPause { throw error }
         tell(.pausing(pause, code: error.code))
-        clock.pause(pause, isStopped)
+        requester.clock.pause(pause, isStopped)
         if isStopped() { throw SupportBundleError.stopped(bundlePath) }
       }
     }
@@ -63,8 +62,7 @@ struct SendingRun: ~Copyable {
   }
 
   func tell(_ phase: SendingProgress.Phase) {
-    progress(
-      SendingProgress(phase: phase, done: min(held.entry.offset, held.entry.bytes), total: held.entry.bytes))
+    progress(SendingProgress(phase: phase, done: min(held.entry.offset, held.entry.bytes), total: held.entry.bytes))
   }
 
   /// Returns the receiver's verified receipt, if any.
@@ -73,7 +71,7 @@ struct SendingRun: ~Copyable {
   func receipt(in response: UploadResponse) throws -> DeliveryReceipt? {
     guard (200...299).contains(response.status), !response.isCutOff,
       response["Content-Type"]?.lowercased().hasPrefix("application/json") == true,
-      let receipt = DeliveryReceipt(response.body, receiver: receiver.origin, now: clock.now())
+      let receipt = DeliveryReceipt(response.body, receiver: receiver.origin, now: requester.clock.now())
     else { return nil }
     guard receipt.sha256 == held.entry.sha256, receipt.bytes == held.entry.bytes else {
       throw TryFailure.final(
@@ -88,8 +86,20 @@ struct SendingRun: ~Copyable {
   /// Makes a receipt for a receiver that writes none.
   func ownReceipt(id: String) -> DeliveryReceipt {
     DeliveryReceipt(
-      id: id, sha256: held.entry.sha256, bytes: held.entry.bytes, date: clock.now(), receiver: receiver.origin,
-      isReceivers: false)
+      id: id, sha256: held.entry.sha256, bytes: held.entry.bytes, date: requester.clock.now(),
+      receiver: receiver.origin, isReceivers: false)
+  }
+
+  /// Sends bytes of the bundle, and reports progress.
+  mutating func send(
+    _ method: UploadRequest.Method, to address: ReceiverAddress, _ fields: [String: String], _ body: UploadRequest.Body,
+    after offset: Int64 = 0
+  ) throws -> UploadResponse {
+    hasSent = true
+    tell(.sending)
+    return try requester.ask(method, address, fields: fields, body: body) { [progress, total = held.entry.bytes] sent in
+      progress(SendingProgress(phase: .sending, done: min(offset + sent, total), total: total))
+    }
   }
 
   var contentType: String { held.entry.isEncrypted ? "application/octet-stream" : "application/gzip" }
@@ -111,23 +121,14 @@ extension SendingRun {
       sum = FileDigest(of: bytes).hexadecimal
       body = .bytes(bytes)
     } else {
-      let stopped = isStopped
-      let path = bundlePath
+      let (stopped, path) = (isStopped, bundlePath)
       sum = try FileDigest(of: source) { _ in if stopped() { throw SupportBundleError.stopped(path) } }.hexadecimal
       body = .file(bundlePath, size: source.count)
     }
     guard sum == held.entry.sha256 else { throw TryFailure.final(Outbox.changed(bundlePath)) }
     let digest = Data([UInt8](hexadecimal: sum) ?? []).base64EncodedString()
-    let fields = [
-      "Content-Type": contentType, "Repr-Digest": "sha-256=:\(digest):",
-      "Accept": "application/json",
-    ]
-    hasSent = true
-    let (progress, total) = (self.progress, held.entry.bytes)
-    tell(.sending)
-    let response = try requester.ask(.put, receiver, fields: fields, body: body) { sent in
-      progress(SendingProgress(phase: .sending, done: min(sent, total), total: total))
-    }
+    let fields = ["Content-Type": contentType, "Repr-Digest": "sha-256=:\(digest):", "Accept": "application/json"]
+    let response = try send(.put, to: receiver, fields, body)
     guard (200...299).contains(response.status) else { throw requester.failure(response, to: "the bundle") }
     let after = try fileSystem.status(of: bundlePath)
     guard let after, after.identity == before.identity, after.size == before.size, after.modified == before.modified
@@ -144,8 +145,7 @@ extension SendingRun {
   mutating func upload() throws -> DeliveryReceipt {
     tell(.asking)
     try discover()
-    var address: ReceiverAddress
-    if let known = try resume() { address = known } else { address = try announce() }
+    var address = try resume() ?? announce()
     var conflicts = 0
     while held.entry.offset < held.entry.bytes {
       if isStopped() { throw SupportBundleError.stopped(bundlePath) }
@@ -154,9 +154,9 @@ extension SendingRun {
       case .conflict:
         conflicts += 1
         guard conflicts <= Self.conflictLimit else {
-          throw TryFailure.passing(requester.nonsense("the receiver keeps contradicting itself about what it has"))
+          throw requester.odd("the receiver keeps contradicting itself about what it has", isPassing: true)
         }
-        if let known = try resume() { address = known } else { address = try announce() }
+        address = try resume() ?? announce()
       case .gone: address = try announce()
       }
     }
@@ -173,8 +173,7 @@ extension SendingRun {
     }
     let said = ReceiverAbilities(response)
     if let limit = said.maxSize, held.entry.bytes > limit {
-      throw requester.failure(
-        UploadResponse(413, fields: [TusField.maxSize: "\(limit)"]), to: "the bundle")
+      throw requester.failure(UploadResponse(413, fields: [TusField.maxSize: "\(limit)"]), to: "the bundle")
     }
     abilities = said
   }
@@ -194,7 +193,7 @@ extension SendingRun {
     }
     guard let offset = response.number(TusField.offset), offset <= held.entry.bytes,
       response[TusField.length] == nil || response.number(TusField.length) == held.entry.bytes
-    else { throw TryFailure.final(requester.nonsense("it says nothing of use about how much of the bundle it has")) }
+    else { throw requester.odd("it says nothing of use about how much of the bundle it has") }
     try reached(offset, response)
     return address
   }
@@ -210,9 +209,7 @@ extension SendingRun {
   /// Announces the bundle, which reserves space.
   private mutating func announce() throws -> ReceiverAddress {
     announcements += 1
-    guard announcements <= Self.announcementLimit else {
-      throw TryFailure.final(requester.nonsense("it forgets what was announced to it"))
-    }
+    guard announcements <= Self.announcementLimit else { throw requester.odd("it forgets what was announced to it") }
     try forget()
     var metadata = UploadMetadata()
     metadata[UploadMetadata.fileName] = held.entry.name
@@ -224,18 +221,15 @@ extension SendingRun {
     fields[TusField.metadata] = metadata.field
     let response = try requester.ask(.post, receiver, fields: fields, body: .bytes([]))
     guard response.status == 201 else { throw requester.failure(response, to: "the announcement of the bundle") }
-    guard let location = response["Location"] else {
-      throw TryFailure.final(requester.nonsense("it does not say where the bundle is to go"))
-    }
+    guard let location = response["Location"] else { throw requester.odd("it does not say where the bundle is to go") }
     guard let address = receiver.resolving(location) else {
       throw TryFailure.final(
         SupportBundleError(
-          .redirected, operation: "send the bundle",
-          detail: "the receiver redirects the bundle to another address than the one that was given"))
+          .redirected, detail: "the receiver redirects the bundle to another address than the one that was given"))
     }
     let offset = response[TusField.offset] == nil ? 0 : response.number(TusField.offset)
     guard let offset, offset == 0 || offset == held.entry.bytes else {
-      throw TryFailure.final(requester.nonsense("it says that it has a part of what was never sent"))
+      throw requester.odd("it says that it has a part of what was never sent")
     }
     try held.update { $0.upload = address.text }
     if offset > 0 {
@@ -243,7 +237,7 @@ extension SendingRun {
       let answer = try requester.ask(.get, address, fields: ["Accept": "application/json"])
       guard try receipt(in: answer) != nil else {
         try forget()
-        throw TryFailure.final(requester.nonsense("it says that it has the bundle, and has no receipt for it"))
+        throw requester.odd("it says that it has the bundle, and has no receipt for it")
       }
     }
     try reached(offset, response)
@@ -261,11 +255,7 @@ extension SendingRun {
 
   // MARK: Parts
 
-  private enum PartOutcome {
-    case arrived
-    case conflict
-    case gone
-  }
+  private enum PartOutcome { case arrived, conflict, gone }
 
   private mutating func sendPart(to address: ReceiverAddress) throws -> PartOutcome {
     let offset = held.entry.offset
@@ -276,13 +266,8 @@ extension SendingRun {
     if abilities?.checksSums == true {
       fields[TusField.checksum] = UploadChecksum(algorithm: "sha256", sum: Array(SHA256.hash(data: bytes))).field
     }
-    let start = clock.elapsed()
-    let (progress, done, total) = (self.progress, offset, held.entry.bytes)
-    tell(.sending)
-    hasSent = true
-    let response = try requester.ask(.patch, address, fields: fields, body: .bytes(bytes)) { sent in
-      progress(SendingProgress(phase: .sending, done: min(done + sent, total), total: total))
-    }
+    let start = requester.clock.elapsed()
+    let response = try send(.patch, to: address, fields, .bytes(bytes), after: offset)
     switch response.status {
     case 200, 204: break
     case 404, 410: return .gone
@@ -296,11 +281,11 @@ extension SendingRun {
     if now < offset + Int64(bytes.count) {
       shortParts += 1
       guard shortParts <= Self.shortPartLimit else {
-        throw TryFailure.final(requester.nonsense("it keeps taking only a little of what it is given"))
+        throw requester.odd("it keeps taking only a little of what it is given")
       }
     }
     try reached(now, response)
-    size.arrived(in: clock.elapsed() - start)
+    size.arrived(in: requester.clock.elapsed() - start)
     tell(.sending)
     return .arrived
   }
@@ -360,9 +345,7 @@ struct ReceiverAbilities: Sendable, Hashable {
   }
 
   private static func list(_ field: String?) -> [String] {
-    (field ?? "").split(separator: ",").map { part in
-      String(part.split(separator: " ").first ?? "").lowercased()
-    }
+    (field ?? "").split(separator: ",").map { ($0.split(separator: " ").first ?? "").lowercased() }
   }
 }
 
@@ -376,9 +359,7 @@ struct BundleSource {
   /// The digest before the last part, which may be sent again.
   private var before = (digest: RunningDigest(), position: Int64(0))
 
-  init(_ path: FilePath, in fileSystem: FileSystem) throws {
-    file = try fileSystem.open(path)
-  }
+  init(_ path: FilePath, in fileSystem: FileSystem) throws { file = try fileSystem.open(path) }
 
   /// - Parameter isStopped: polled while hashing the bytes before the offset.
   mutating func part(at offset: Int64, count: Int, isStopped: () -> Bool) throws -> [UInt8] {
@@ -391,10 +372,7 @@ struct BundleSource {
   }
 
   /// The checksum, once exactly the whole file was read.
-  var sum: String? {
-    guard position == file.count else { return nil }
-    return digest.hexadecimal
-  }
+  var sum: String? { position == file.count ? digest.hexadecimal : nil }
 
   mutating func advance(to offset: Int64, _ isStopped: () -> Bool) throws {
     if offset < position {
