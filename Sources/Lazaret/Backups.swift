@@ -36,9 +36,7 @@ package struct Backups: Sendable {
   ///
   /// A store is identified by its path in the home, or by its identifier after a move, as `owner` records. Stores of
   /// one name, and copies, never share a place.
-  package func place(of store: FilePath) throws -> FolderPlace {
-    try folders.find(store).unlocked(with: identities)
-  }
+  package func place(of store: FilePath) throws -> FolderPlace { try folders.find(store).unlocked(with: identities) }
 
   /// Returns every place with backups of a store, that of ``place(of:)`` first.
   ///
@@ -56,9 +54,7 @@ package struct Backups: Sendable {
     return try folders.claim(store, encryptedTo: encryption?.recipients ?? []).unlocked(with: identities)
   }
 
-  package func places() throws -> [FolderPlace] {
-    try folders.all().map { $0.unlocked(with: identities) }
-  }
+  package func places() throws -> [FolderPlace] { try folders.all().map { $0.unlocked(with: identities) } }
 
   /// Takes a backup of a store, which may be in use; see ``BackupCreator``.
   ///
@@ -73,8 +69,7 @@ package struct Backups: Sendable {
     }
     var attempts = 3
     while true {
-      let place = try folders.claim(store, encryptedTo: request.encryption?.recipients ?? [])
-        .unlocked(with: identities)
+      let place = try folders.claim(store, encryptedTo: request.encryption?.recipients ?? []).unlocked(with: identities)
       var request = request
       if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
         request.encryption?.deltaKeyFile = deltaKeyFile(of: place)
@@ -120,8 +115,7 @@ package struct Backups: Sendable {
 
   /// The key file, in the home but outside `Backups/`, that lets the next encrypted backup be a delta.
   private func deltaKeyFile(of place: FolderPlace) -> FilePath? {
-    place.path.lastComponent.flatMap { FilePath.Component("\($0.string).key") }
-      .map { keysFolder.appending($0) }
+    place.path.lastComponent.flatMap { FilePath.Component("\($0.string).key") }.map { keysFolder.appending($0) }
   }
 
   private var keysFolder: FilePath { surroundings.fileSystem.homeFolder("BackupKeys", of: home) }
@@ -132,17 +126,11 @@ package struct Backups: Sendable {
   }
 
   /// Reads every place of the home, and again those renamed meanwhile, as encrypted places are once.
-  package func catalogs() throws -> [BackupCatalog] {
-    try catalogs { try places() }
-  }
+  package func catalogs() throws -> [BackupCatalog] { try catalogs { try places() } }
 
-  package func catalogs(of store: FilePath) throws -> [BackupCatalog] {
-    try catalogs { try places(of: store) }
-  }
+  package func catalogs(of store: FilePath) throws -> [BackupCatalog] { try catalogs { try places(of: store) } }
 
-  private func catalogs(
-    of find: () throws -> [FolderPlace]
-  ) throws -> [BackupCatalog] {
+  private func catalogs(of find: () throws -> [FolderPlace]) throws -> [BackupCatalog] {
     var attempts = 5
     while true {
       attempts -= 1
@@ -156,9 +144,7 @@ package struct Backups: Sendable {
     }
   }
 
-  package func catalog(of store: FilePath) throws -> BackupCatalog {
-    try BackupCatalog(of: place(of: store))
-  }
+  package func catalog(of store: FilePath) throws -> BackupCatalog { try BackupCatalog(of: place(of: store)) }
 
   /// Finds a backup by name in all places.
   ///
@@ -271,11 +257,10 @@ extension Backups {
     let openings = try OpeningCounter(place: place).next(policy)
     // Incomplete or failed backups, and originals of migrations, do not count. Of a damaged store one backup is enough
     // until the next is due.
-    let dates = try BackupCatalog(of: place).backups
-      .filter { backup in
-        backup.isWhole && backup.manifest?.kind != .original && backup.proof?.result != .failed
-          && (!backup.isApart || backup.manifest?.reason == .scheduled)
-      }.map(\.id.date)
+    let dates = try BackupCatalog(of: place).backups.filter { backup in
+      backup.isWhole && backup.manifest?.kind != .original && backup.proof?.result != .failed
+        && (!backup.isApart || backup.manifest?.reason == .scheduled)
+    }.map(\.id.date)
     guard BackupSchedule(policy).isDue(dates, openings: openings, now: surroundings.now()) else { return Scheduled() }
     var request = BackupRequest(progress: progress)
     (request.compression, request.level) = policy.usablePacking
@@ -384,9 +369,7 @@ extension Backups {
     return BackupRestorer(of: found, surroundings: surroundings)
   }
 
-  private func refuseOther(
-    _ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath
-  ) throws {
+  private func refuseOther(_ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath) throws {
     guard let place = place as? FolderPlace, place.owner != nil, try !folders.isBackup(backup, of: store) else {
       return
     }

@@ -294,8 +294,7 @@ extension NoticeWords {
       "Die Datei mit Ihren Daten fehlte; nur Teile davon wurden gefunden.",
       "Le fichier contenant vos données manquait ; seules des parties ont été trouvées."),
     "lazaret.part.cause.set-aside": same(
-      "The file with your data was set aside on request.",
-      "Die Datei mit Ihren Daten wurde auf Wunsch beiseitegelegt.",
+      "The file with your data was set aside on request.", "Die Datei mit Ihren Daten wurde auf Wunsch beiseitegelegt.",
       "Le fichier contenant vos données a été mis de côté sur demande."),
     "lazaret.part.cause.empty": same(
       "The file with your data was empty.", "Die Datei mit Ihren Daten war leer.",
@@ -342,8 +341,7 @@ extension NoticeWords {
       "Parts of the file with your data were missing and were added.",
       "Teile der Datei mit Ihren Daten fehlten und wurden ergänzt.",
       "Des parties du fichier contenant vos données manquaient et ont été ajoutées."),
-    "lazaret.part.nothing-removed": same(
-      "Nothing was removed.", "Nichts wurde entfernt.", "Rien n’a été supprimé."),
+    "lazaret.part.nothing-removed": same("Nothing was removed.", "Nichts wurde entfernt.", "Rien n’a été supprimé."),
     "lazaret.part.start-empty": same(
       "You start with an empty file.", "Sie beginnen mit einer leeren Datei.", "Vous commencez avec un fichier vide."),
     "lazaret.part.old-kept": same(

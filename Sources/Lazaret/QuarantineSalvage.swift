@@ -212,9 +212,7 @@ struct SalvageWork {
     }
     if observer.isCancelled() { throw LazaretError.cancelledSalvage(stored.files.main) }
     let setAside = report.rebuild?.setAsideFile == nil ? nil : made.main.sibling(suffix: "-set-aside")
-    for path in [made.main, setAside].compactMap(\.self) {
-      try fileSystem.adoptAccess(of: evidence.private, to: path)
-    }
+    for path in [made.main, setAside].compactMap(\.self) { try fileSystem.adoptAccess(of: evidence.private, to: path) }
     let usability = try usability(of: made, report)
     let files = try folder.freeResult(of: id)
     let date = surroundings.now()
@@ -297,23 +295,23 @@ struct SalvageWork {
   private func usability(of made: StoreFileSet, _ report: SalvageReport) throws -> Usability {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       made.main, model: model, options: .init(depth: .full, countsRecords: false))
+    let version = examination.modelVersion
+    func unusable(_ code: String, _ words: String) -> Usability {
+      Usability(
+        version: version, isUsable: false,
+        failure: .init(code: code, words: "What was salvaged \(words): \(examination.reason.words)"))
+    }
     if examination.isNewerThanApp {
-      let isUnlisted = examination.newer?.code == VerdictReason.unlistedVersionCode
-      return Usability(
-        version: examination.modelVersion, isUsable: false,
-        failure: .init(
-          code: isUnlisted ? Receipt.Salvage.unlistedVersionCode : Receipt.Salvage.newerAppCode,
-          words: isUnlisted
-            ? "What was salvaged waits for an order that has its version: \(examination.reason.words)"
-            : "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
+      return examination.newer?.code == VerdictReason.unlistedVersionCode
+        ? unusable(Receipt.Salvage.unlistedVersionCode, "waits for an order that has its version")
+        : unusable(Receipt.Salvage.newerAppCode, "waits for a newer version of the app")
     }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
     // Another process removed it, which says nothing about the evidence.
     if examination.verdict == .missing {
       throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
     }
-    if examination.verdict == .damaged { throw unusable(made, printable(examination.reason.words)) }
-    let version = examination.modelVersion
+    if examination.verdict == .damaged { throw refused(made, printable(examination.reason.words)) }
     if examination.verdict == .outdated, let failure = report.rebuild?.migrationFailure,
       report.records.contains(where: { $0.recovered > 0 })
     {
@@ -325,11 +323,7 @@ struct SalvageWork {
             + examination.reason.words))
     }
     guard examination.isUsableAsIs else {
-      return Usability(
-        version: version, isUsable: false,
-        failure: .init(
-          code: "salvage-unusable",
-          words: "What was salvaged cannot be opened with this version of the app: \(examination.reason.words)"))
+      return unusable("salvage-unusable", "cannot be opened with this version of the app")
     }
     guard let model else { return Usability(version: version, isUsable: true) }
     do {
@@ -337,14 +331,14 @@ struct SalvageWork {
       if case .coreData(let bundle) = model { current = bundle.current.model }
       try PersistentStore(opening: made.main, model: current, options: storeOptions).close()
     } catch {
-      throw error.isEnvironmental ? error : unusable(made, printable(error.detail))
+      throw error.isEnvironmental ? error : refused(made, printable(error.detail))
     }
     // A log that SQLite could not remove is empty, since no write took place.
     for part in [StoreFileSet.Part.wal, .sharedMemory] { try fileSystem.unlink(made.path(of: part)) }
     return Usability(version: version, isUsable: true)
   }
 
-  private func unusable(_ made: StoreFileSet, _ words: String) -> SalvageError {
+  private func refused(_ made: StoreFileSet, _ words: String) -> SalvageError {
     SalvageError(
       .verificationFailed, operation: "verify the salvaged store", path: made.main,
       detail: "what was made cannot be opened: \(words.withoutFullStop)")

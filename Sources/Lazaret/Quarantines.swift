@@ -41,9 +41,7 @@ package struct Quarantines: Sendable {
   /// Returns the remains of released stores, in the catalogue's folders or a place's.
   package func released(at place: FilePath? = nil) throws -> [(store: QuarantinedStore, rest: Discarding)] {
     try (place.map { [try folder(at: $0)] } ?? catalogue.folders()).flatMap { folder in
-      try folder.releasedIDs().compactMap { id in
-        try folder.released(id).map { ($0, try folder.discarding($0)) }
-      }
+      try folder.releasedIDs().compactMap { id in try folder.released(id).map { ($0, try folder.discarding($0)) } }
     }
   }
 
@@ -403,14 +401,12 @@ extension Quarantines {
       let words = failure.map { printable($0.words) } ?? "the salvaged store is missing"
       throw LazaretError(
         .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
-        detail: words.asDetail,
-        hint: Self.whatFits(failure?.code))
+        detail: words.asDetail, hint: Self.whatFits(failure?.code))
     }
     guard try installation.folder.isIntact(result, files) else {
       throw LazaretError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
-        detail: "it has changed since it was made",
-        hint: "Another program has written to it. Salvage it again.")
+        detail: "it has changed since it was made", hint: "Another program has written to it. Salvage it again.")
     }
     if let model {
       let examination = try Examiner(fileSystem: fileSystem).examine(

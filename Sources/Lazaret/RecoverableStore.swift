@@ -45,9 +45,7 @@ public struct RecoverableStore: Sendable {
   public var logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
 
   /// Creates a store by URL.
-  public init(
-    at url: URL, model: StoreModel, home: URL? = nil, policy: Policy = Policy(), appVersion: String? = nil
-  ) {
+  public init(at url: URL, model: StoreModel, home: URL? = nil, policy: Policy = Policy(), appVersion: String? = nil) {
     self.init(
       at: FilePath(file: url), model: model, home: home.map { FilePath(file: $0) }, policy: policy,
       appVersion: appVersion)
@@ -69,8 +67,7 @@ public struct RecoverableStore: Sendable {
 
   var coordinator: StoreCoordinator {
     StoreCoordinator(
-      model: model.model, policy: policy, home: home, appVersion: appVersion, migration: migration,
-      logger: logger)
+      model: model.model, policy: policy, home: home, appVersion: appVersion, migration: migration, logger: logger)
   }
 
   /// Adds a mapping file (`.json`) or a mapping model (`.xcmappingmodel`, `.cdm`).
@@ -247,8 +244,7 @@ extension RecoverableStore {
     /// Waits for the background check, for an app that exits soon.
     ///
     /// - Returns: the damage found.
-    @discardableResult
-    public func waitForCheck() async throws -> Damage? {
+    @discardableResult public func waitForCheck() async throws -> Damage? {
       guard let pass else { return nil }
       return try await work { _ in
         switch pass.wait().check {

@@ -10,8 +10,7 @@
     ///   - store: the store; the first of the container's descriptions gets its URL.
     /// - Returns: the preparation of the store.
     /// - Throws: `StoreError`, `CancellationError`, or the first error of Core Data's.
-    @discardableResult
-    public func loadPersistentStores(
+    @discardableResult public func loadPersistentStores(
       recovering store: RecoverableStore, progress: @escaping StoreProgress.Handler = { _ in }
     ) async throws -> RecoverableStore.Opening {
       let opening = try await store.open(progress: progress)

@@ -35,9 +35,7 @@ package struct RepairOutcome: Sendable, Encodable {
   /// Missing if no repair was needed.
   var metrics: MigrationMetrics?
 
-  package init(_ path: FilePath?, dryRun account: RepairAccount) {
-    self.init(path, account, dryRun: true)
-  }
+  package init(_ path: FilePath?, dryRun account: RepairAccount) { self.init(path, account, dryRun: true) }
 
   package init(_ path: FilePath, _ result: Migrator.Result) {
     self.init(path, result.repair, dryRun: false)

@@ -119,8 +119,7 @@ public struct StoreBackups: Sendable {
   ///   - date: the latest time of the backup.
   ///   - takesBackup: first backs up a sound present store.
   ///   - progress: called with the work done.
-  @discardableResult
-  public func restore(
+  @discardableResult public func restore(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, takesBackup: Bool = true,
     progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Restored {
@@ -140,8 +139,7 @@ public struct StoreBackups: Sendable {
   ) async throws {
     try await work { cancellation in
       let restorer = BackupRestorer(of: backup.place)
-      _ = try restorer.restore(
-        backup.identifier, to: FilePath(file: url), options: restoring(progress, cancellation))
+      _ = try restorer.restore(backup.identifier, to: FilePath(file: url), options: restoring(progress, cancellation))
     }
   }
 
@@ -366,8 +364,7 @@ extension StoreBackups {
         Entity(name: $0.name, added: $0.added, changed: $0.changed, lost: $0.lost, unchanged: $0.unchanged)
       }
       pairs = preview.pairs.map { Pairs(name: $0.words, added: $0.added, changed: $0.changed, lost: $0.lost) }
-      largeValues = LargeValues(
-        added: preview.values.added, changed: preview.values.changed, lost: preview.values.lost)
+      largeValues = LargeValues(added: preview.values.added, changed: preview.values.changed, lost: preview.values.lost)
       isHarmless = preview.isHarmless
       schemaChanges = preview.schemaWords
       valueChanges = preview.valueWords

@@ -45,9 +45,8 @@ package struct StoreCoordinator: Sendable {
 
   package init(
     model: AppModel, policy: OpeningPolicy = OpeningPolicy(), home: FilePath? = nil, appVersion: String? = nil,
-    storeOptions: PersistentStore.Options = PersistentStore.Options(),
-    migration: Migrator.Options = Migrator.Options(), surroundings: Surroundings = .machine,
-    logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
+    storeOptions: PersistentStore.Options = PersistentStore.Options(), migration: Migrator.Options = Migrator.Options(),
+    surroundings: Surroundings = .machine, logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
   ) {
     self.model = model.knowing(migration)
     self.policy = policy
@@ -59,9 +58,7 @@ package struct StoreCoordinator: Sendable {
     self.logger = logger
   }
 
-  package func examine(
-    _ path: FilePath, options: Examiner.Options = Examiner.Options()
-  ) throws -> Examination {
+  package func examine(_ path: FilePath, options: Examiner.Options = Examiner.Options()) throws -> Examination {
     try Examiner(fileSystem: fileSystem).examine(path, model: model, options: options)
   }
 

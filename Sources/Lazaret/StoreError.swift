@@ -276,11 +276,8 @@ extension LazaretError {
   /// Returns the error for a foreign or encrypted file; nil for any other.
   ///
   /// - Parameter operation: an infinitive phrase.
-  package static func noStore(
-    _ examination: Examination, at path: FilePath, operation: String
-  ) -> LazaretError? {
-    let kind: Kind? =
-      examination.isForeignFile ? .foreignFile : examination.isEncryptedOrRandom ? .unavailable : nil
+  package static func noStore(_ examination: Examination, at path: FilePath, operation: String) -> LazaretError? {
+    let kind: Kind? = examination.isForeignFile ? .foreignFile : examination.isEncryptedOrRandom ? .unavailable : nil
     guard let kind else { return nil }
     var error = LazaretError(kind, examination, path: path)
     error.operation = operation

@@ -133,9 +133,7 @@ package struct OpeningObserver: Sendable {
   }
 
   /// Reports progress; throws on cancellation.
-  func report(
-    _ phase: OpeningProgress.Phase, at path: FilePath, completed: Int64 = 0, of total: Int64 = 0
-  ) throws {
+  func report(_ phase: OpeningProgress.Phase, at path: FilePath, completed: Int64 = 0, of total: Int64 = 0) throws {
     progress(OpeningProgress(phase: phase, completed: completed, total: total))
     if isCancelled() { throw LazaretError.cancelled(path) }
   }
@@ -160,9 +158,7 @@ package struct OpeningProgress: Sendable, Hashable {
     /// `completed` of `total` thousandths, estimated.
     case salvaging
 
-    case installing
-
-    case opening
+    case installing, opening
   }
 
   package var phase: Phase

@@ -146,8 +146,7 @@ public struct StoreQuarantine: Sendable {
   ///   - findsDeleted: also looks for deleted records, which are set aside.
   ///   - usesBackup: takes lost records from the newest verified backup.
   ///   - progress: called with the work done.
-  @discardableResult
-  public func salvage(
+  @discardableResult public func salvage(
     _ entry: Entry, findsDeleted: Bool = false, usesBackup: Bool = false,
     progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> RecoverableStore.Salvage {
@@ -163,8 +162,7 @@ public struct StoreQuarantine: Sendable {
   /// Installs a salvaged store's copy, after quarantining the present store, which the process must have closed.
   ///
   /// - Returns: the store quarantined for it.
-  @discardableResult
-  public func install(_ entry: Entry) async throws -> Entry? {
+  @discardableResult public func install(_ entry: Entry) async throws -> Entry? {
     try await work { _ in
       try quarantines.install(
         FilePath(file: entry.url), to: store.path, model: store.model.model, appVersion: store.appVersion
@@ -178,8 +176,7 @@ public struct StoreQuarantine: Sendable {
   ///   - entry: the quarantined store.
   ///   - replacing: first quarantines a present store.
   /// - Returns: the store quarantined for it.
-  @discardableResult
-  public func release(_ entry: Entry, replacing: Bool = false) async throws -> Entry? {
+  @discardableResult public func release(_ entry: Entry, replacing: Bool = false) async throws -> Entry? {
     try await work { _ in
       try quarantines.release(FilePath(file: entry.url), to: store.path, replacing: replacing).quarantined
         .map(Entry.init)

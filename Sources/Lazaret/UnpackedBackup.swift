@@ -70,8 +70,7 @@ package struct UnpackedBackup: Sendable {
     }
     let isTrusted = isOwn && trust == .sameStore
     var donor = SalvageDonor(
-      path: found.path, date: found.date, trust: isTrusted ? .noOtherStore : trust,
-      id: found.id?.description)
+      path: found.path, date: found.date, trust: isTrusted ? .noOtherStore : trust, id: found.id?.description)
     donor.files = found.files
     self.donor = donor
     id = found.id
@@ -149,8 +148,7 @@ package struct UnpackedBackup: Sendable {
     }
 
     private static func refusal(_ id: BackupIdentifier, _ exclusion: EvidenceScope.Exclusion) -> BackupError {
-      BackupError(
-        .otherGeneration, operation: "take rows from backup \(id)", detail: "it \(exclusion.words)")
+      BackupError(.otherGeneration, operation: "take rows from backup \(id)", detail: "it \(exclusion.words)")
     }
 
     /// Rejects a salvaged or later store: its records postdate the damage.
@@ -173,9 +171,7 @@ package struct UnpackedBackup: Sendable {
       guard let status = try fileSystem.status(of: path) else {
         throw FileError(.notFound, operation: "read the backup", path: path)
       }
-      guard status.kind == .regular else {
-        throw FileError(.notRegularFile, operation: "read the backup", path: path)
-      }
+      guard status.kind == .regular else { throw FileError(.notRegularFile, operation: "read the backup", path: path) }
       let start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
       let isEncrypted = AgeOpener.isAge(start)
       guard isEncrypted || PackedFileUnpacking.compression(of: start) != nil else {
@@ -262,11 +258,8 @@ package struct UnpackedBackup: Sendable {
     }
 
     /// Runs the body with the name that unpacked files have for a moment, in a private folder.
-    private func withName(
-      needing bytes: Int64, _ body: (FilePath) throws -> Store
-    ) throws -> Store {
-      let folder = try PrivateFolder(
-        in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
+    private func withName(needing bytes: Int64, _ body: (FilePath) throws -> Store) throws -> Store {
+      let folder = try PrivateFolder(in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
       defer { withExtendedLifetime(folder) {} }
       return try body(folder.path.appending("Backup.sqlite"))
     }

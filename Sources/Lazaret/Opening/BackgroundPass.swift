@@ -156,9 +156,7 @@ package enum RecoveryKitNote {
     }
   }
 
-  private static func generation(
-    of store: StoreFileSet, _ surroundings: Surroundings
-  ) throws(SalvageError) -> String? {
+  private static func generation(of store: StoreFileSet, _ surroundings: Surroundings) throws(SalvageError) -> String? {
     do throws(FileError) {
       return try QuarantineFolder(beside: store, surroundings: surroundings).lineage(of: store.main)?.generation
     } catch {

@@ -25,9 +25,7 @@ package struct EarlierRuns {
   /// Finishes or undoes interrupted moves, restores and migrations.
   ///
   /// Moves come first, because the others move stores themselves.
-  func finish() throws -> [OpeningEvent] {
-    try finishMoves() + finishRestore() + finishMigration()
-  }
+  func finish() throws -> [OpeningEvent] { try finishMoves() + finishRestore() + finishMigration() }
 
   /// Finishes quarantine moves, and removes staged files.
   private func finishMoves() throws -> [OpeningEvent] {
@@ -47,8 +45,7 @@ package struct EarlierRuns {
         .recovery, at: surroundings.now(), path: folder.path,
         words: step.isDone
           ? "An interrupted \(step.kind.rawValue) of an earlier run was finished."
-          : "An interrupted \(step.kind.rawValue) of an earlier run was taken back; nothing was lost.",
-        id: step.id)
+          : "An interrupted \(step.kind.rawValue) of an earlier run was taken back; nothing was lost.", id: step.id)
     }
   }
 

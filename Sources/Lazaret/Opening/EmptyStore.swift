@@ -26,8 +26,7 @@ struct EmptyStore {
       bytes = try StoreCreation(
         model: current, uuid: surroundings.makeUUID().description, modelCache: try current.modelCache()
       ).bytes()
-    case .sqlite(let script, _):
-      bytes = try StoreCreation.bytes(of: script)
+    case .sqlite(let script, _): bytes = try StoreCreation.bytes(of: script)
     }
   }
 

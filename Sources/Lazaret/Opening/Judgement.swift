@@ -29,9 +29,7 @@ struct Judgement {
 
   init(of place: StoreFileSet, seen examination: Examination) { self.init(place, examination, on: .look) }
 
-  var migrationError: MigrationError? {
-    if case .migration(let error) = grounds { error } else { nil }
-  }
+  var migrationError: MigrationError? { if case .migration(let error) = grounds { error } else { nil } }
 }
 
 // MARK: - What is found out later

@@ -18,9 +18,7 @@ package struct OpeningEvent: Sendable, Hashable, Codable {
     /// Missing parts of its own model were added.
     case repair
 
-    case migration
-
-    case quarantine
+    case migration, quarantine
 
     /// The quarantined store was salvaged and a copy installed, or the salvage failed.
     case salvage
@@ -90,8 +88,7 @@ extension OpeningEvent {
   static func quarantined(
     _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, at date: Timestamp
   ) -> OpeningEvent {
-    var event = lying(
-      stored, .quarantine, at: date, words: "The old store was moved into quarantine", because: reason)
+    var event = lying(stored, .quarantine, at: date, words: "The old store was moved into quarantine", because: reason)
     event.report = report.map { PathText($0) }
     return event
   }
@@ -146,8 +143,7 @@ extension OpeningEvent {
     if let repair = result.repair { events.append(repaired(repair, result.store, at: date)) }
     guard !result.steps.isEmpty || result.repair == nil else { return events }
     let migration = OpeningMigration(result)
-    events.append(
-      OpeningEvent(.migration, at: date, path: result.store, words: migration.words, migration: migration))
+    events.append(OpeningEvent(.migration, at: date, path: result.store, words: migration.words, migration: migration))
     return events
   }
 
@@ -267,21 +263,12 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   package var failure: Receipt.Reason?
 
   private enum CodingKeys: String, CodingKey {
-    case state
-    case store
-    case report
-    case setAside
+    case state, store, report, setAside
     case isComplete = "complete"
-    case incompleteBecause
-    case lacksDetails
-    case score
+    case incompleteBecause, lacksDetails, score
     case accounts = "entities"
     case pairAccounts = "relationships"
-    case mayLackTables
-    case valuesSetAside
-    case unplacedRows
-    case migrationLosses
-    case failure
+    case mayLackTables, valuesSetAside, unplacedRows, migrationLosses, failure
   }
 
   /// Creates a receipt's account; nil if no salvage was requested.

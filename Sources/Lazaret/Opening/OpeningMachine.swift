@@ -21,9 +21,7 @@ enum OpeningStep {
 
   case keep(Judgement)
 
-  /// Add missing parts of its own model.
-  case repair(Judgement)
-
+  /// Migrate, or add missing parts of its own model.
   case migrate(Judgement)
 
   case fill(Judgement)
@@ -51,7 +49,7 @@ extension OpeningStep {
   /// Whether another process may be exchanging the store during the step.
   fileprivate var looksWithoutLock: Bool {
     switch self {
-    case .begin, .look, .keep, .repair, .migrate, .open(_, .found): true
+    case .begin, .look, .keep, .migrate, .open(_, .found): true
     case .judge, .fill, .makeRoom, .salvage, .stopWaiting, .open, .takeBack, .opened: false
     }
   }
@@ -116,7 +114,6 @@ struct OpeningMachine {
     case .look: try look()
     case .judge(let judgement): Transition(to: try judge(judgement))
     case .keep(let judgement): try keep(judgement)
-    case .repair(let judgement): try repair(judgement)
     case .migrate(let judgement): try migrate(judgement)
     case .fill(let judgement): try fill(judgement)
     case .makeRoom(let judgement): try makeRoom(judgement)
@@ -173,7 +170,7 @@ struct OpeningMachine {
     return Transition(to: .judge(Judgement(of: place, seen: examination)))
   }
 
-  /// Leads to `keep`, `repair`, `migrate`, `fill` or `makeRoom`.
+  /// Leads to `keep`, `migrate`, `fill` or `makeRoom`.
   private func judge(_ judgement: Judgement) throws -> OpeningStep {
     if judgement.examination.isForeign, policy.whenForeign == .refuse, try !isOwn(judgement.place) {
       throw judgement.refusal(at: path)
@@ -182,7 +179,7 @@ struct OpeningMachine {
     case .compatible: return .keep(judgement)
     case .repairable where judgement.migrationError == nil && policy.whenRepairable == .keep: return .keep(judgement)
     case .repairable where judgement.migrationError == nil && policy.whenRepairable == .repair:
-      return .repair(judgement)
+      return .migrate(judgement)
     case .outdated where judgement.migrationError == nil: return .migrate(judgement)
     case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
     case .damaged where judgement.isOfNewerApp: throw judgement.refusal(at: path)
@@ -218,11 +215,6 @@ struct OpeningMachine {
     return Transition(to: .open(judgement, .found), telling: untold)
   }
 
-  /// Leads to `open`, or to `judge` if the store is at fault.
-  private func repair(_ judgement: Judgement) throws -> Transition {
-    try migrate(judgement)
-  }
-
   /// Leads to `open`, or to `judge` if store or models are at fault.
   private func migrate(_ judgement: Judgement) throws -> Transition {
     let untold = try quarantine(of: judgement.place).untold()
@@ -232,8 +224,7 @@ struct OpeningMachine {
     switch try migration.run() {
     case .migrated(let original, let events):
       return Transition(to: .open(judgement, .migrated(from: original, events)), telling: untold)
-    case .notNeeded(let events):
-      return Transition(to: .open(judgement, .found), telling: untold + events)
+    case .notNeeded(let events): return Transition(to: .open(judgement, .found), telling: untold + events)
     case .failed(let error):
       let judged = try judgement.failed(by: error) { try lookAtEveryPage(of: judgement) }
       return Transition(to: .judge(judged), telling: untold)
@@ -278,9 +269,7 @@ struct OpeningMachine {
     // A log or journal alone may still hold records.
     let isStore = main != nil || now.examination.verdict == .damaged
     let salvage = isStore ? policy.salvage(of: now, since: surroundings.now()) : nil
-    if salvage?.isWanted == true {
-      try WaitingSalvage.requireSpace(for: place, coordinator.model, in: fileSystem)
-    }
+    if salvage?.isWanted == true { try WaitingSalvage.requireSpace(for: place, coordinator.model, in: fileSystem) }
     // The new store is on disk before any move, so that a full disk fails early.
     let access = try main.flatMap { try fileSystem.access(to: $0.path) }
     let staged = try empty.stage(at: place, access: access)
@@ -326,10 +315,8 @@ struct OpeningMachine {
     }
     let events: [OpeningEvent]?
     switch outcome {
-    case .usable(let installation, let files, let result):
-      events = try salvage.install(installation, files, result)
-    case .newer(let examination):
-      throw salvage.waitsForNewerApp(examination)
+    case .usable(let installation, let files, let result): events = try salvage.install(installation, files, result)
+    case .newer(let examination): throw salvage.waitsForNewerApp(examination)
     case .unmigrated(let error):
       guard policy.whenMigrationFails != .refuse else { throw error }
       observer.progress(.init(phase: .creating))

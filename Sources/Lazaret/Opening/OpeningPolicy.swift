@@ -176,9 +176,7 @@ extension OpeningPolicy {
   /// Whether an opening continues a pending salvage rather than installing an empty store.
   ///
   /// - Throws: `salvage-pending` if every remedy is to refuse.
-  func continuesSalvage(
-    of stored: QuarantinedStore, at path: FilePath
-  ) throws(LazaretError) -> Bool {
+  func continuesSalvage(of stored: QuarantinedStore, at path: FilePath) throws(LazaretError) -> Bool {
     let remedies = [whenDamaged, whenIncompatible, whenMigrationFails]
     if remedies.contains(.salvage) || whenRepairable == .quarantine { return true }
     guard remedies.allSatisfy({ $0 == .refuse }) else { return false }

@@ -43,9 +43,7 @@ struct PlaceQuarantine {
   /// Returns an earlier run's unreported events; the caller does not hold the folder lock.
   func untold() throws -> [OpeningEvent] {
     guard try mark.isThere() else { return [] }
-    if let stored = try endedInstallation() {
-      return [found(stored), .salvaged(stored, at: surroundings.now())]
-    }
+    if let stored = try endedInstallation() { return [found(stored), .salvaged(stored, at: surroundings.now())] }
     guard let stored = try newest(), try stored.id != mark.previousID() else { return [] }
     return [found(stored)]
   }
@@ -57,8 +55,7 @@ struct PlaceQuarantine {
   /// - Returns: the salvaged original, if any.
   private func endedInstallation() throws -> QuarantinedStore? {
     guard let installing = try mark.installation(),
-      let main = try fileSystem.status(of: place.main, followingLinks: false),
-      main.identity.inode == installing.inode,
+      let main = try fileSystem.status(of: place.main, followingLinks: false), main.identity.inode == installing.inode,
       let stored = try folder.stores().first(where: { $0.id == installing.id })
     else { return nil }
     if stored.receipt?.salvage?.state == .installed { return stored }
@@ -78,13 +75,9 @@ struct PlaceQuarantine {
   ///
   /// - Parameter progress: gets the bytes done and the total; its error undoes the move.
   /// - Throws: the first error; the store is then at its path.
-  func add(
-    because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void
-  ) throws -> QuarantinedStore {
+  func add(because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void) throws -> QuarantinedStore {
     // A failed write must precede any move.
-    if let home {
-      try QuarantineCatalogue(home: home, surroundings: surroundings).add(folder, holding: [place.folder])
-    }
+    if let home { try QuarantineCatalogue(home: home, surroundings: surroundings).add(folder, holding: [place.folder]) }
     try mark.write(previousID: try newest()?.id)
     do {
       return try folder.add(place, because: facts, progress: progress)

@@ -99,8 +99,7 @@ struct StoreMigration {
     let (own, observer) = (coordinator.migration.progress, observer)
     let phase: OpeningProgress.Phase = examination.verdict == .repairable ? .repairing : .migrating
     options.progress = { step, number, count in
-      observer.progress(
-        OpeningProgress(phase: phase, completed: Int64(number - 1), total: Int64(count), step: step))
+      observer.progress(OpeningProgress(phase: phase, completed: Int64(number - 1), total: Int64(count), step: step))
       return !observer.isCancelled() && own(step, number, count)
     }
     let ownEnd = coordinator.migration.isCancelled
@@ -119,14 +118,10 @@ enum StoreOrigin {
   case installed
 
   /// The events to report once the store is open.
-  var events: [OpeningEvent] {
-    if case .migrated(_, let events) = self { events } else { [] }
-  }
+  var events: [OpeningEvent] { if case .migrated(_, let events) = self { events } else { [] } }
 
   /// Whether this opening installed it, so that its past is unknown.
-  var isInstalled: Bool {
-    if case .installed = self { true } else { false }
-  }
+  var isInstalled: Bool { if case .installed = self { true } else { false } }
 }
 
 extension MigrationError {
@@ -158,25 +153,22 @@ extension VerdictReason {
     var words = "No migration leads from the store's version of the model to the app's: \(printable(error.detail))"
     for refusal in error.refusals.dropFirst().prefix(4) { words += "; \(printable(refusal.detail))" }
     return VerdictReason(
-      notMigratableCode, words: words.prefix(limit) + reportWords(error), hint: error.hint,
-      coreData: error.coreDataCode)
+      notMigratableCode, words.prefix(limit) + reportWords(error), hint: error.hint, coreData: error.coreDataCode)
   }
 
   /// Returns the reason of a failed migration, or the repair before it.
   static func migrationFailed(_ error: MigrationError) -> VerdictReason {
     VerdictReason(
       error.isOfRepair ? repairFailedCode : migrationFailedCode,
-      words: "The \(error.isOfRepair ? "repair" : "migration") of the store failed (\(error.code)): "
-        + printable(error.detail).prefix(limit)
-        + reportWords(error),
-      hint: error.hint, coreData: error.coreDataCode)
+      "The \(error.isOfRepair ? "repair" : "migration") of the store failed (\(error.code)): "
+        + printable(error.detail).prefix(limit) + reportWords(error), hint: error.hint, coreData: error.coreDataCode)
   }
 
   /// Creates the reason of damage that SQLite reported; nil for other errors.
   init?(damageFoundBy error: PersistentStoreError) {
     guard error.kind == .damaged || error.kind == .notADatabase else { return nil }
     self.init(
-      Self.foundBySQLiteCode, words: "SQLite refuses to open the store: \(error.detail).",
+      Self.foundBySQLiteCode, "SQLite refuses to open the store: \(error.detail).",
       hint: Self.salvageHint, coreData: 259, sqlite: error.resultCode.map { Int($0 & 0xFF) })
   }
 

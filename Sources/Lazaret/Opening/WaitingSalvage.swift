@@ -64,9 +64,7 @@ struct WaitingSalvage {
   // The callers hold that lock.
 
   /// Whether another process has not yet salvaged or released the store, or filled the place.
-  func isNeeded() throws -> Bool {
-    try place.members(in: fileSystem).isEmpty && quarantine.isWaiting(work.id)
-  }
+  func isNeeded() throws -> Bool { try place.members(in: fileSystem).isEmpty && quarantine.isWaiting(work.id) }
 
   /// Salvages the store, unless an interrupted run left a usable result.
   ///
@@ -102,9 +100,7 @@ struct WaitingSalvage {
   /// Whether an interrupted run left an unchanged, usable result.
   private func hasReadyResult(_ stored: QuarantinedStore) throws -> Bool {
     let installation = installation(of: stored)
-    guard let (files, result) = try installation.source(), try folder.isIntact(result, files) else {
-      return false
-    }
+    guard let (files, result) = try installation.source(), try folder.isIntact(result, files) else { return false }
     let examination = try Examiner(fileSystem: fileSystem).examine(
       files.store.main, model: work.model, options: .init(countsRecords: false))
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: files.store.main) }
@@ -138,8 +134,7 @@ struct WaitingSalvage {
   /// Examines an unchanged result that waits for one of some reasons.
   private func examined(_ stored: QuarantinedStore, waitingFor codes: Set<String>) throws -> Examination? {
     guard let salvage = stored.receipt?.salvage, let code = salvage.failure?.code, codes.contains(code),
-      let result = salvage.result,
-      let files = folder.result(of: stored),
+      let result = salvage.result, let files = folder.result(of: stored),
       try fileSystem.status(of: files.store.main, followingLinks: false)?.size == result.bytes
     else { return nil }
     return try Examiner(fileSystem: fileSystem).examine(
@@ -153,8 +148,7 @@ struct WaitingSalvage {
       isUnlisted
       ? "Name its version where it belongs in the order; the next opening then goes on"
       : "Update the app, which then goes on"
-    error.hint =
-      "\(next); the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
+    error.hint = "\(next); the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
     return error
   }
 

@@ -58,15 +58,12 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
   package var digest: String?
 
   private enum CodingKeys: String, CodingKey {
-    case checked
-    case differences
+    case checked, differences
     case isMissing = "missing"
   }
 
   /// A sentence on the differences.
-  package var words: String? {
-    Self.words(differences).map { "It is no longer what was quarantined: \($0)." }
-  }
+  package var words: String? { Self.words(differences).map { "It is no longer what was quarantined: \($0)." } }
 
   /// Returns the first differences and the number of further ones.
   static func words(_ differences: [Difference]) -> String? {
@@ -82,9 +79,7 @@ extension QuarantineFolder {
   /// Compares a quarantined store's files with its receipt, if any.
   ///
   /// - Parameter depth: whether to read the contents.
-  package func check(
-    evidenceOf store: QuarantinedStore, _ depth: EvidenceCheck.Depth
-  ) throws -> EvidenceCheck? {
+  package func check(evidenceOf store: QuarantinedStore, _ depth: EvidenceCheck.Depth) throws -> EvidenceCheck? {
     guard let receipt = store.receipt else { return nil }
     var check = EvidenceCheck(checked: depth, differences: [], isMissing: false)
     var found: [UInt8] = []
@@ -120,8 +115,7 @@ extension QuarantineFolder {
       if depth == .content {
         found += Array("\(name.string)\0\(try KeptFileDigest(of: fileSystem.open(place)).text)\n".utf8)
       }
-      check.differences.append(
-        .init(name: PathText(FilePath(root: nil, [name])), kind: .added, bytes: status.size))
+      check.differences.append(.init(name: PathText(FilePath(root: nil, [name])), kind: .added, bytes: status.size))
     }
     check.isMissing = try store.files.members(in: fileSystem).isEmpty
     if depth == .content { check.digest = FileDigest(of: found).hexadecimal }

@@ -79,8 +79,7 @@ package struct QuarantineCatalogue: Sendable {
     let path =
       isThere
       ? try fileSystem.realPath(folder.path)
-      : try fileSystem.realPath(folder.path.folder)
-        .appending(folder.path.lastComponent ?? QuarantineFolder.name)
+      : try fileSystem.realPath(folder.path.folder).appending(folder.path.lastComponent ?? QuarantineFolder.name)
     if try content().folders.contains(where: { $0.path == path }) { return }
     try fileSystem.makeDirectory(home)
     let realHome = try fileSystem.realPath(home)

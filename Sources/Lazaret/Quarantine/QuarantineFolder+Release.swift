@@ -76,8 +76,7 @@ extension QuarantineFolder {
 
   private func finishDiscarding(_ id: String) throws {
     for folder in [files(of: id).path(of: .externalData), workingFolder(of: id)] { try fileSystem.removeTree(folder) }
-    let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
-    for number in numbers.sorted() { try remove(SalvageFiles(of: id, number: number, in: path)) }
+    for files in try results(of: id) { try remove(files) }
     for name in try fileSystem.entries(of: path) where name.string.hasPrefix("\(id).") {
       try fileSystem.unlink(path.appending(name))
     }
@@ -91,11 +90,7 @@ extension QuarantineFolder {
 extension QuarantineFolder {
   /// Unfinished work that was completed.
   package struct Finished: Sendable, Hashable {
-    enum Kind: String, Sendable {
-      case quarantine
-      case release
-      case discard
-    }
+    enum Kind: String, Sendable { case quarantine, release, discard }
 
     var kind: Kind
 
@@ -152,9 +147,7 @@ extension QuarantineFolder {
   }
 
   /// Removes the note once the place is filled.
-  func endReplacing(_ place: StoreFileSet) throws(FileError) {
-    try fileSystem.unlink(replacementMark(of: place))
-  }
+  func endReplacing(_ place: StoreFileSet) throws(FileError) { try fileSystem.unlink(replacementMark(of: place)) }
 
   /// Puts back a store that made room in vain.
   private func finishReplacing(_ place: StoreFileSet) throws -> Finished? {
@@ -248,9 +241,7 @@ package struct SalvageFiles: Sendable, Hashable {
 
   private static func number(in name: String, after prefix: String, before suffix: String) -> Int? {
     guard name.utf8.count >= prefix.utf8.count + suffix.utf8.count, name.hasPrefix(prefix), name.hasSuffix(suffix)
-    else {
-      return nil
-    }
+    else { return nil }
     let mark = name.dropFirst(prefix.count).dropLast(suffix.count)
     if mark.isEmpty { return 1 }
     guard mark.first == "-", let number = Int(mark.dropFirst()), (2...maximumNumber).contains(number),
@@ -274,8 +265,7 @@ extension QuarantineFolder {
     } catch {
       guard error.kind == .locked else { throw error }
       throw FileError(
-        .locked, operation: "lock the quarantine", path: path,
-        detail: "another process is salvaging a store in it",
+        .locked, operation: "lock the quarantine", path: path, detail: "another process is salvaging a store in it",
         hint: "Wait until it is done, then run the same command again.")
     }
   }
@@ -316,11 +306,13 @@ extension QuarantineFolder {
   /// Removes an interrupted salvage's results, which the receipt does not name.
   private func removeUnnamedResults(of id: String) throws {
     guard let named = try namedResults(of: id) else { return try remove(try freeResult(of: id)) }
+    for files in try results(of: id) where !named.contains(files) { try remove(files) }
+  }
+
+  /// Returns the files of every result there, in order of their numbers.
+  private func results(of id: String) throws -> [SalvageFiles] {
     let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
-    for number in numbers.sorted() {
-      let files = SalvageFiles(of: id, number: number, in: path)
-      if !named.contains(files) { try remove(files) }
-    }
+    return numbers.sorted().map { SalvageFiles(of: id, number: $0, in: path) }
   }
 
   /// Returns the receipt's current result; nil for a foreign name.
@@ -343,9 +335,7 @@ extension QuarantineFolder {
   }
 
   /// Gives a finished result its names, the store's last, under the caller's salvage lock.
-  func keep(
-    _ made: StoreFileSet, setAside: FilePath?, report: [UInt8], as files: SalvageFiles
-  ) throws {
+  func keep(_ made: StoreFileSet, setAside: FilePath?, report: [UInt8], as files: SalvageFiles) throws {
     do {
       let external = made.path(of: .externalData)
       if try fileSystem.status(of: external, followingLinks: false)?.kind == .directory {
@@ -380,8 +370,7 @@ extension QuarantineFolder {
   }
 
   /// Changes a readable receipt atomically, under the caller's salvage lock.
-  @discardableResult
-  package func update(_ id: String, _ change: (inout Receipt) -> Void) throws -> QuarantinedStore {
+  @discardableResult package func update(_ id: String, _ change: (inout Receipt) -> Void) throws -> QuarantinedStore {
     let stored = try store(id)
     guard var receipt = stored.receipt else { return stored }
     change(&receipt)

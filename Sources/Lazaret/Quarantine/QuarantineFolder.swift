@@ -113,8 +113,7 @@ extension QuarantineFolder {
       }
       throw LazaretError(
         .notInQuarantine, operation: "find the quarantined store", path: path,
-        detail: "no store \(printable(id)) lies here",
-        hint: "List what is there with: lazaret quarantine list")
+        detail: "no store \(printable(id)) lies here", hint: "List what is there with: lazaret quarantine list")
     }
     return try store(id)
   }
@@ -280,8 +279,7 @@ extension QuarantineFolder {
     var last: Change?
     for name in try fileSystem.entries(of: path) {
       guard name.extension == "json", let id = name.string.split(separator: ".").first.map(String.init), Self.isID(id),
-        ["\(id).json", "\(id).released.json"].contains(name.string),
-        let receipt = try receipt(path.appending(name))
+        ["\(id).json", "\(id).released.json"].contains(name.string), let receipt = try receipt(path.appending(name))
       else { continue }
       var changes: [Change] = []
       if receipt.originalPath.path == place {

@@ -54,14 +54,9 @@ extension Receipt {
     package static let waitingCodes: Set<String> = [newerAppCode, unlistedVersionCode, notMigratedCode]
 
     private enum CodingKeys: String, CodingKey {
-      case state
-      case date
+      case state, date
       case isWanted = "wanted"
-      case result
-      case others
-      case failure
-      case installed
-      case installing
+      case result, others, failure, installed, installing
     }
 
     /// Creates a requested salvage.
@@ -204,35 +199,19 @@ extension Receipt.Salvage {
     package var evidence: Evidence?
 
     private enum CodingKeys: String, CodingKey {
-      case name
-      case report
-      case setAside
-      case date
-      case bytes
-      case sha256
-      case version
+      case name, report, setAside, date, bytes, sha256, version
       case isUsable = "usable"
       case isComplete = "complete"
-      case incompleteBecause
-      case lacksDetails
-      case score
-      case entities
+      case incompleteBecause, lacksDetails, score, entities
       case pairs = "relationships"
-      case mayLackTables
-      case valuesSetAside
-      case unplacedRows
-      case migrationLosses
-      case evidence
+      case mayLackTables, valuesSetAside, unplacedRows, migrationLosses, evidence
     }
 
     package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
-      version: String?, isUsable: Bool, isComplete: Bool,
-      incompleteBecause: [String]? = nil, lacksDetails: Bool? = nil, score: Int?, entities: [Entity],
-      pairs: [Entity]? = nil,
-      mayLackTables: Bool? = nil,
-      valuesSetAside: Int64? = nil, unplacedRows: Int64? = nil, migrationLosses: [MigrationLoss]? = nil,
-      evidence: Evidence? = nil
+      version: String?, isUsable: Bool, isComplete: Bool, incompleteBecause: [String]? = nil, lacksDetails: Bool? = nil,
+      score: Int?, entities: [Entity], pairs: [Entity]? = nil, mayLackTables: Bool? = nil, valuesSetAside: Int64? = nil,
+      unplacedRows: Int64? = nil, migrationLosses: [MigrationLoss]? = nil, evidence: Evidence? = nil
     ) {
       self.name = name
       self.report = report
@@ -272,8 +251,7 @@ extension RecoveryCount {
   }
 
   package init(_ entity: Receipt.Salvage.Entity) {
-    self.init(
-      [entity], pairs: nil, isComplete: !entity.hasLosses && entity.doubtful == 0 && entity.setAside ?? 0 == 0)
+    self.init([entity], pairs: nil, isComplete: !entity.hasLosses && entity.doubtful == 0 && entity.setAside ?? 0 == 0)
   }
 
   private init(

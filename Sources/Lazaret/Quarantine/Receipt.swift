@@ -61,15 +61,11 @@ package struct Receipt: Sendable, Hashable, Codable {
     package var isCompared: Bool?
 
     private enum CodingKeys: String, CodingKey {
-      case version
-      case identifiers
-      case checksum
+      case version, identifiers, checksum
       case isCompared = "compared"
     }
 
-    package init(
-      version: String? = nil, identifiers: [String] = [], checksum: String? = nil, isCompared: Bool? = nil
-    ) {
+    package init(version: String? = nil, identifiers: [String] = [], checksum: String? = nil, isCompared: Bool? = nil) {
       self.version = version
       self.identifiers = identifiers
       self.checksum = checksum
@@ -183,17 +179,11 @@ extension Receipt {
     package var isEncrypted: Bool
 
     private enum CodingKeys: String, CodingKey {
-      case date
-      case level
-      case path
-      case bytes
-      case sha256
+      case date, level, path, bytes, sha256
       case isEncrypted = "encrypted"
     }
 
-    package init(
-      at date: Timestamp, level: String, path: PathText, bytes: Int64, sha256: String, isEncrypted: Bool
-    ) {
+    package init(at date: Timestamp, level: String, path: PathText, bytes: Int64, sha256: String, isEncrypted: Bool) {
       self.date = date.rfc3339
       self.level = level
       self.path = path
@@ -432,8 +422,7 @@ extension QuarantineCase {
         words: "There was no store at this path, but the folder with the large values of one was left over.")
     }
     self.init(
-      reason: reason,
-      error: .init(coreData: examination.reason.coreDataCode, sqlite: examination.reason.sqliteCode),
+      reason: reason, error: .init(coreData: examination.reason.coreDataCode, sqlite: examination.reason.sqliteCode),
       model: metadata.map {
         .init(
           version: examination.modelVersion, identifiers: $0.versionIdentifiers,

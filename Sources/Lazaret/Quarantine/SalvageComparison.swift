@@ -162,9 +162,7 @@ struct SalvageAccountPair {
   ///
   /// If the results name different entities in a hierarchy's table, as one without a model does, the table's sums are
   /// compared.
-  static func all(
-    _ earlier: [Receipt.Salvage.Entity], _ later: [Receipt.Salvage.Entity]
-  ) -> [SalvageAccountPair] {
+  static func all(_ earlier: [Receipt.Salvage.Entity], _ later: [Receipt.Salvage.Entity]) -> [SalvageAccountPair] {
     let before = Dictionary(grouping: earlier, by: \.table)
     let after = Dictionary(grouping: later, by: \.table)
     return Set(before.keys).union(after.keys).sorted().flatMap { table in
@@ -184,9 +182,7 @@ struct SalvageAccountPair {
     let names = Set(earlier.map(\.name))
     guard names == Set(later.map(\.name)), names.count == earlier.count, names.count == later.count else {
       let (before, after) = (sum(of: table, earlier), sum(of: table, later))
-      return [
-        SalvageAccountPair(name: (after ?? before)?.name ?? table, table: table, earlier: before, later: after)
-      ]
+      return [SalvageAccountPair(name: (after ?? before)?.name ?? table, table: table, earlier: before, later: after)]
     }
     return zip(earlier.ordered { $0.name < $1.name }, later.ordered { $0.name < $1.name }).map { before, after in
       SalvageAccountPair(name: after.name, table: table, earlier: before, later: after)

@@ -97,9 +97,7 @@ struct MigrationComparisonWork {
     self.images = images
   }
 
-  var alterations: [MigrationComparison.Alteration] {
-    altered.inCodeUnitOrder().map(\.value)
-  }
+  var alterations: [MigrationComparison.Alteration] { altered.inCodeUnitOrder().map(\.value) }
 
   mutating func alter(_ kind: MigrationCondition.Kind, _ entity: String, _ property: String) {
     altered[
@@ -110,9 +108,7 @@ struct MigrationComparisonWork {
 
   mutating func run() throws {
     try compareMetadata()
-    for entity in new.concreteEntities where !options.ignoring.contains(entity.name) {
-      try compareRecords(of: entity)
-    }
+    for entity in new.concreteEntities where !options.ignoring.contains(entity.name) { try compareRecords(of: entity) }
     try compareRelationships()
   }
 
@@ -284,8 +280,7 @@ extension MigrationComparisonWork {
     expected[place, default: Expected()].isOrdered = relationship.isOrdered && isOld
     for stored in try source.pairs(of: name, entity: from) {
       // The other record must have arrived as a permitted destination.
-      guard let image = images[stored.destinationNumber],
-        new.isKind(image, of: relationship.destinationEntityName)
+      guard let image = images[stored.destinationNumber], new.isKind(image, of: relationship.destinationEntityName)
       else { continue }
       if let inverse {
         guard new.isKind(image, of: inverse.key.entityName),
@@ -304,9 +299,7 @@ extension MigrationComparisonWork {
   ) throws {
     let actual = try result.pairs(of: place.relationship, entity: place.entity)
     let found = Set(actual.map(\.pair))
-    for stored in actual where !expected.pairs.contains(stored.pair) {
-      add(.extraDestination, stored.pair.own, place)
-    }
+    for stored in actual where !expected.pairs.contains(stored.pair) { add(.extraDestination, stored.pair.own, place) }
     let inverse = new.mutualInverse(of: relationship, key)
     let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
     let owned = Set(found.map(\.own))

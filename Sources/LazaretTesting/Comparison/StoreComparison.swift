@@ -108,9 +108,7 @@ private struct ComparisonWork {
         return
       }
       records += 1
-      for property in attributes {
-        compareValues(one, other, property.old, property.new, new)
-      }
+      for property in attributes { compareValues(one, other, property.old, property.new, new) }
     }
     for property in properties where !property.isAttribute {
       try compareDestinations(old, property.old, new, property.new)
@@ -135,9 +133,7 @@ private struct ComparisonWork {
     for suffix in suffixes.sorted() where other.values[new + suffix] != nil { check(old + suffix, new + suffix) }
   }
 
-  private mutating func compareDestinations(
-    _ old: String, _ oldName: String, _ new: String, _ newName: String
-  ) throws {
+  private mutating func compareDestinations(_ old: String, _ oldName: String, _ new: String, _ newName: String) throws {
     let before = try first.pairs(of: oldName, entity: old).map(\.pair)
     let after = try second.pairs(of: newName, entity: new).map(\.pair)
     guard before != after else { return }

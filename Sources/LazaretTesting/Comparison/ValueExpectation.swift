@@ -33,8 +33,7 @@ struct ValueExpectation {
     let (before, after) = (old.model.properties(of: from), new.model.properties(of: to))
     return mapping.propertyMappings.compactMap { property in
       guard let attribute = after[property.destination.name]?.property.attribute else { return nil }
-      return ValueExpectation(
-        property, leaf(property.destination, of: attribute), top: attribute, before: before)
+      return ValueExpectation(property, leaf(property.destination, of: attribute), top: attribute, before: before)
     }
   }
 
@@ -43,8 +42,7 @@ struct ValueExpectation {
   ) {
     name = mapping.destination.description
     let usual = attribute.defaultValue.map { RecordValue($0, type: attribute.type) } ?? .some(.null)
-    replacement =
-      mapping.replacesNilWithDefault ? usual.map { Replacement.value($0) } ?? Replacement.unknown : .none
+    replacement = mapping.replacesNilWithDefault ? usual.map { Replacement.value($0) } ?? Replacement.unknown : .none
     switch mapping.value {
     case .copy(let path), .externalize(let path): rule = .copy(path.description)
     case .convert(let path, _, let type): rule = .convert(path.description, type)

@@ -114,9 +114,7 @@ extension DamageRun {
       place += frame
     }
     let pages = images.keys.filter { $0 > 0 && $0 <= pageCount }.sorted()
-    guard !pages.isEmpty else {
-      throw kind.nothing(files.path(of: .wal), "no transaction in the log ended")
-    }
+    guard !pages.isEmpty else { throw kind.nothing(files.path(of: .wal), "no transaction in the log ended") }
     let count = max(1, Int(Double(pages.count) * kind.number / 100))
     for page in pages.shuffled(using: &generator).prefix(count).sorted() {
       guard let image = images[page] else { continue }

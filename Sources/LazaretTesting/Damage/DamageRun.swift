@@ -54,9 +54,7 @@ struct DamageRun {
     case .cellPointers: try spoilCellPointers(kind)
     case .pointerMaps: try spoilPointerMaps(kind)
     case .overflow:
-      guard !database.secondOverflowPages.isEmpty else {
-        throw kind.nothing(main, "no value is longer than two pages")
-      }
+      guard !database.secondOverflowPages.isEmpty else { throw kind.nothing(main, "no value is longer than two pages") }
       for page in database.secondOverflowPages { try overwrite(page, noise(pageSize), kind) }
     case .pageCount: try write(bigEndian(pageCount &* 2), at: base + 28, kind, page: 1)
     case .pageSize: try write([UInt8(pageSize == 8192 ? 0x10 : 0x20), 0], at: base + 16, kind, page: 1)

@@ -101,8 +101,7 @@ struct SchemaDrift {
       throw nothing("no entity has records")
     }
     let maximum = Int64.random(in: 0..<highest, using: &generator)
-    try database.execute(
-      sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [maximum, number])
+    try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [maximum, number])
   }
 
   /// Renumbers an entity, in its row and its records, to a number unknown to the model.
@@ -120,20 +119,15 @@ struct SchemaDrift {
         sql: "UPDATE \(SQLText.quotedIdentifier(table)) SET Z_ENT = ? WHERE Z_ENT = ?", arguments: [new, old])
     }
     for trigger in triggers { try database.execute(sql: trigger[1] as String) }
-    try database.execute(
-      sql: "UPDATE Z_PRIMARYKEY SET Z_ENT = ? WHERE Z_ENT = ?; ", arguments: [new, old])
-    try database.execute(
-      sql: "UPDATE Z_PRIMARYKEY SET Z_SUPER = ? WHERE Z_SUPER = ?", arguments: [new, old])
+    try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_ENT = ? WHERE Z_ENT = ?; ", arguments: [new, old])
+    try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_SUPER = ? WHERE Z_SUPER = ?", arguments: [new, old])
   }
 
-  private static let otherModel = ManagedObjectModel(
-    entities: [
-      Entity(
-        name: "LazaretRehearsal",
-        properties: [
-          .attribute(Attribute(traits: PropertyTraits(name: "place", isOptional: true), type: .string))
-        ])
-    ])
+  private static let otherModel = ManagedObjectModel(entities: [
+    Entity(
+      name: "LazaretRehearsal",
+      properties: [.attribute(Attribute(traits: PropertyTraits(name: "place", isOptional: true), type: .string))])
+  ])
 
   // MARK: Queries
 

@@ -224,8 +224,7 @@ struct AttributeValues: Sendable {
       return (start + Double(primaryKey)).databaseValue
     case .string: return uniqueText(primaryKey).databaseValue
     case .uri: return "https://example.org/\(primaryKey)".databaseValue
-    case .uuid:
-      return Data(numbers.bytes(Int(primaryKey), count: 8) + primaryKey.bigEndianBytes).databaseValue
+    case .uuid: return Data(numbers.bytes(Int(primaryKey), count: 8) + primaryKey.bigEndianBytes).databaseValue
     case .binary, .transformable:
       let bytes = primaryKey.bigEndianBytes + numbers.bytes(Int(primaryKey), count: 8)
       return Data(isMarked ? [1] + bytes : bytes).databaseValue

@@ -95,8 +95,7 @@ struct EntityWriter {
       leaf, profile: plan.profile,
       numbers: SeededNumbers(
         seed: plan.seed, "value", plan.profile == .uniform ? key.entityName : entity.name,
-        ([key.name] + path).joined(separator: ".")),
-      isUnique: isUnique, isOptional: isOptional, isLeaf: !path.isEmpty)
+        ([key.name] + path).joined(separator: ".")), isUnique: isUnique, isOptional: isOptional, isLeaf: !path.isEmpty)
   }
 
   func row(_ index: Int) -> Row {
@@ -114,8 +113,7 @@ struct EntityWriter {
       }
     }
     for reference in references {
-      guard
-        let target = reference.plan.target(number: member.entity.number, index: index, primaryKey: primaryKey)
+      guard let target = reference.plan.target(number: member.entity.number, index: index, primaryKey: primaryKey)
       else { continue }
       row.values[reference.key] = target.key.databaseValue
       if let place = reference.entity { row.values[place] = target.number.databaseValue }
@@ -230,9 +228,7 @@ struct ReferencePlan: Sendable {
         case .uniform: break
         }
       }
-      if let most {
-        return position / other.total < most || !isOptional ? position % other.total : nil
-      }
+      if let most { return position / other.total < most || !isOptional ? position % other.total : nil }
       if profile == .uniform { return 0 }
       // Some destinations are popular.
       let isPopular = numbers.number(~position, below: 3) == 0
@@ -262,9 +258,7 @@ struct SeededNumbers: Sendable {
   subscript(index: Int) -> UInt64 { (base &+ UInt64(bitPattern: Int64(index)) &* SeededGenerator.step).mixed }
 
   /// Returns 0 if the limit is not positive.
-  func number(_ index: Int, below limit: Int) -> Int {
-    limit > 0 ? Int(self[index] % UInt64(limit)) : 0
-  }
+  func number(_ index: Int, below limit: Int) -> Int { limit > 0 ? Int(self[index] % UInt64(limit)) : 0 }
 
   func fraction(_ index: Int) -> Double { Double(self[index] >> 11) / 9_007_199_254_740_992 }
 

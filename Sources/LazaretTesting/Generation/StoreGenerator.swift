@@ -164,9 +164,7 @@ struct GenerationPlan: Sendable {
     let entities = layout.concreteEntities
     concrete = Dictionary(grouping: entities, by: \.rootName)
     guard profile != .empty else { return }
-    for entity in entities {
-      counts[entity.name] = max(0, options.recordsByEntity[entity.name] ?? options.records)
-    }
+    for entity in entities { counts[entity.name] = max(0, options.recordsByEntity[entity.name] ?? options.records) }
     guard entities.contains(where: { (counts[$0.name] ?? 0) > 0 }) else { return }
     raiseCounts(ceiling: max(64, 8 * (counts.values.max() ?? 0)))
     limitByUniqueness()
@@ -267,9 +265,7 @@ struct GenerationPlan: Sendable {
           guard let found = properties[name], let attribute = found.property.attribute, !attribute.traits.isTransient,
             !attribute.isDerived, attribute.type != .composite
           else { return nil }
-          return (
-            PropertyKey(entityName: found.declaringEntityName, name: name), AttributeBounds(attribute).capacity
-          )
+          return (PropertyKey(entityName: found.declaringEntityName, name: name), AttributeBounds(attribute).capacity)
         }
         guard let best = attributes.max(by: { $0.1 < $1.1 }) else { continue }
         result.insert(best.0)

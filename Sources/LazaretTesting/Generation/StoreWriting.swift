@@ -328,8 +328,7 @@ struct JoinPlan: Sendable {
       let count = profile == .uniform ? min(2, other.total) : numbers.number(position, below: 4)
       for place in 0..<count {
         try emit(
-          position,
-          profile == .uniform ? place : numbers.number(position &* 5 &+ place &+ 1, below: other.total))
+          position, profile == .uniform ? place : numbers.number(position &* 5 &+ place &+ 1, below: other.total))
       }
     }
   }

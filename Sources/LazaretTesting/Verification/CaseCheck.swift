@@ -171,9 +171,7 @@ struct LossCount: Sendable {
   init(_ step: MigrationStep) { self.step = step }
 
   mutating func count(in store: PersistentStore) throws {
-    for loss in step.mapping.losses {
-      counts[loss, default: 0] += try Self.count(loss, store)
-    }
+    for loss in step.mapping.losses { counts[loss, default: 0] += try Self.count(loss, store) }
     for found in try store.read({ try step.mapping.recordsLeftOut(in: $0) }) {
       counts[MigrationLoss(.filteredRecords, source: found.entity), default: 0] += found.rows ?? 0
     }

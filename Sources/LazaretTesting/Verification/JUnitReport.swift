@@ -78,9 +78,7 @@ public struct JUnitReport: Sendable {
 
   private func `case`(_ step: VerificationReport.Step) -> Case {
     var refusals = Lines()
-    for refusal in step.refusals {
-      refusals.add("refused", refusal.text, "\(refusal.text). \(refusal.wayRound)")
-    }
+    for refusal in step.refusals { refusals.add("refused", refusal.text, "\(refusal.text). \(refusal.wayRound)") }
     return made("\(step.step)\(step.direct ? " (direct)" : "")", refusals, step.losses, step.cases)
   }
 

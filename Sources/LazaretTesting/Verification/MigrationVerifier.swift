@@ -144,8 +144,7 @@ struct VerificationWork {
   func report() throws -> VerificationReport {
     let ways = try ways(of: try versionsToCheck())
     let runs = Self.runs(of: ways)
-    let found = Dictionary(
-      zip(runs.map(\.key), try carryOut(runs)), uniquingKeysWith: { first, _ in first })
+    let found = Dictionary(zip(runs.map(\.key), try carryOut(runs)), uniquingKeysWith: { first, _ in first })
     var report = VerificationReport(
       model: bundle.name, to: bundle.current.name, seed: options.seed, rows: options.records, outcome: .fine,
       steps: [], versions: [], unreadableVersions: unreadable, uncheckedVersions: unchecked)
@@ -217,8 +216,7 @@ struct VerificationWork {
         // The step's source may be a version that is not checked itself.
         let known = ways.first { $0.version.name == step.sourceName }?.version
         let version =
-          known
-          ?? ModelVersion(name: step.sourceName ?? way.version.name, model: step.mapping.source, isCurrent: false)
+          known ?? ModelVersion(name: step.sourceName ?? way.version.name, model: step.mapping.source, isCurrent: false)
         let key = way.key(of: step)
         runs.append(VerifiedRun(key: key, version: version, steps: [step], isOwn: own.contains(key)))
       }
