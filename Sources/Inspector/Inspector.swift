@@ -22,24 +22,16 @@ package final class Inspector: Sendable {
   private let routes: InspectorRoutes
 
   /// - Throws: `FileError` if the public folder can't be read.
-  package init(
-    _ options: InspectorOptions, sessions: Sessions, surroundings: Surroundings = .machine
-  ) throws {
+  package init(_ options: InspectorOptions, sessions: Sessions, surroundings: Surroundings = .machine) throws {
     self.sessions = sessions
     work = RunningWork(surroundings: surroundings)
     catalogue = StoreCatalogue(home: options.home, inbox: options.inbox, surroundings: surroundings)
-    var routes = InspectorRoutes(
-      PageGate(sessions: sessions, work: work, options: options, now: surroundings.now))
+    var routes = InspectorRoutes(PageGate(sessions: sessions, work: work, options: options, now: surroundings.now))
     routes.addDoor(sessions, work)
     try routes.addFiles(in: options.publicFolder, surroundings.fileSystem)
     let parts = InspectorParts(
-      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, sessions: sessions,
-      work: work,
-      receiver: options.receiver,
-      sender: Sender(
-        of: Outbox(home: options.home, surroundings: surroundings), over: options.transport),
-      inbox: options.inbox, sides: Self.sides(options, surroundings), logger: options.logger,
-      allowsActions: options.allowsActions)
+      options: options, surroundings: surroundings, catalogue: catalogue, sessions: sessions, work: work,
+      sides: Self.sides(options, surroundings))
     routes.addStores(parts)
     routes.addRecords(parts)
     routes.addModels(parts)
@@ -50,14 +42,14 @@ package final class Inspector: Sendable {
       inbox.changes.listen { [work] in work.tell("inbox") }
       inbox.storage.uses.ask { [work] bundle in work.isWorking(atBundle: bundle) }
     }
-    routes.addService(ServiceState(options, work, surroundings))
+    routes.addService(
+      ServiceState(options: options, work: work, surroundings: surroundings, started: surroundings.now()))
     routes.addAPI()
     self.routes = routes
   }
 
   private static func sides(_ options: InspectorOptions, _ surroundings: Surroundings) -> StoreSides {
-    let sides = StoreSides(
-      home: options.home, models: options.models.compactMap(\.bundle), surroundings: surroundings)
+    let sides = StoreSides(home: options.home, models: options.models.compactMap(\.bundle), surroundings: surroundings)
     // A later start removes the rest.
     try? sides.cleanCache()
     return sides
@@ -138,11 +130,9 @@ package struct InspectorOptions: Sendable {
 
 /// The parts shared by the inspector's routes.
 struct InspectorParts: Sendable {
-  let home: FilePath
+  let options: InspectorOptions
 
   let surroundings: Surroundings
-
-  let models: [InspectorModel]
 
   /// The home's stores; the only way from a URL to a file.
   let catalogue: StoreCatalogue
@@ -150,12 +140,6 @@ struct InspectorParts: Sendable {
   let sessions: Sessions
 
   let work: RunningWork
-
-  let receiver: InspectorReceiver?
-
-  let sender: Sender
-
-  var inbox: Inbox?
 
   /// The browsable sides of stores, each prepared once.
   let sides: StoreSides
@@ -166,9 +150,11 @@ struct InspectorParts: Sendable {
 
   let repairs = RepairNotes()
 
-  let logger: Logger
+  var home: FilePath { options.home }
 
-  let allowsActions: Bool
+  var models: [InspectorModel] { options.models }
+
+  var sender: Sender { Sender(of: outbox, over: options.transport) }
 
   /// The home's quarantined stores, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
@@ -180,9 +166,7 @@ struct InspectorParts: Sendable {
   var exports: SupportExports { SupportExports(home: home, surroundings: surroundings) }
 
   var outbox: Outbox { Outbox(home: home, surroundings: surroundings) }
-}
 
-extension InspectorParts {
   /// The selectable models, proposing the best fit.
   ///
   /// - Parameter sums: the digests of the store's files.
@@ -218,8 +202,7 @@ extension InspectorParts {
     let fitting = fittingModel(of: files)
     let model = judging(fitting)
     let part = PagePart {
-      try examinations.examination(
-        of: files, model: model, countsRecords: countsRecords, in: surroundings.fileSystem)
+      try examinations.examination(of: files, model: model, countsRecords: countsRecords, in: surroundings.fileSystem)
     }
     return (fitting ?? models.first, part)
   }
@@ -249,18 +232,13 @@ extension InspectorParts {
 
   /// - Throws: ``Refusal`` 404 for an unknown name.
   func listedModel(_ name: String) throws(Refusal) -> InspectorModel {
-    guard let model = models.first(where: { $0.name == name }) else {
-      throw Refusal(.notFound, "no model of that name was given")
-    }
-    return model
+    try models.first(where: { $0.name == name }).orRefuse(.notFound, "no model of that name was given")
   }
 
   /// - Throws: ``Refusal`` 400 for an unknown name.
   func model(_ name: String?) throws(Refusal) -> AppModel? {
     guard let name, !name.isEmpty else { return nil }
-    guard let model = models.first(where: { $0.name == name }) else {
-      throw Refusal(.badRequest, "there is no model of that name")
-    }
+    let model = try models.first(where: { $0.name == name }).orRefuse(.badRequest, "there is no model of that name")
     return model.model
   }
 
@@ -269,7 +247,7 @@ extension InspectorParts {
     let members = try place.members(in: surroundings.fileSystem)
     guard let first = members.first else { return nil }
     let bytes = members.reduce(Int64(0)) { $0 &+ $1.status.size }
-    return "\(Words.size(bytes)), changed \(Words.date(first.status.modified))"
+    return "\(readableSize(bytes)), changed \(Words.date(first.status.modified))"
   }
 }
 

@@ -35,9 +35,7 @@ package struct FormData: Sendable, Hashable {
     let parts = Self.parameters(request.headers["Content-Type"] ?? "")
     switch parts.type {
     case "application/x-www-form-urlencoded":
-      guard let text = String(utf8: request.body) else {
-        throw Refusal(.badRequest, "the form is not text")
-      }
+      let text = try String(utf8: request.body).orRefuse(.badRequest, "the form is not text")
       fields = try Query(text[...])
     case "multipart/form-data":
       guard let boundary = parts.parameters["boundary"], !boundary.isEmpty, boundary.utf8.count <= 70 else {
@@ -88,9 +86,7 @@ package struct FormData: Sendable, Hashable {
         throw Refusal(.badRequest, "the form is malformed or too long")
       }
       rest = rest.dropFirst(2)
-      guard let end = rest.firstRange(of: Self.lineEnd + marker) else {
-        throw Refusal(.badRequest, "the form ends within a part")
-      }
+      let end = try rest.firstRange(of: Self.lineEnd + marker).orRefuse(.badRequest, "the form ends within a part")
       try readPart(rest[..<end.lowerBound])
       rest = rest[end.upperBound...]
     }

@@ -103,9 +103,7 @@ func httpAnswer(
       method: String(cString: method), version: String(cString: version), headers: headers, from: peer,
       size: lazaret_mhd_header_size(connection), rules: rules, proxies: context.proxies, intake: context.intake)
     // A consumer may take longer for the last piece than a client may be silent.
-    if exchange.isStreamed {
-      unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.streamSeconds))
-    }
+    if exchange.isStreamed { unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.streamSeconds)) }
     // A collected body counts as waiting, like a header: under pressure its connection may end.
     unsafe context.expect(
       key(connection), within: refusal == nil ? context.options.bodySeconds : nil,
@@ -141,16 +139,6 @@ private func queue(
   return unsafe MHD_queue_response(connection, UInt32(response.status.rawValue), made)
 }
 
-private final class OutgoingBody {
-  let reader: BodyReader
-  let context: DaemonContext
-
-  init(_ reader: BodyReader, _ context: DaemonContext) {
-    self.reader = reader
-    self.context = context
-  }
-}
-
 private func make(_ body: Response.Body, _ context: DaemonContext) -> OpaquePointer? {
   switch body {
   case .bytes(var bytes):
@@ -158,17 +146,16 @@ private func make(_ body: Response.Body, _ context: DaemonContext) -> OpaquePoin
     return unsafe bytes.withUnsafeMutableBytes { buffer in
       unsafe MHD_create_response_from_buffer(count, buffer.baseAddress, .RESPMEM_MUST_COPY)
     }
-  case .ranges(let bytes):
-    return unsafe make(BodyReader(bytes), count: UInt64(max(0, bytes.count)), context)
+  case .ranges(let bytes): return unsafe make(OutgoingBody(.ranges(bytes), context), count: UInt64(max(0, bytes.count)))
   case .chunks(let chunks):
     // On shutdown the client gets a broken stream.
     if !context.begin(chunks) { chunks.cancel() }
-    return unsafe make(BodyReader(chunks), count: UInt64.max, context)
+    return unsafe make(OutgoingBody(.chunks(chunks), context), count: UInt64.max)
   }
 }
 
-private func make(_ reader: BodyReader, count: UInt64, _ context: DaemonContext) -> OpaquePointer? {
-  let body = unsafe Unmanaged.passRetained(OutgoingBody(reader, context)).toOpaque()
+private func make(_ outgoing: OutgoingBody, count: UInt64) -> OpaquePointer? {
+  let body = unsafe Unmanaged.passRetained(outgoing).toOpaque()
   guard let response = unsafe MHD_create_response_from_callback(count, 64 << 10, readBody, body, freeBody) else {
     unsafe freeBody(body)
     return nil
@@ -182,39 +169,34 @@ private func readBody(
   guard let own = unsafe own, let buffer = unsafe buffer else { return MHD_CONTENT_READER_END_WITH_ERROR }
   let body = unsafe Unmanaged<OutgoingBody>.fromOpaque(own).takeUnretainedValue()
   do {
-    guard let piece = try body.reader.read(at: offset, room: room) else { return MHD_CONTENT_READER_END_OF_STREAM }
+    guard let piece = try body.read(at: offset, room: room) else { return MHD_CONTENT_READER_END_OF_STREAM }
     unsafe UnsafeMutableRawBufferPointer(start: buffer, count: room).copyBytes(from: piece)
     return piece.count
-  } catch {
-    return MHD_CONTENT_READER_END_WITH_ERROR
-  }
+  } catch { return MHD_CONTENT_READER_END_WITH_ERROR }
 }
 
 private func freeBody(_ own: UnsafeMutableRawPointer?) {
   guard let own = unsafe own else { return }
   let body = unsafe Unmanaged<OutgoingBody>.fromOpaque(own).takeRetainedValue()
-  guard let chunks = body.reader.chunks else { return }
+  guard case .chunks(let chunks) = body.source else { return }
   body.context.end(chunks)
   chunks.cancel()
 }
 
 /// Reads an outgoing body in pieces that fit the connection's buffer.
-final class BodyReader {
-  private enum Source {
+private final class OutgoingBody {
+  enum Source {
     case ranges(any RangeReadable)
     case chunks(ChunkSource)
   }
 
-  private let source: Source
+  let source: Source
+  let context: DaemonContext
   private var waiting: ArraySlice<UInt8> = []
 
-  init(_ bytes: any RangeReadable) { source = .ranges(bytes) }
-
-  init(_ chunks: ChunkSource) { source = .chunks(chunks) }
-
-  var chunks: ChunkSource? {
-    guard case .chunks(let chunks) = source else { return nil }
-    return chunks
+  init(_ source: Source, _ context: DaemonContext) {
+    self.source = source
+    self.context = context
   }
 
   /// Reads up to `room` bytes; nil at the end.

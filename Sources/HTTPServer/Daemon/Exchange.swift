@@ -22,6 +22,14 @@ final class Exchange {
     var counted: Int64 = 0
     var failure: Response?
     var isOver = false
+
+    /// Abandons the consumer; further bytes are dropped.
+    mutating func fail(_ response: Response) {
+      guard !isOver else { return }
+      isOver = true
+      failure = response
+      consumer.abandon()
+    }
   }
 
   /// The bytes that extend a stream's deadline.
@@ -57,10 +65,8 @@ final class Exchange {
       var request = Request(checked.method, checked.target, headers: headers)
       request.client = client
       switch intake(request, checked.length.map(Int64.init)) {
-      case nil:
-        try rules.checkLength(checked.length)
-      case .refused(let response):
-        return response
+      case nil: try rules.checkLength(checked.length)
+      case .refused(let response): return response
       case .stream(let limit, let consumer):
         if let length = checked.length, Int64(length) > limit {
           consumer.abandon()
@@ -71,9 +77,7 @@ final class Exchange {
       self.request = request
       length = checked.length
       return nil
-    } catch {
-      return error.response
-    }
+    } catch { return error.response }
   }
 
   enum Taken {
@@ -164,16 +168,6 @@ final class Exchange {
     guard stream?.isOver == false else { return }
     stream?.isOver = true
     stream?.consumer.abandon()
-  }
-}
-
-extension Exchange.Stream {
-  /// Abandons the consumer; further bytes are dropped.
-  fileprivate mutating func fail(_ response: Response) {
-    guard !isOver else { return }
-    isOver = true
-    failure = response
-    consumer.abandon()
   }
 }
 

@@ -137,18 +137,6 @@ package import Platform
 }
 
 package struct ServerOptions: Sendable {
-  package struct TLS: Sendable {
-    /// The certificate chain in PEM.
-    var certificate: String
-
-    var key: String
-
-    package init(certificate: String, key: String) {
-      self.certificate = certificate
-      self.key = key
-    }
-  }
-
   /// The numeric address to listen at; by default the IPv4 loopback.
   package var address = "127.0.0.1"
 
@@ -168,7 +156,8 @@ package struct ServerOptions: Sendable {
   /// See ``RequestRules/acceptsUnnamedOrigin``.
   package var acceptsUnnamedOrigin = false
 
-  package var tls: TLS?
+  /// The certificate chain and its key, in PEM.
+  package var tls: (certificate: String, key: String)?
 
   /// The most connections; each has a thread, so a slow one delays no other.
   ///
@@ -231,10 +220,8 @@ struct SocketAddress {
   var text: String {
     var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     switch form {
-    case .four(var address):
-      _ = unsafe inet_ntop(AF_INET, &address.sin_addr, &bytes, socklen_t(bytes.count))
-    case .six(var address):
-      _ = unsafe inet_ntop(AF_INET6, &address.sin6_addr, &bytes, socklen_t(bytes.count))
+    case .four(var address): _ = unsafe inet_ntop(AF_INET, &address.sin_addr, &bytes, socklen_t(bytes.count))
+    case .six(var address): _ = unsafe inet_ntop(AF_INET6, &address.sin6_addr, &bytes, socklen_t(bytes.count))
     }
     return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }

@@ -53,8 +53,7 @@ extension HeaderFields.Field {
   ///
   /// A last defence: types that encode them put record values into headers.
   var safeValue: String {
-    String(
-      decoding: value.utf8.map { $0 >= 0x20 && $0 < 0x7F || $0 == 0x09 ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    String(decoding: value.utf8.map { $0 >= 0x20 && $0 < 0x7F || $0 == 0x09 ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
   }
 }
 

@@ -11,9 +11,7 @@ package struct Request: Sendable {
   /// The client; nil if unknown or claimed by an untrusted peer.
   package var client: ClientAddress?
 
-  package init(
-    _ method: Method, _ target: RequestTarget, headers: HeaderFields = HeaderFields(), body: [UInt8] = []
-  ) {
+  package init(_ method: Method, _ target: RequestTarget, headers: HeaderFields = HeaderFields(), body: [UInt8] = []) {
     self.method = method
     self.target = target
     self.headers = headers
@@ -41,9 +39,7 @@ package enum Method: String, Sendable, Hashable, CaseIterable {
   case patch = "PATCH"
   case delete = "DELETE"
   case options = "OPTIONS"
-}
 
-extension Method {
   var isSafe: Bool { self == .get || self == .head || self == .options }
 
   var allowsBody: Bool { self == .post || self == .put || self == .patch }
@@ -100,21 +96,14 @@ struct TrustedProxies: Sendable {
 
 /// A cookie hidden from scripts and other sites (RFC 6265bis).
 struct Cookie: Sendable, Hashable {
+  /// A token, as the value.
   var name: String
   var value: String
 
-  var isSecure: Bool
+  var isSecure = false
 
   /// The lifetime in seconds; nil for the browser session, 0 to remove it.
   var maximumAge: Int?
-
-  /// Creates a cookie; name and value must be tokens.
-  init(_ name: String, _ value: String, isSecure: Bool = false, maximumAge: Int? = nil) {
-    self.name = name
-    self.value = value
-    self.isSecure = isSecure
-    self.maximumAge = maximumAge
-  }
 
   /// The value of `Set-Cookie`.
   var field: String {

@@ -30,9 +30,7 @@ package struct RequestTarget: Sendable, Hashable {
       isServer = true
       return
     }
-    guard text.utf8.first == UInt8(ascii: "/") else {
-      throw Refusal(.badRequest, "the address does not begin with a slash")
-    }
+    try Refusal.unless(text.utf8.first == UInt8(ascii: "/"), .badRequest, "the address does not begin with a slash")
     guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"#<>\\^`{|}".utf8.contains($0) }) else {
       throw Refusal(.badRequest, "the address has characters that must be encoded")
     }
@@ -45,12 +43,9 @@ package struct RequestTarget: Sendable, Hashable {
   }
 
   private static func segment(_ text: Substring) throws(Refusal) -> String {
-    guard let segment = PercentEncoding.decode(text) else {
-      throw Refusal(.badRequest, "the address is not well encoded")
-    }
-    guard !segment.isEmpty, segment != ".", segment != ".." else {
-      throw Refusal(.badRequest, "the address has an empty or a dot segment")
-    }
+    let segment = try PercentEncoding.decode(text).orRefuse(.badRequest, "the address is not well encoded")
+    try Refusal.unless(
+      !segment.isEmpty && segment != "." && segment != "..", .badRequest, "the address has an empty or a dot segment")
     guard segment.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F && $0 != "/" && $0 != "\\" }) else {
       throw Refusal(.badRequest, "a segment of the address has characters that none may have")
     }
@@ -87,6 +82,19 @@ package struct Refusal: Error, Sendable, Hashable {
     var response = Response.text("\(status.rawValue) \(status.reason): \(words).\n", status: status)
     for field in headers.fields { response.headers.add(field.name, field.value) }
     return response
+  }
+
+  /// Refuses what does not meet a condition.
+  package static func unless(_ isMet: Bool, _ status: Status, _ words: @autoclosure () -> String) throws(Refusal) {
+    guard isMet else { throw Refusal(status, words()) }
+  }
+}
+
+extension Optional {
+  /// The value; its absence is a refusal.
+  package func orRefuse(_ status: Status, _ words: @autoclosure () -> String) throws(Refusal) -> Wrapped {
+    guard let self else { throw Refusal(status, words()) }
+    return self
   }
 }
 

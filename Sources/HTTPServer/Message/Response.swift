@@ -21,18 +21,20 @@ package struct Response: Sendable {
     self.body = body
   }
 
+  private init(_ text: String, type: String, _ status: Status) {
+    self.init(status, headers: ["Content-Type": "\(type); charset=utf-8"], body: .bytes(Array(text.utf8)))
+  }
+
   package static func text(_ text: String, status: Status = .ok) -> Response {
-    Response(status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: .bytes(Array(text.utf8)))
+    Response(text, type: "text/plain", status)
   }
 
   package static func html(_ page: HTML, status: Status = .ok) -> Response {
-    Response(
-      status, headers: ["Content-Type": "text/html; charset=utf-8"],
-      body: .bytes(Array("<!DOCTYPE html>\n\(page.text)".utf8)))
+    Response("<!DOCTYPE html>\n\(page.text)", type: "text/html", status)
   }
 
   package static func json(_ text: String, status: Status = .ok) -> Response {
-    Response(status, headers: ["Content-Type": "application/json; charset=utf-8"], body: .bytes(Array(text.utf8)))
+    Response(text, type: "application/json", status)
   }
 
   /// Redirects the browser within this server, as GET.
@@ -57,9 +59,7 @@ package struct Response: Sendable {
     guard case .bytes(let bytes) = body else { return nil }
     return bytes
   }
-}
 
-extension Response {
   /// The response's wire format; only for a body in memory.
   var wholeBytes: [UInt8] {
     let body = bytes ?? []
@@ -124,43 +124,16 @@ package struct Status: RawRepresentable, Sendable, Hashable {
   package static let serviceUnavailable = Status(rawValue: 503)
   static let versionNotSupported = Status(rawValue: 505)
   package static let insufficientStorage = Status(rawValue: 507)
-}
 
-extension Status {
-  package var reason: String {
-    switch rawValue {
-    case 200: "OK"
-    case 201: "Created"
-    case 202: "Accepted"
-    case 204: "No Content"
-    case 206: "Partial Content"
-    case 303: "See Other"
-    case 304: "Not Modified"
-    case 400: "Bad Request"
-    case 401: "Unauthorized"
-    case 403: "Forbidden"
-    case 404: "Not Found"
-    case 405: "Method Not Allowed"
-    case 409: "Conflict"
-    case 410: "Gone"
-    case 412: "Precondition Failed"
-    case 413: "Content Too Large"
-    case 414: "URI Too Long"
-    case 415: "Unsupported Media Type"
-    case 416: "Range Not Satisfiable"
-    case 417: "Expectation Failed"
-    case 421: "Misdirected Request"
-    case 422: "Unprocessable Content"
-    case 423: "Locked"
-    case 429: "Too Many Requests"
-    case 431: "Request Header Fields Too Large"
-    case 460: "Checksum Mismatch"
-    case 500: "Internal Server Error"
-    case 501: "Not Implemented"
-    case 503: "Service Unavailable"
-    case 505: "HTTP Version Not Supported"
-    case 507: "Insufficient Storage"
-    default: "Status \(rawValue)"
-    }
-  }
+  private static let reasons = [
+    200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content", 303: "See Other",
+    304: "Not Modified", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+    405: "Method Not Allowed", 409: "Conflict", 410: "Gone", 412: "Precondition Failed", 413: "Content Too Large",
+    414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable", 417: "Expectation Failed",
+    421: "Misdirected Request", 422: "Unprocessable Content", 423: "Locked", 429: "Too Many Requests",
+    431: "Request Header Fields Too Large", 460: "Checksum Mismatch", 500: "Internal Server Error",
+    501: "Not Implemented", 503: "Service Unavailable", 505: "HTTP Version Not Supported", 507: "Insufficient Storage",
+  ]
+
+  package var reason: String { Self.reasons[rawValue] ?? "Status \(rawValue)" }
 }

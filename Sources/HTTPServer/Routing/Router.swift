@@ -112,11 +112,7 @@ package struct Router: Sendable {
       return value
     }
     let values: (repeat each Value)
-    do throws(Misfit) {
-      values = (repeat try value(each parameters))
-    } catch {
-      return nil
-    }
+    do throws(Misfit) { values = (repeat try value(each parameters)) } catch { return nil }
     return rest.isEmpty ? values : nil
   }
 
@@ -141,11 +137,7 @@ package struct Router: Sendable {
 
   /// Answers a request, turning handler errors into responses.
   package func respond(to request: Request) -> Response {
-    do {
-      return try answer(to: request)
-    } catch {
-      return Self.response(to: error)
-    }
+    do { return try answer(to: request) } catch { return Self.response(to: error) }
   }
 
   private static func response(to error: any Error) -> Response {
@@ -165,8 +157,7 @@ package struct Router: Sendable {
     for entry in entries {
       guard let values = entry.values(of: request.target.segments) else { continue }
       allowed.insert(entry.route.method)
-      let isAsked =
-        entry.route.method == request.method || entry.route.method == .get && request.method == .head
+      let isAsked = entry.route.method == request.method || entry.route.method == .get && request.method == .head
       if isAsked, let response = try entry.handler(request, values) { return response }
     }
     guard !allowed.isEmpty else { throw Refusal(.notFound, "there is nothing at this address") }

@@ -48,9 +48,8 @@ package struct RequestRules: Sendable {
   func checkHeader(
     method: String, target: String, version: String, headers: HeaderFields
   ) throws(Refusal) -> (method: Method, target: RequestTarget, length: Int?) {
-    guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-      throw Refusal(.versionNotSupported, "only HTTP/1.1 is spoken here")
-    }
+    try Refusal.unless(
+      version == "HTTP/1.1" || version == "HTTP/1.0", .versionNotSupported, "only HTTP/1.1 is spoken here")
     try checkFields(headers)
     try checkHost(headers)
     guard let known = Method(rawValue: method) else { throw Refusal(.notImplemented, "the method is not known") }
@@ -65,16 +64,12 @@ package struct RequestRules: Sendable {
   ///
   /// libmicrohttpd silently ends values at NUL, drops nameless fields and joins folded lines; only the header's size
   /// reveals it. All common clients write name, colon, space and value.
-  func checkSize(
-    _ size: Int, method: String, target: String, version: String, headers: HeaderFields
-  ) throws(Refusal) {
+  func checkSize(_ size: Int, method: String, target: String, version: String, headers: HeaderFields) throws(Refusal) {
     let line = method.utf8.count + target.utf8.count + version.utf8.count + 4
     let usual = headers.fields.reduce(line + 2) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
     // Many clients omit the space before an empty value.
     let least = usual - headers.fields.count { $0.value.isEmpty }
-    guard size >= least, size <= usual else {
-      throw Refusal(.badRequest, "the header is not written in the usual way")
-    }
+    try Refusal.unless(size >= least && size <= usual, .badRequest, "the header is not written in the usual way")
   }
 
   /// Fields that must not repeat: contradictions, or request smuggling.
@@ -84,9 +79,7 @@ package struct RequestRules: Sendable {
   ]
 
   private func checkFields(_ headers: HeaderFields) throws(Refusal) {
-    guard headers.fields.count <= fieldLimit else {
-      throw Refusal(.headerFieldsTooLarge, "there are too many header fields")
-    }
+    try Refusal.unless(headers.fields.count <= fieldLimit, .headerFieldsTooLarge, "there are too many header fields")
     guard headers.fields.allSatisfy(\.isLegal) else { throw Refusal(.badRequest, "a header field is malformed") }
     for name in Self.single where headers.count(of: name) > 1 {
       throw Refusal(.badRequest, "a header field that may come once comes several times")
@@ -96,9 +89,8 @@ package struct RequestRules: Sendable {
   private func checkHost(_ headers: HeaderFields) throws(Refusal) {
     guard let host = headers["Host"], !host.isEmpty else { throw Refusal(.badRequest, "the host is missing") }
     // A browser lured by DNS rebinding sends the attacker's host name.
-    guard hosts.contains(host.lowercased()) else {
-      throw Refusal(.misdirectedRequest, "this server is not the host that was asked for")
-    }
+    try Refusal.unless(
+      hosts.contains(host.lowercased()), .misdirectedRequest, "this server is not the host that was asked for")
   }
 
   private func bodyLength(_ method: Method, version: String, _ headers: HeaderFields) throws(Refusal) -> Int? {

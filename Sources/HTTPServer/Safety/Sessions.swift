@@ -101,7 +101,7 @@ package final class Sessions: Sendable {
       throw Refusal(.forbidden, "the link was used already, or is too old; start again for a new one")
     }
     return Response.redirect(to: known.target ?? target).setting(
-      Cookie(cookieName, session.cookie.text, isSecure: isSecure))
+      Cookie(name: cookieName, value: session.cookie.text, isSecure: isSecure))
   }
 
   /// Returns a request's session.
@@ -126,7 +126,7 @@ package final class Sessions: Sendable {
   package func close(_ request: Request, answering response: Response) throws(Refusal) -> Response {
     let session = try session(of: request)
     state.withLock { state in state.sessions.removeAll { $0.session == session } }
-    return response.setting(Cookie(cookieName, "", isSecure: isSecure, maximumAge: 0))
+    return response.setting(Cookie(name: cookieName, value: "", isSecure: isSecure, maximumAge: 0))
   }
 
   private func end(_ state: inout State, at now: ContinuousClock.Instant) {

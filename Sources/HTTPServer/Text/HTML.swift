@@ -40,9 +40,7 @@ package struct HTML: Sendable, Hashable {
     }
     return turns ? "\u{2068}\(result)\u{2069}" : result
   }
-}
 
-extension HTML {
   /// Whether the text needs no escaping: a fast path for most.
   private static func isPlain(_ text: String) -> Bool {
     for byte in text.utf8 {

@@ -4,15 +4,15 @@ import Platform
 /// The page that explains an action and asks for confirmation.
 ///
 /// Viewing it changes no store.
-struct ActionForm: InspectorPage {
+struct ActionForm: StoreSubpage {
   enum Choice: Sendable {
     case pick(name: String, label: String, options: [(value: String, label: String)])
 
     /// A checkbox; a required one must be ticked.
-    case flag(name: String, label: String, about: String, isRequired: Bool, isTicked: Bool = false)
+    case flag(name: String, label: String, about: String, isRequired: Bool = false, isTicked: Bool = false)
 
     /// An optional line of text.
-    case text(name: String, label: String, about: String)
+    case text(name: String, label: String, about: String, value: String)
 
     static let understood = flag(
       name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
@@ -52,8 +52,6 @@ struct ActionForm: InspectorPage {
     self.choices = choices
   }
 
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
-
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "title": title, "store": store.id.text, "does": does, "final": isFinal, "obstacle": obstacle, "choices": choices,
@@ -62,24 +60,12 @@ struct ActionForm: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let ask: HTML
-    if let obstacle {
-      let way: HTML =
-        instead.map { "<p><a class=\"button main\" href=\"\($0.target)\">\($0.words)</a></p>" } ?? .empty
-      ask = obstacle.note + way
-    } else {
-      let style = isFinal ? "danger" : "main"
-      ask = frame.confirmation(
-        target,
-        """
-        \(choices.map(Self.field))<p class="row"><button class="\(style)">\(button)</button>\
-        <a class="button" href="\(RequestTarget.store(store.id))">Cancel</a></p>
-        """)
-    }
-    return """
-      <h1>\(title)</h1><p class="soft">\(store.name) · \(Words.size(store.bytes))</p>
-      \(HTML.panel("What this does", .sentences(does) + (preview?.html ?? .empty) + ask))
-      """
+    let way: HTML = instead.map { "<p>\(HTML.button($0.words, $0.target, isMain: true))</p>" } ?? .empty
+    let ask =
+      obstacle.map { $0.note + way }
+      ?? frame.ask(target, button, fields: "\(choices.map(Self.field))", isFinal: isFinal, back: .store(store.id))
+    let about: HTML = "\(store.name) · \(readableSize(store.bytes))"
+    return frame.asking(title, about, does: does, (preview?.html ?? .empty) + ask)
   }
 
   static func field(_ choice: Choice) -> HTML {
@@ -94,10 +80,11 @@ struct ActionForm: InspectorPage {
         <div class="choices"><label><input type="checkbox" name="\(name)" value="yes"\(required)>\
         <span class="said">\(label)\(small)</span></label></div>
         """
-    case .text(let name, let label, let about):
-      let small: HTML = about.isEmpty ? .empty : "<small class=\"soft\">\(about)</small>"
+    case .text(let name, let label, let about, let value):
+      let small = HTML.when(!about.isEmpty, "<small class=\"soft\">\(about)</small>")
       return """
-        <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" autocomplete="off" spellcheck="false"></label>\(small)</p>
+        <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" value="\(value)" \
+        autocomplete="off" spellcheck="false"></label>\(small)</p>
         """
     }
   }
@@ -113,7 +100,7 @@ extension ActionForm.Choice: Encodable {
       try encoder.encode([
         "name": name, "label": label, "about": about, "required": isRequired, "ticked": isTicked, "options": ["yes"],
       ])
-    case .text(let name, let label, let about):
+    case .text(let name, let label, let about, _):
       try encoder.encode(["name": name, "label": label, "about": about, "required": false])
     }
   }

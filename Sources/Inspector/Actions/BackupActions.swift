@@ -33,7 +33,7 @@ struct BackupActions: Sendable {
       choices: [
         .flag(
           name: "full", label: "Pack the whole store",
-          about: "Otherwise only the pages that changed since the last backup, where they are few.", isRequired: false)
+          about: "Otherwise only the pages that changed since the last backup, where they are few.")
       ])
   }
 
@@ -45,8 +45,7 @@ struct BackupActions: Sendable {
       request.isFull = isFull
       let backup = try parts.backups.create(path, request)
       let id = try parts.catalogue.backups().first { $0.backup?.backup.id == backup.id && $0.bytes == backup.bytes }?.id
-      return JobOutcome(
-        "Backup \(backup.id): \(Words.size(backup.bytes)).", id.map { .store($0) })
+      return JobOutcome("Backup \(backup.id): \(readableSize(backup.bytes)).", id.map { .store($0) })
     }
   }
 
@@ -67,8 +66,7 @@ struct BackupActions: Sendable {
         "There is no live store then. Close the app before: a store that is in use stays where it is.",
       ], button: "Quarantine",
       choices: [
-        .flag(
-          name: "salvage", label: "Salvage it at once", about: "A clean store is made beside it.", isRequired: false),
+        .flag(name: "salvage", label: "Salvage it at once", about: "A clean store is made beside it."),
         .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
       ])
   }
@@ -198,7 +196,7 @@ struct BackupActions: Sendable {
       return form
     }
     let preview = PagePart { try parts.backups.preview(of: path, backup.id, from: place, models: parts.modelBundles) }
-    form.preview = (preview.html { RestorePreviewTable($0).html }, preview)
+    form.preview = (preview.html { RestorePreviewTable(preview: $0).html }, preview)
     return form
   }
 
@@ -212,29 +210,22 @@ struct BackupActions: Sendable {
       let before = restored.quarantined.map { " What was there is in quarantine as \($0.id)." } ?? ""
       let lost = restored.report.lostValues.count
       let without =
-        lost > 0
-        ? " \(Words.counted(lost, "large value")) that its records refer to \(lost == 1 ? "is" : "are") lost." : ""
-      let damaged =
-        restored.damage == nil ? "" : " It is as it was when it was backed up, not sound: salvage it."
+        lost > 0 ? " \(counted(lost, "large value")) that its records refer to \(lost == 1 ? "is" : "are") lost." : ""
+      let damaged = restored.damage == nil ? "" : " It is as it was when it was backed up, not sound: salvage it."
       return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(damaged)\(without)\(before)")
     }
   }
 }
 
 struct RestorePreviewTable {
-  private let preview: RestorePreview
-
-  init(_ preview: RestorePreview) { self.preview = preview }
+  let preview: RestorePreview
 
   var html: HTML {
     let present: HTML =
       preview.present == .damaged
       ? "<p>The present store is damaged; it is compared as far as its records can be salvaged.</p>" : .empty
     func row(_ name: String, _ added: Int64?, _ changed: Int64?, _ lost: Int64?, _ unchanged: HTML) -> HTML {
-      """
-      <tr><th scope="row">\(name)</th>\(HTML.number(added, tone: .good))\
-      \(HTML.number(changed, tone: .warn))\(HTML.number(lost, tone: .bad))\(unchanged)</tr>
-      """
+      .row("\(name)", .number(added, tone: .good), .number(changed, tone: .warn), .number(lost, tone: .bad), unchanged)
     }
     let rows = preview.entities.map { row(printable($0.name), $0.added, $0.changed, $0.lost, .number($0.unchanged)) }
     let pairs = preview.pairs.map { row("Pairs of \($0.words)", $0.added, $0.changed, $0.lost, "<td></td>") }

@@ -46,7 +46,7 @@ struct QuarantineActions: Sendable {
         backups.prefix(50).map { backup in
           (
             value: backup.id.text,
-            label: "\(backup.date.map(Words.date) ?? backup.id.text), \(Words.size(backup.bytes))"
+            label: "\(backup.date.map(Words.date) ?? backup.id.text), \(readableSize(backup.bytes))"
           )
         } + [(value: "", label: "None")]
       form.choices.append(.pick(name: "backup", label: "Take what is lost from a backup", options: options))
@@ -66,9 +66,8 @@ struct QuarantineActions: Sendable {
     let model = try parts.model(form["model"])
     var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
     if let id = form["backup"], !id.isEmpty {
-      guard let found = try backups(of: stored).first(where: { $0.id.text == id })?.backup else {
-        throw Refusal(.badRequest, "there is no such backup of this store")
-      }
+      let found = try (backups(of: stored).first { $0.id.text == id }?.backup)
+        .orRefuse(.badRequest, "there is no such backup of this store")
       options.backup = .backup(found.backup.id)
     }
     let (parts, path) = (parts, stored.files.main)
@@ -88,8 +87,7 @@ struct QuarantineActions: Sendable {
   /// When the salvaged store was installed, if the path has held a store since.
   private func installation(of stored: QuarantinedStore) throws -> Receipt.Release? {
     guard let salvage = stored.receipt?.salvage, salvage.state == .installed,
-      let place = stored.receipt?.originalPath.path,
-      try parts.present(StoreFileSet(main: place)) != nil
+      let place = stored.receipt?.originalPath.path, try parts.present(StoreFileSet(main: place)) != nil
     else { return nil }
     return salvage.installed
   }
@@ -125,9 +123,7 @@ struct QuarantineActions: Sendable {
         detail: stored.receipt?.salvage?.failure.map { printable($0.words) } ?? "What was salvaged does not open.",
         hint: "Salvage it again with the app's current model.")
     } else if place == nil {
-      form.obstacle = Problem(
-        .conflict, code: "receipt-unreadable", title: "Not from here.",
-        detail: "The receipt does not say where the store came from.",
+      form.obstacle = .unknownPlace(
         hint: "Install it with the command line, which takes a place: lazaret quarantine salvage --install --to.")
     }
     return form
@@ -151,9 +147,7 @@ struct QuarantineActions: Sendable {
 
   // MARK: Release
 
-  static let releaseFields: [DocumentedRoute.Field] = [
-    .init("replace", "\"yes\" to quarantine the live store.")
-  ]
+  static let releaseFields: [DocumentedRoute.Field] = [.init("replace", "\"yes\" to quarantine the live store.")]
 
   @Sendable func releaseForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
@@ -166,9 +160,7 @@ struct QuarantineActions: Sendable {
         "Its receipt stays here. What was salvaged stays beside it.",
       ], button: "Release")
     guard let place else {
-      form.obstacle = Problem(
-        .conflict, code: "receipt-unreadable", title: "Not from here.",
-        detail: "The receipt does not say where the store came from.",
+      form.obstacle = .unknownPlace(
         hint: "Release it with the command line, which takes a place: lazaret quarantine release --to.")
       return form
     }
@@ -203,8 +195,8 @@ struct QuarantineActions: Sendable {
     let discarding = try parts.quarantines.discarding(stored.files.main)
     let what = store.isMissing ? "the receipt" : "the quarantined store, its receipt"
     var does = ["Removes \(what), and everything that was salvaged of it. Nothing brings them back."]
-    does += discarding.items.map { "\(printable($0.name.text)): \(Words.size($0.bytes))" }
-    does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
+    does += discarding.items.map { "\(printable($0.name.text)): \(readableSize($0.bytes))" }
+    does += ["\(readableSize(discarding.bytes)) in all.", discarding.words]
     var form = ActionForm(
       "Discard", of: store, "discard", does: does, button: "Discard for good", choices: [.understood])
     form.isFinal = true
@@ -213,12 +205,9 @@ struct QuarantineActions: Sendable {
 
   func discard(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let stored = try stored(store, includingMissing: true)
-    guard form["understood"] == "yes" else {
-      throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
-    }
-    guard parts.work.job(for: store.id) == nil else {
-      throw Refusal(.conflict, "something is being done to this store")
-    }
+    try Refusal.unless(
+      form["understood"] == "yes", .badRequest, "tick that this cannot be taken back, and nothing else is lost")
+    try Refusal.unless(parts.work.job(for: store.id) == nil, .conflict, "something is being done to this store")
     _ = try parts.quarantines.discard(stored.files.main)
     return .done(.to("stores"))
   }
@@ -249,7 +238,7 @@ struct LiveSalvageActions: Sendable {
     form.choices.append(
       .flag(
         name: "install", label: "Install what was salvaged at the app's path", about: "It can be done later, too.",
-        isRequired: false, isTicked: true))
+        isTicked: true))
     return form
   }
 
@@ -270,8 +259,7 @@ struct LiveSalvageActions: Sendable {
     }
     let installs = form["install"] == "yes"
     return try parts.begin(.salvage, "Salvage", of: store) { [options] observer in
-      let stored = try parts.quarantines.add(
-        path, model: model, refusesSound: true, observer: observer.opening)
+      let stored = try parts.quarantines.add(path, model: model, refusesSound: true, observer: observer.opening)
       let target = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }.map {
         RequestTarget.store($0.id)
       }
@@ -304,8 +292,15 @@ struct LiveSalvageActions: Sendable {
   }
 }
 
+extension Problem {
+  fileprivate static func unknownPlace(hint: String) -> Problem {
+    Problem(
+      .conflict, code: "receipt-unreadable", title: "Not from here.",
+      detail: "The receipt does not say where the store came from.", hint: hint)
+  }
+}
+
 extension ActionForm.Choice {
   fileprivate static let deleted = ActionForm.Choice.flag(
-    name: "deleted", label: "Look for deleted records too", about: "They are set aside, and never installed.",
-    isRequired: false)
+    name: "deleted", label: "Look for deleted records too", about: "They are set aside, and never installed.")
 }

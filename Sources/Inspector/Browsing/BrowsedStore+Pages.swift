@@ -126,10 +126,10 @@ struct PageStatement {
   let firstColumn: Int
 
   /// The positions of to-one entity numbers, by shown column.
-  let entityColumns: [Int: Int]
+  private(set) var entityColumns: [Int: Int] = [:]
 
   /// The positions of the lengths of possible bytes, by shown column.
-  let lengthColumns: [Int: Int]
+  private(set) var lengthColumns: [Int: Int] = [:]
 
   /// The bytes read of a value, enough to recognize its type.
   static let bytesRead = 1100
@@ -173,12 +173,8 @@ struct PageStatement {
     let shownSort = isWide ? columns.firstIndex { $0.sql == sort } : nil
     var selected = key
     if let sort, shownSort == nil { selected.append(sort) }
-    var entityPosition: Int?
-    if collection.isEntity {
-      entityPosition = selected.count
-      selected.append("Z_ENT")
-    }
-    self.entityPosition = entityPosition
+    entityPosition = collection.isEntity ? selected.count : nil
+    if collection.isEntity { selected.append("Z_ENT") }
     let firstColumn = selected.count
     self.firstColumn = firstColumn
     sortPosition = sort == nil ? nil : shownSort.map { firstColumn + $0 } ?? key.count
@@ -187,19 +183,17 @@ struct PageStatement {
         ? "CASE typeof(\(column.sql)) WHEN 'blob' THEN substr(\(column.sql), 1, \(Self.bytesRead)) ELSE \(column.sql) END"
         : column.sql
     }
-    var lengthColumns: [Int: Int] = [:]
     for (index, column) in columns.enumerated() where column.mayHoldBytes && !isWide {
       lengthColumns[index] = selected.count
       selected.append("CASE typeof(\(column.sql)) WHEN 'blob' THEN length(\(column.sql)) END")
     }
-    self.lengthColumns = lengthColumns
-    var entityColumns: [Int: Int] = [:]
+
     for (index, column) in columns.enumerated() {
       guard let entitySQL = column.entitySQL else { continue }
       entityColumns[index] = selected.count
       selected.append(entitySQL)
     }
-    self.entityColumns = entityColumns
+
     let direction = query.isDescending ? " DESC" : ""
     let order = (sort.map { ["\($0)\(direction)"] } ?? []) + key
     selection = selected.joined(separator: ", ")
@@ -224,8 +218,7 @@ struct PageStatement {
     let keys = Array(values.dropFirst())
     if value.isNull {
       return isDescending
-        ? ("(\(sort) IS NULL AND \(behindKey))", keys)
-        : ("(\(sort) IS NOT NULL OR \(behindKey))", keys)
+        ? ("(\(sort) IS NULL AND \(behindKey))", keys) : ("(\(sort) IS NOT NULL OR \(behindKey))", keys)
     }
     return isDescending
       ? ("(\(sort) IS NULL OR \(sort) < ? OR (\(sort) = ? AND \(behindKey)))", [value, value] + keys)
@@ -235,7 +228,5 @@ struct PageStatement {
   func key(_ row: Row) -> [DatabaseValue] { (0..<keyCount).map { row.whole($0) } }
 
   /// The token values after this row.
-  func position(_ row: Row) -> [DatabaseValue] {
-    (sortPosition.map { [row.whole($0)] } ?? []) + key(row)
-  }
+  func position(_ row: Row) -> [DatabaseValue] { (sortPosition.map { [row.whole($0)] } ?? []) + key(row) }
 }

@@ -112,9 +112,7 @@ extension BrowsedStore {
       return column.sql == relationship.ownSQL
     }?.name
   }
-}
 
-extension BrowsedStore {
   /// Searches every text property of every record.
   ///
   /// Root entities are searched, so each record is found once. Each collection has its own time limit and returns its
@@ -193,9 +191,7 @@ extension BrowsedStore {
   private static func lowered(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
     ("A"..."Z").contains(scalar) ? Unicode.Scalar(UInt8(scalar.value) + 32) : scalar
   }
-}
 
-extension BrowsedStore {
   /// Returns a row's provenance; nil outside stores of found rows.
   package func provenance(
     of key: RecordKey, in collection: RecordCollection
@@ -268,9 +264,7 @@ extension BrowsedStore {
   }
 
   /// The counts of annotated rows by state.
-  private static func stateCounts(
-    _ collection: RecordCollection, _ table: TableProvenance, key: String
-  ) -> [String] {
+  private static func stateCounts(_ collection: RecordCollection, _ table: TableProvenance, key: String) -> [String] {
     guard let condition = collection.condition else {
       return ["SELECT state, count(*) FROM \(TableProvenance.rows) WHERE tbl IN (\(table.ids)) GROUP BY 1"]
     }

@@ -122,9 +122,7 @@ extension BrowsedStore {
       return Int64(exactly: Double(digits) * scale).map(String.init)
     }
   }
-}
 
-extension BrowsedStore {
   private static let detailLimit = 20_000
 
   private static let valueLimit: Int64 = 64 << 20
@@ -136,8 +134,7 @@ extension BrowsedStore {
     let columns = collection.columns
     let statement = try PageStatement(collection, RecordQuery(), columns: columns)
     let found = try read(limits.page) { database -> RecordPage.Row? in
-      let rows = try database.wholeCursor(
-        "SELECT \(statement.selection) FROM \(collection.rowOfKey)", key.values)
+      let rows = try database.wholeCursor("SELECT \(statement.selection) FROM \(collection.rowOfKey)", key.values)
       return try rows.next().map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
     guard let found else {
@@ -170,8 +167,7 @@ extension BrowsedStore {
     let value = try read(limits.page) { database in
       try database.wholeRows(
         "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
-          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.rowOfKey)",
-        key.values
+          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.rowOfKey)", key.values
       ).first
     }
     guard let value else {
@@ -204,14 +200,10 @@ extension BrowsedStore {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
     guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
     let value = try read(limits.page) { database in
-      try database.wholeRows(
-        "SELECT substr(\(found.sql), 1, 200) FROM \(collection.rowOfKey)",
-        key.values
-      ).first?.first
+      try database.wholeRows("SELECT substr(\(found.sql), 1, 200) FROM \(collection.rowOfKey)", key.values).first?.first
     }
     guard let value,
-      case .externalData(let name) = RecordValue(
-        StoredValue(value), type: type, allowsExternalStorage: isMarked)
+      case .externalData(let name) = RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked)
     else { return nil }
     return name
   }

@@ -96,9 +96,7 @@ package final class BrowsedStore: Sendable {
       collections = list.collections
       manyToMany = list.manyToMany
       entityNames = list.entityNames
-    } catch {
-      throw Self.error(error, path)
-    }
+    } catch { throw Self.error(error, path) }
   }
 
   /// Connects without changing the file, creating others, or running code of its schema.
@@ -129,11 +127,7 @@ package final class BrowsedStore: Sendable {
 
   /// Reads; throws `time-limit` on timeout.
   func read<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value {
-    do {
-      return try pool.read(limit: limit, body)
-    } catch {
-      throw Self.error(error, path)
-    }
+    do { return try pool.read(limit: limit, body) } catch { throw Self.error(error, path) }
   }
 
   /// Reads; nil on timeout.
@@ -280,8 +274,7 @@ extension BrowsedStore {
       }
       let dates = date.map { ", min(\($0.sql)), max(\($0.sql))" } ?? ", NULL, NULL"
       let rows = try Row.fetchAll(
-        database,
-        sql: "SELECT (\(key) - ?) / ?, count(*)\(dates) FROM \(collection.tableSQL)\(condition) GROUP BY 1",
+        database, sql: "SELECT (\(key) - ?) / ?, count(*)\(dates) FROM \(collection.tableSQL)\(condition) GROUP BY 1",
         arguments: [low, step])
       for row in rows {
         guard let place = row[0] as Int64?, spread.parts.indices.contains(Int(clamping: place)) else { continue }
@@ -298,14 +291,10 @@ extension BrowsedStore {
   /// The likeliest creation date: by name, else the first date.
   private static func dateColumn(of collection: RecordCollection) -> RecordColumn? {
     let dates = collection.columns.filter { $0.kind == .attribute(.date, isMarked: false) }
-    for word in ["creat", "added", "inserted", "timestamp", "date"] {
-      if let column = dates.first(where: { $0.name.lowercased().contains(word) }) { return column }
-    }
-    return dates.first
+    let words = ["creat", "added", "inserted", "timestamp", "date"]
+    return words.lazy.compactMap { word in dates.first { $0.name.lowercased().contains(word) } }.first ?? dates.first
   }
-}
 
-extension BrowsedStore {
   /// Returns the query as SQL, with the model's names if possible.
   ///
   /// - Returns: nil if too long for a query.

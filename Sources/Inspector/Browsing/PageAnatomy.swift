@@ -3,9 +3,7 @@ package import SQLiteFormat
 /// The role of each byte of a page, judged from the page alone.
 package struct PageAnatomy: Sendable {
   package enum Part: Sendable, Hashable {
-    case databaseHeader
-    case pageHeader
-    case pointers
+    case databaseHeader, pageHeader, pointers
 
     /// A cell, by number from 0.
     case cell(Int)
@@ -113,9 +111,7 @@ package struct PageAnatomy: Sendable {
     regions = Self.runs(parts)
   }
 
-  package func cell(ofRow rowid: Int64) -> Int? {
-    kind == .tableLeaf ? cells.first { $0.rowid == rowid }?.index : nil
-  }
+  package func cell(ofRow rowid: Int64) -> Int? { kind == .tableLeaf ? cells.first { $0.rowid == rowid }?.index : nil }
 
   private static func addValues(
     of cell: Cell, on page: BTreePage, _ encoding: TextEncoding, to facts: inout CellFacts

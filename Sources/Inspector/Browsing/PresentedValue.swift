@@ -6,16 +6,7 @@ internal import Platform
 /// A record's value for display: text for people, typed for programs.
 package struct PresentedValue: Sendable, Hashable {
   package enum Form: String, Sendable, Hashable {
-    case null
-    case integer
-    case real
-    case decimal
-    case boolean
-    case text
-    case date
-    case uuid
-    case uri
-    case bytes
+    case null, integer, real, decimal, boolean, text, date, uuid, uri, bytes
 
     case file
 
@@ -39,9 +30,10 @@ package struct PresentedValue: Sendable, Hashable {
 
   var number: Double?
 
-  init(_ form: Form, _ text: String) {
+  init(_ form: Form, _ text: String, number: Double? = nil) {
     self.form = form
     self.text = text
+    self.number = number
   }
 
   /// - Parameter limit: the most characters of text.
@@ -84,11 +76,6 @@ package struct PresentedValue: Sendable, Hashable {
     case .externalData(let name): return PresentedValue(.file, name)
     case .unexpected: return unexpected(stored, limit: limit)
     }
-  }
-
-  private init(_ form: Form, _ text: String, number: Double) {
-    self.init(form, text)
-    self.number = number
   }
 
   static func plain(_ value: DatabaseValue, limit: Int) -> PresentedValue {
@@ -144,9 +131,7 @@ package struct PresentedValue: Sendable, Hashable {
     }
     return String(decoding: result, as: UTF8.self)
   }
-}
 
-extension PresentedValue {
   /// The JSON value: numbers and booleans as such, dates, UUIDs and decimals as text, bytes as an object.
   var json: JSON.Value {
     switch form {
@@ -172,7 +157,7 @@ extension PresentedValue {
     case .text, .uri:
       let more: HTML = isCut ? "<span class=\"soft\">…</span>" : .empty
       return "\(Self.line(text))\(more)"
-    case .bytes: return "<span class=\"soft\">\(text), \(Words.size(Int64(byteCount ?? 0)))</span>"
+    case .bytes: return "<span class=\"soft\">\(text), \(readableSize(Int64(byteCount ?? 0)))</span>"
     case .file: return "<span class=\"soft\">in a file</span>"
     case .unexpected: return "<span class=\"odd\" title=\"not of the property's type\">\(Self.line(text))</span>"
     case .date: return "<time datetime=\"\(text)\">\(Self.moment(text))</time>"
@@ -232,21 +217,9 @@ extension [RowState: Int64] {
 
 /// The type of bytes, recognized by their beginning.
 enum BytesKind: String, Sendable, Hashable, CaseIterable {
-  case empty
-  case png
-  case jpeg
-  case gif
-  case webp
-  case heic
-  case pdf
-  case gzip
-  case zip
-  case sqlite
+  case empty, png, jpeg, gif, webp, heic, pdf, gzip, zip, sqlite
   case binaryPropertyList = "binary-plist"
-  case xml
-  case json
-  case text
-  case unknown
+  case xml, json, text, unknown
 
   init(_ bytes: [UInt8]) {
     func begins(_ prefix: [UInt8], at start: Int = 0) -> Bool {
@@ -254,28 +227,10 @@ enum BytesKind: String, Sendable, Hashable, CaseIterable {
     }
     if bytes.isEmpty {
       self = .empty
-    } else if begins([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
-      self = .png
-    } else if begins([0xFF, 0xD8, 0xFF]) {
-      self = .jpeg
-    } else if begins(Array("GIF87a".utf8)) || begins(Array("GIF89a".utf8)) {
-      self = .gif
     } else if begins(Array("RIFF".utf8)), begins(Array("WEBP".utf8), at: 8) {
       self = .webp
-    } else if begins(Array("ftyphei".utf8), at: 4) || begins(Array("ftypmif1".utf8), at: 4) {
-      self = .heic
-    } else if begins(Array("%PDF-".utf8)) {
-      self = .pdf
-    } else if begins([0x1F, 0x8B]) {
-      self = .gzip
-    } else if begins([0x50, 0x4B, 0x03, 0x04]) {
-      self = .zip
-    } else if begins(Array("SQLite format 3\0".utf8)) {
-      self = .sqlite
-    } else if begins(Array("bplist0".utf8)) {
-      self = .binaryPropertyList
-    } else if begins(Array("<?xml".utf8)) {
-      self = .xml
+    } else if let known = Self.signatures.first(where: { begins($0.bytes, at: $0.start) }) {
+      self = known.kind
     } else if let text = Self.text(bytes) {
       let first = text.unicodeScalars.first { !$0.properties.isWhitespace }
       self = first == "{" || first == "[" ? .json : .text
@@ -284,20 +239,19 @@ enum BytesKind: String, Sendable, Hashable, CaseIterable {
     }
   }
 
+  private static let signatures: [(kind: BytesKind, start: Int, bytes: [UInt8])] = [
+    (.png, 0, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]), (.jpeg, 0, [0xFF, 0xD8, 0xFF]),
+    (.gif, 0, Array("GIF87a".utf8)), (.gif, 0, Array("GIF89a".utf8)), (.heic, 4, Array("ftyphei".utf8)),
+    (.heic, 4, Array("ftypmif1".utf8)), (.pdf, 0, Array("%PDF-".utf8)), (.gzip, 0, [0x1F, 0x8B]),
+    (.zip, 0, [0x50, 0x4B, 0x03, 0x04]), (.sqlite, 0, Array("SQLite format 3\0".utf8)),
+    (.binaryPropertyList, 0, Array("bplist0".utf8)), (.xml, 0, Array("<?xml".utf8)),
+  ]
+
   /// Whether browsers may receive the bytes as an image.
   var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
 
   /// The media type of an image; plain bytes for all else.
-  var mediaType: String {
-    switch self {
-    case .png: "image/png"
-    case .jpeg: "image/jpeg"
-    case .gif: "image/gif"
-    case .webp: "image/webp"
-    case .empty, .heic, .pdf, .gzip, .zip, .sqlite, .binaryPropertyList, .xml, .json, .text, .unknown:
-      "application/octet-stream"
-    }
-  }
+  var mediaType: String { isPicture ? "image/\(rawValue)" : "application/octet-stream" }
 
   var words: String {
     switch self {

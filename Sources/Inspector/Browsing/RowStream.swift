@@ -83,7 +83,6 @@ package final class RowStream: Sendable {
     }
     filled.signal()
   }
-
 }
 
 extension BrowsedStore {
@@ -117,9 +116,7 @@ extension BrowsedStore {
       .tooManyExports, path: path, detail: "\(Self.maximumStreams) exports of the store are under way")
   }
 
-  func begin(
-    _ stream: RowStream, _ fill: @escaping @Sendable () throws -> Void
-  ) throws(PersistentStoreError) {
+  func begin(_ stream: RowStream, _ fill: @escaping @Sendable () throws -> Void) throws(PersistentStoreError) {
     let isFree = streams.withLock { count in
       guard count < Self.maximumStreams else { return false }
       count += 1
@@ -128,11 +125,7 @@ extension BrowsedStore {
     guard isFree else { throw tooManyStreams }
     WorkThread.start(named: "records") { [self] in
       var failure: PersistentStoreError?
-      do {
-        try fill()
-      } catch {
-        failure = Self.error(error, path)
-      }
+      do { try fill() } catch { failure = Self.error(error, path) }
       streams.withLock { $0 -= 1 }
       stream.end(with: failure)
     }

@@ -38,34 +38,28 @@ struct BundlesPage: InspectorPage {
         """
     }
     let rows = bundles.map { bundle -> HTML in
-      """
-      <tr><th scope="row" class="wrap"><a href="\(bundle.target)">\(printable(bundle.name))</a></th>\
-      <td class="number">\(Words.size(bundle.bytes))</td><td>\(Words.time(bundle.date, now: frame.now))</td>\
-      <td>\(bundle.isEncrypted ? HTML.tag("encrypted", .good) : HTML.tag("not encrypted", .warn))</td></tr>
-      """
+      .row(
+        "<a href=\"\(bundle.target)\">\(printable(bundle.name))</a>", wraps: true, .size(bundle.bytes),
+        .cell(Words.time(bundle.date, now: frame.now)),
+        .cell(bundle.isEncrypted ? .tag("encrypted", .good) : .tag("not encrypted", .warn)))
     }
     return .panel(
-      "Written",
-      .table("Bundles that were written", ["Bundle", .number("Size"), "When", "Who can read it"], rows))
+      "Written", .table("Bundles that were written", ["Bundle", .number("Size"), "When", "Who can read it"], rows))
   }
 
   private func sent(_ listing: Outbox.Listing, _ frame: PageFrame) -> HTML {
     guard !listing.entries.isEmpty || !listing.unreadable.isEmpty else { return .empty }
     let rows = listing.entries.map { entry -> HTML in
-      """
-      <tr><th scope="row" class="wrap">\(printable(entry.name))</th><td>\(OutboxWords.tag(entry))</td>\
-      <td class="wrap">\(printable(entry.endpoint))</td><td>\(OutboxWords.outcome(entry, now: frame.now))</td>\
-      <td>\(OutboxWords.actions(entry, frame))</td></tr>
-      """
+      .row(
+        "\(printable(entry.name))", wraps: true, .cell(OutboxWords.tag(entry)),
+        .cell("\(printable(entry.endpoint))", "wrap"), .cell(OutboxWords.outcome(entry, now: frame.now)),
+        .cell(OutboxWords.actions(entry, frame)))
     }
-    let broken: HTML =
-      listing.unreadable.isEmpty
-      ? .empty
-      : .note(
-        .warn, "<p>\(Words.counted(listing.unreadable.count, "entry", "entries")) of the outbox cannot be read.</p>")
+    let broken = HTML.when(
+      !listing.unreadable.isEmpty,
+      .note(.warn, "<p>\(counted(listing.unreadable.count, "entry", "entries")) of the outbox cannot be read.</p>"))
     return .panel(
-      "Outbox",
-      .table("The outbox", ["Bundle", "State", "To", "What came of it", .unnamed("Actions")], rows) + broken)
+      "Outbox", .table("The outbox", ["Bundle", "State", "To", "What came of it", .unnamed("Actions")], rows) + broken)
   }
 }
 
@@ -85,7 +79,7 @@ enum OutboxWords {
     if let receipt = entry.receipt {
       return "<code>\(printable(receipt.id))</code>, \(Words.time(receipt.date, now: now))"
     }
-    var words = entry.offset > 0 ? "\(Words.size(entry.offset)) of \(Words.size(entry.bytes)) are there" : ""
+    var words = entry.offset > 0 ? "\(readableSize(entry.offset)) of \(readableSize(entry.bytes)) are there" : ""
     if let error = entry.lastError { words += (words.isEmpty ? "" : "; ") + "last: \(printable(error))" }
     return HTML(escaping: words)
   }
@@ -105,18 +99,12 @@ struct BundlePage: InspectorPage {
   let bundle: ListedBundle
   let preview: PagePart<BundlePreview>
   let sendings: PagePart<[OutboxEntry]>
-  let receiver: InspectorReceiver?
 
-  init(
-    _ bundle: ListedBundle, _ catalogue: BundleCatalogue, _ outbox: Outbox, receiver: InspectorReceiver?
-  ) {
+  init(_ bundle: ListedBundle, _ catalogue: BundleCatalogue, _ outbox: Outbox) {
     self.bundle = bundle
-    self.receiver = receiver
     let preview = PagePart { try catalogue.preview(of: bundle) }
     self.preview = preview
-    sendings = PagePart {
-      try outbox.listing().entries.filter { $0.sha256 == preview.value?.sha256 }
-    }
+    sendings = PagePart { try outbox.listing().entries.filter { $0.sha256 == preview.value?.sha256 } }
   }
 
   var title: String { printable(bundle.name) }
@@ -132,12 +120,8 @@ struct BundlePage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let remove: HTML =
-      frame.allowsActions
-      ? "<a class=\"button\" href=\"\(bundle.target.appending("discard"))\">Remove …</a>" : .empty
-    let send: HTML =
-      frame.allowsActions
-      ? "<a class=\"button main\" href=\"\(bundle.target.appending("send"))\">Send …</a>" : .empty
+    let remove = HTML.when(frame.allowsActions, .button("Remove …", bundle.target.appending("discard")))
+    let send = HTML.when(frame.allowsActions, .button("Send …", bundle.target.appending("send"), isMain: true))
     return """
       <div data-events="\(frame.events)"><div class="head"><div><h1 class="wrap">\(title)</h1></div>\
       <nav class="row no-print" aria-label="Actions">\(send)\
@@ -150,7 +134,7 @@ struct BundlePage: InspectorPage {
   private func facts(_ preview: BundlePreview, _ frame: PageFrame) -> HTML {
     let level: HTML? = preview.level.map { "\($0.rawValue): \($0.words)" }
     return .facts([
-      ("Size", HTML(escaping: Words.size(preview.bytes))), ("Written", Words.time(bundle.date, now: frame.now)),
+      ("Size", HTML(escaping: readableSize(preview.bytes))), ("Written", Words.time(bundle.date, now: frame.now)),
       ("Level", level),
       (
         "Who can read it",
@@ -218,18 +202,14 @@ final class BundleCatalogue: Sendable {
       guard text.hasSuffix(".lazaret.tar.gz") || text.hasSuffix(".lazaret.tar.gz.age"), !text.hasPrefix("."),
         let status = try fileSystem.status(of: path.appending(name), followingLinks: false), status.kind == .regular
       else { continue }
-      bundles.append(
-        ListedBundle(name: text, path: path.appending(name), bytes: status.size, date: status.modified))
+      bundles.append(ListedBundle(name: text, path: path.appending(name), bytes: status.size, date: status.modified))
     }
     return bundles.sorted { ($0.date, $0.name) > ($1.date, $1.name) }
   }
 
   /// - Throws: ``Refusal`` 404 if there is no such bundle.
   func bundle(_ name: String) throws -> ListedBundle {
-    guard let bundle = try bundles().first(where: { $0.name == name }) else {
-      throw Refusal(.notFound, "there is no bundle of that name")
-    }
-    return bundle
+    try bundles().first(where: { $0.name == name }).orRefuse(.notFound, "there is no bundle of that name")
   }
 
   /// Returns a preview with digest, computed once.
@@ -256,8 +236,6 @@ struct ListedBundle: Sendable, Hashable, Encodable {
   var target: RequestTarget { .to("bundles", name) }
 
   func encode(to encoder: any Encoder) throws {
-    try encoder.encode([
-      "name": name, "bytes": bytes, "date": date, "encrypted": isEncrypted, "location": target,
-    ])
+    try encoder.encode(["name": name, "bytes": bytes, "date": date, "encrypted": isEncrypted, "location": target])
   }
 }

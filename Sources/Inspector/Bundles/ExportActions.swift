@@ -42,13 +42,13 @@ struct ExportActions: Sendable {
       .pick(name: "model", label: "Model", options: chosen.model.map { Self.first($0, models) } ?? models),
       .text(
         name: "recipients", label: "Encrypt to these keys",
-        about: "age1…, several with spaces between. Without any, everyone who gets the file can read it."),
+        about: "age1…, several with spaces between. Without any, everyone who gets the file can read it.",
+        value: chosen.recipients),
     ]
     let job = query["job"].flatMap { parts.work.job($0) } ?? parts.work.job(for: store.id)
     return ExportPage(
       form: form, chosen: chosen, tree: parts.attributes(of: files).map { ExportTree($0) },
-      job: job.flatMap { $0.store == store.id && $0.kind == .export ? $0 : nil },
-      ready: prepared.latest(of: store.id))
+      job: job.flatMap { $0.store == store.id && $0.kind == .export ? $0 : nil }, ready: prepared.latest(of: store.id))
   }
 
   /// Moves the selected option to the front.
@@ -75,9 +75,7 @@ struct ExportActions: Sendable {
       return tree?.paths(in: texts) ?? Set(Self.words(texts))
     }
     var (keeping, dropping) = (paths("keep"), paths("drop"))
-    guard keeping.isDisjoint(with: dropping) else {
-      throw Refusal(.badRequest, "a value cannot stay and be overwritten")
-    }
+    try Refusal.unless(keeping.isDisjoint(with: dropping), .badRequest, "a value cannot stay and be overwritten")
     let model = try parts.model(form["model"])
     prepared.choices.keep(
       .init(
@@ -108,7 +106,7 @@ struct ExportActions: Sendable {
       prepared.forget(id)
       let file = summary.bundle.path.path?.lastComponent?.string ?? ""
       return JobOutcome(
-        "The bundle is written: \(Words.size(summary.bundle.bytes)), SHA-256 \(summary.bundle.sha256).",
+        "The bundle is written: \(readableSize(summary.bundle.bytes)), SHA-256 \(summary.bundle.sha256).",
         .to("bundles", file))
     }
     return .running(job, on: .store(entry.store, "export"))
@@ -156,7 +154,7 @@ struct ExportPage: InspectorPage {
     let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
     return """
       <div\(events)>
-      <h1>\(title)</h1><p class="soft">\(store.name) · \(Words.size(store.bytes))</p>
+      <h1>\(title)</h1><p class="soft">\(store.name) · \(readableSize(store.bytes))</p>
       \(progress(frame))\(agreement(frame))
       \(choice(frame))
       </div>
@@ -204,26 +202,19 @@ struct ExportPage: InspectorPage {
       }
       return "<fieldset class=\"choices\"><legend>\(label)</legend>\(items)</fieldset>"
     }
-    guard case .text(let name, let label, let about) = choice, name == "recipients" else {
-      return ActionForm.field(choice)
-    }
-    return """
-      <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" value="\(chosen.recipients)" \
-      autocomplete="off" spellcheck="false"></label><small class="soft">\(about)</small></p>
-      """
+    return ActionForm.field(choice)
   }
 
   /// The attributes as text, without a model.
   private var typed: HTML {
-    let keep = chosen.keeping.sorted().joined(separator: " ")
-    let drop = chosen.dropping.sorted().joined(separator: " ")
-    return """
-      <p class="line-of-text"><label><span>Columns whose values stay as they are</span>\
-      <input type="text" name="keep" value="\(keep)" autocomplete="off" spellcheck="false"></label>\
-      <small class="soft">table.column, several with spaces between; for scrubbed.</small></p>\
-      <p class="line-of-text"><label><span>Columns whose values are overwritten</span>\
-      <input type="text" name="drop" value="\(drop)" autocomplete="off" spellcheck="false"></label></p>
-      """
+    let keep = ActionForm.Choice.text(
+      name: "keep", label: "Columns whose values stay as they are",
+      about: "table.column, several with spaces between; for scrubbed.",
+      value: chosen.keeping.sorted().joined(separator: " "))
+    let drop = ActionForm.Choice.text(
+      name: "drop", label: "Columns whose values are overwritten", about: "",
+      value: chosen.dropping.sorted().joined(separator: " "))
+    return ActionForm.field(keep) + ActionForm.field(drop)
   }
 }
 
@@ -254,8 +245,7 @@ struct ExportTree: Sendable, Encodable {
     branches = model.entities.values.sorted { $0.name < $1.name }.compactMap { entity in
       let leaves = entity.properties.values.sorted { $0.name < $1.name }.compactMap { property -> Leaf? in
         guard let attribute = property.attribute, !attribute.traits.isTransient else { return nil }
-        return Leaf(
-          name: property.name, type: attribute.type.sourceName, path: "\(entity.name).\(property.name)")
+        return Leaf(name: property.name, type: attribute.type.sourceName, path: "\(entity.name).\(property.name)")
       }
       count += leaves.count
       return leaves.isEmpty || count > Self.maximumLeaves ? nil : Branch(entity: entity.name, attributes: leaves)
@@ -288,7 +278,7 @@ struct ExportTree: Sendable, Encodable {
       let open: HTML = chosen > 0 ? " open" : ""
       return """
         <details data-branch\(open)><summary>\(printable(branch.entity)) <span class="soft">\
-        \(Words.counted(branch.attributes.count, "attribute"))\(note)</span></summary><table><thead><tr>\
+        \(counted(branch.attributes.count, "attribute"))\(note)</span></summary><table><thead><tr>\
         <th scope="col">Attribute</th><th scope="col">Stays</th><th scope="col">Overwritten</th></tr></thead>\
         <tbody>\(rows)</tbody></table></details>
         """

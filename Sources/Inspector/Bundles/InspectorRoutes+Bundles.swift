@@ -32,17 +32,15 @@ extension InspectorRoutes {
       BundlesPage(catalogue, parts.outbox)
     }
     page("/bundles/{bundle}", about: "One bundle: its sum, its size, and where it was sent.", .text) { _, name in
-      BundlePage(try catalogue.bundle(name), catalogue, parts.outbox, receiver: parts.receiver)
+      BundlePage(try catalogue.bundle(name), catalogue, parts.outbox)
     }
     other("/bundles/{bundle}/file", about: "The bundle itself.", type: "application/octet-stream", .text) {
       request, name in
       let bundle = try catalogue.bundle(name)
-      guard let tag = EntityTag(try catalogue.preview(of: bundle).sha256) else {
-        throw Refusal(.internalServerError, "the bundle has no sum")
-      }
+      let tag = try EntityTag(catalogue.preview(of: bundle).sha256)
+        .orRefuse(.internalServerError, "the bundle has no sum")
       let file = FileBytes(try parts.surroundings.fileSystem.open(bundle.path))
-      return Response.ranges(file, tag: tag, type: "application/octet-stream", for: request)
-        .downloaded(as: bundle.name)
+      return Response.ranges(file, tag: tag, type: "application/octet-stream", for: request).downloaded(as: bundle.name)
     }
     page("/bundles/{bundle}/discard", about: "Asks before: Removes a bundle from this machine.", .text) { _, name in
       BundleRemovalPage(bundle: try catalogue.bundle(name))
@@ -84,19 +82,13 @@ struct BundleRemovalPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let ask = frame.confirmation(
-      target,
-      """
-      <p class="row"><button class="danger">Remove it</button><a class="button" href="\(bundle.target)">Leave it</a></p>
-      """)
+    let ask = frame.ask(target, "Remove it", isFinal: true, back: bundle.target, "Leave it")
     let does = [
       "Removes the file from this machine. The store that it was made of is not touched, and can be exported again.",
       "What was sent already stays with the receiver; what waits in the outbox is still sent.",
     ]
-    return """
-      <h1>\(title)</h1><p class="soft">\(printable(bundle.name)) · \(Words.size(bundle.bytes))</p>
-      \(HTML.panel("What this does", .sentences(does) + ask))
-      """
+    let about: HTML = "\(printable(bundle.name)) · \(readableSize(bundle.bytes))"
+    return frame.asking(title, about, does: does, ask)
   }
 }
 
@@ -110,7 +102,7 @@ struct SendActions: Sendable {
 
   func page(_ name: String) throws -> SendPage {
     let bundle = try bundles.bundle(name)
-    return SendPage(bundle: bundle, preview: try bundles.preview(of: bundle), receiver: parts.receiver)
+    return SendPage(bundle: bundle, preview: try bundles.preview(of: bundle), receiver: parts.options.receiver)
   }
 
   func send(_ name: String, _ form: FormData) throws -> ActionAnswer {
@@ -126,7 +118,7 @@ struct SendActions: Sendable {
 
   func retry(_ id: String) throws -> ActionAnswer {
     let entry = try self.entry(id)
-    guard let receiver = parts.receiver, receiver.address.withoutQuery == entry.endpoint else {
+    guard let receiver = parts.options.receiver, receiver.address.withoutQuery == entry.endpoint else {
       throw Refusal(.conflict, "this inspector was told of another receiver; use lazaret outbox retry")
     }
     return try start(entry, receiver, target: .to("bundles"))
@@ -134,7 +126,7 @@ struct SendActions: Sendable {
 
   func cancel(_ id: String) throws -> ActionAnswer {
     let entry = try self.entry(id)
-    let (parts, receiver) = (parts, parts.receiver)
+    let (parts, receiver) = (parts, parts.options.receiver)
     let job = try parts.work.start(.send, "Taking back \(printable(entry.name))", store: nil, target: .to("bundles")) {
       _ in
       let isOurs = receiver?.address.withoutQuery == entry.endpoint
@@ -148,9 +140,8 @@ struct SendActions: Sendable {
   }
 
   private func entry(_ id: String) throws -> OutboxEntry {
-    guard let entry = try parts.outbox.listing().entries.first(where: { $0.id == id }) else {
-      throw Refusal(.notFound, "there is no such entry in the outbox")
-    }
+    let entry = try parts.outbox.listing().entries.first(where: { $0.id == id })
+      .orRefuse(.notFound, "there is no such entry in the outbox")
     guard !entry.isOver else { throw Refusal(.conflict, "nothing more happens to it") }
     return entry
   }
@@ -201,32 +192,22 @@ struct SendPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let ask =
-      obstacle?.note
-      ?? frame.confirmation(
-        target,
-        """
-        <input type="hidden" name="sha256" value="\(preview.sha256)">\
-        <p class="row"><button class="main">Send it</button><a class="button" href="\(bundle.target)">Leave it</a></p>
-        """)
-    let warning: HTML =
-      preview.showsRecords
-      ? .note(
-        .bad,
-        "<p><strong>It holds data of yours and is not encrypted.</strong> The receiver can read that.</p>")
-      : .empty
-    return """
-      <h1>\(title)</h1>
-      <section class="panel"><h2>What this does</h2><ul class="plain-words">\
-      <li>Puts the bundle into the outbox of this home, and sends it from there in parts. A line that breaks costs nothing: it \
-      goes on where it stopped, also another day.</li>\
-      <li>Sends exactly the file with the sum below, and nothing else.</li>\
-      <li>Keeps the receiver's receipt with the store.</li></ul>\
-      \(HTML.facts([
-        ("Bundle", HTML(escaping: printable(bundle.name))), ("Size", HTML(escaping: Words.size(preview.bytes))),
-        ("SHA-256", "<code class=\"wrap\">\(preview.sha256)</code>"),
-        ("To", receiver.map { HTML(escaping: $0.address.origin) }),
-      ]))\(warning)\(ask)</section>
+    let sum: HTML = "<input type=\"hidden\" name=\"sha256\" value=\"\(preview.sha256)\">"
+    let ask = obstacle?.note ?? frame.ask(target, "Send it", fields: sum, back: bundle.target, "Leave it")
+    let warning = HTML.when(
+      preview.showsRecords,
+      .note(.bad, "<p><strong>It holds data of yours and is not encrypted.</strong> The receiver can read that.</p>"))
+    let does = [
       """
+      Puts the bundle into the outbox of this home, and sends it from there in parts. A line that breaks costs nothing: it \
+      goes on where it stopped, also another day.
+      """, "Sends exactly the file with the sum below, and nothing else.",
+      "Keeps the receiver's receipt with the store.",
+    ]
+    let facts = HTML.facts([
+      ("Bundle", "\(printable(bundle.name))"), ("Size", "\(readableSize(preview.bytes))"),
+      ("SHA-256", "<code class=\"wrap\">\(preview.sha256)</code>"), ("To", receiver.map { "\($0.address.origin)" }),
+    ])
+    return "<h1>\(title)</h1>\n" + .panel("What this does", .sentences(does) + facts + warning + ask)
   }
 }

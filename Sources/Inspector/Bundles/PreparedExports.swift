@@ -55,16 +55,12 @@ final class PreparedExports: Sendable {
     }
   }
 
-  func latest(of store: StoreID) -> Entry? {
-    state.withLock { state in state.entries.last { $0.store == store } }
-  }
+  func latest(of store: StoreID) -> Entry? { state.withLock { state in state.entries.last { $0.store == store } } }
 
   /// - Throws: ``Refusal`` 404 if it is written, forgotten or unknown.
   func entry(_ id: String) throws(Refusal) -> Entry {
-    guard let entry = state.withLock({ state in state.entries.first { $0.id == id } }) else {
-      throw Refusal(.notFound, "there is no such export any more; ask for it again")
-    }
-    return entry
+    try state.withLock({ state in state.entries.first { $0.id == id } })
+      .orRefuse(.notFound, "there is no such export any more; ask for it again")
   }
 
   func forget(_ id: String) { state.withLock { state in state.entries.removeAll { $0.id == id } } }
@@ -88,11 +84,7 @@ struct PreparedExportPage: InspectorPage {
     ])
   }
 
-  func content(_ frame: PageFrame) -> HTML {
-    """
-    <h1>\(title)</h1>\(preview(frame))
-    """
-  }
+  func content(_ frame: PageFrame) -> HTML { "<h1>\(title)</h1>\(preview(frame))" }
 
   func preview(_ frame: PageFrame) -> HTML {
     """
@@ -119,12 +111,11 @@ struct PreparedExportPage: InspectorPage {
       let keys = entry.recipients.map { key -> HTML in "<li><code>\("\(key)")</code></li>" }
       readers = "<p>Only the holders of these keys can open it:</p><ul class=\"wrap\">\(keys)</ul>"
     }
-    let buttons: HTML =
-      frame.allowsActions
-      ? """
+    let buttons = frame.whereAllowed(
+      """
       <div class="row">\(frame.button("Write the bundle", entry.target.appending("write"), style: "main"))\
       \(frame.button("Cancel", entry.target.appending("forget")))</div>
-      """ : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+      """)
     return .panel("Do you agree?", "\(readers)\(buttons)")
   }
 
@@ -132,40 +123,32 @@ struct PreparedExportPage: InspectorPage {
     let rows = preview.levels.map { level -> HTML in
       let isAsked = level.level == preview.level
       let name: HTML = isAsked ? "<b>\(level.level.rawValue)</b>, this one" : "\(level.level.rawValue)"
-      let size = (level.isExact ? "" : "about ") + Words.size(level.bytes)
-      return """
-        <tr><th scope="row">\(name)</th>\(HTML.number(Int64(level.files)))<td class="number">\(size)</td>\
-        <td class="number">about \(Words.size(level.packedBytes))</td></tr>
-        """
+      let size = (level.isExact ? "" : "about ") + readableSize(level.bytes)
+      return .row(
+        name, .number(Int64(level.files)), .cell("\(size)", "number"),
+        .cell("about \(readableSize(level.packedBytes))", "number"))
     }
     return .panel(
-      "All levels",
-      .table("All levels", ["Level", .number("Files"), .number("Unpacked"), .number("Packed")], rows))
+      "All levels", .table("All levels", ["Level", .number("Files"), .number("Unpacked"), .number("Packed")], rows))
   }
 
   private var files: HTML {
-    let rows = preview.files.prefix(Self.maximumRows).map { file -> HTML in
-      """
-      <tr><th scope="row" class="wrap">\(printable(file.name))</th><td class="number">\(Words.size(file.bytes))</td>\
-      <td>\(file.words)</td></tr>
-      """
+    let rows = preview.files.prefix(Self.maximumRows).map { file in
+      HTML.row("\(printable(file.name))", wraps: true, .size(file.bytes), .cell("\(file.words)"))
     }
     let rest: HTML =
       preview.files.count > Self.maximumRows
       ? "<p class=\"soft\">And \(preview.files.count - Self.maximumRows) more.</p>" : .empty
-    return .panel(
-      "What is in it",
-      .table("Files of the bundle", ["File", .number("Size"), "What it is"], Array(rows)) + rest)
+    return .panel("What is in it", .table("Files of the bundle", ["File", .number("Size"), "What it is"], rows) + rest)
   }
 
   private var scrub: HTML {
     guard let report = preview.scrub else { return .empty }
     let rows = report.columns.prefix(Self.maximumRows).map { column -> HTML in
-      """
-      <tr><th scope="row" class="wrap">\(printable(column.name))</th><td class="wrap">\(printable(column.table))</td>\
-      \(HTML.number(column.counts.replaced))\
-      \(HTML.number(column.counts.shifted))\(HTML.number(column.counts.kept))\(HTML.number(column.counts.dropped))</tr>
-      """
+      .row(
+        "\(printable(column.name))", wraps: true, .cell("\(printable(column.table))", "wrap"),
+        .number(column.counts.replaced), .number(column.counts.shifted), .number(column.counts.kept),
+        .number(column.counts.dropped))
     }
     let columns: [TableColumn] = [
       "Column", "Table or index", .number("Replaced"), .number("Shifted"), .number("Kept"), .number("Overwritten"),
@@ -173,7 +156,7 @@ struct PreparedExportPage: InspectorPage {
     let gaps: HTML =
       report.gapCount > 0
       ? """
-      <p>\(Words.counted(report.gapCount, "range")) with \(Words.size(report.gapBytes)) could not be understood, and \
+      <p>\(counted(report.gapCount, "range")) with \(readableSize(report.gapBytes)) could not be understood, and \
       \(report.gapCount == 1 ? "was" : "were") overwritten.</p>
       """ : .empty
     let check = preview.checkSeconds.map { seconds -> HTML in
@@ -184,10 +167,7 @@ struct PreparedExportPage: InspectorPage {
     let notes = report.remarks.map { remark -> HTML in "<p class=\"soft\">\(sentence(printable(remark)))</p>" }
     return .panel(
       "What was done to the values",
-      """
-      \(HTML.table("What was done to the values", columns, Array(rows)))\
-      \(check ?? .empty)\(gaps)\(notes)
-      """)
+      "\(HTML.table("What was done to the values", columns, Array(rows)))\(check ?? .empty)\(gaps)\(notes)")
   }
 
   private var remarks: HTML {

@@ -15,8 +15,7 @@ final class ExaminationCache: Sendable {
   private let examinations = StoreCache<Key, Examination>(capacity: 64)
 
   func kept(_ files: StoreFileSet, model: InspectorModel?, in fileSystem: FileSystem) throws -> Examination? {
-    try examinations.kept(
-      Key(store: files.main, model: model?.name, countsRecords: false), of: files, in: fileSystem)
+    try examinations.kept(Key(store: files.main, model: model?.name, countsRecords: false), of: files, in: fileSystem)
   }
 
   /// Examines every page by a model, or by itself.

@@ -32,9 +32,7 @@ package struct StoreCatalogue: Sendable {
       case "b": try backups()
       default: []
       }
-    guard let store = candidates.first(where: { $0.id == id }) else {
-      throw Self.noSuchStore
-    }
+    guard let store = candidates.first(where: { $0.id == id }) else { throw Self.noSuchStore }
     return store
   }
 
@@ -61,8 +59,7 @@ package struct StoreCatalogue: Sendable {
   /// The latest bundles with quarantined stores on this machine.
   private func newestBundles() throws -> [String] {
     if let inbox, !inbox.storage.isShared {
-      let newest = try inbox.records.entries(
-        InboxFilter(state: .quarantined), after: nil, limit: Self.maximumOfInbox)
+      let newest = try inbox.records.entries(InboxFilter(state: .quarantined), after: nil, limit: Self.maximumOfInbox)
       return newest.items.map(\.bundle.id)
     }
     let folder = InboxFolders(home: home).bundles
@@ -253,9 +250,7 @@ package struct ListedStore: Sendable {
     guard !isOnlyReceipt, case .quarantined(let store, let folder) = kind else { return nil }
     return folder.result(of: store)
   }
-}
 
-extension ListedStore {
   /// - Throws: `evidence-missing`, `not-in-quarantine` without a receipt, or file system errors.
   func requireFiles() throws {
     guard isMissing, case .quarantined(let store, let folder) = kind else { return }

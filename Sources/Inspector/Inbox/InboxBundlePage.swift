@@ -8,7 +8,7 @@ import Salvage
 import SupportBundle
 
 /// One bundle: its damage, content, sender and history.
-struct InboxBundlePage: InspectorPage {
+struct InboxBundlePage: InboxSubpage {
   let bundle: InboxBundle
   let summary: InboxSummary
   let group: InboxGroup?
@@ -17,7 +17,7 @@ struct InboxBundlePage: InspectorPage {
   init(_ entry: InboxEntry, _ inbox: Inbox, _ parts: InspectorParts) throws {
     let bundle = entry.bundle
     self.bundle = bundle
-    summary = InboxSummary(entry)
+    summary = InboxSummary(entry: entry)
     group = try bundle.fingerprint.flatMap { try inbox.records.group($0.group) }
     store = PagePart {
       guard let name = bundle.quarantineID else { return nil }
@@ -27,8 +27,6 @@ struct InboxBundlePage: InspectorPage {
   }
 
   var title: String { InboxWords.title(bundle) }
-  var section: PageSection { .inbox }
-  var crumbs: [Crumb] { [.inbox] }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
@@ -40,8 +38,7 @@ struct InboxBundlePage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let state = InboxWords.state(bundle)
-    let seen: HTML =
-      group.map { "<a href=\"\(RequestTarget.damage($0.id))\">\(printable($0.words))</a>" } ?? .empty
+    let seen: HTML = group.map { "<a href=\"\(RequestTarget.damage($0.id))\">\(printable($0.words))</a>" } ?? .empty
     return """
       <div data-events="\(frame.events)" data-inbox>
       <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(state.words, state.tone)) \(seen)</p></div>\(actions(frame))</div>
@@ -54,12 +51,8 @@ struct InboxBundlePage: InspectorPage {
   /// The content, if opened, and the upload's data.
   private func columns(_ frame: PageFrame) -> HTML {
     let content = damage + entities + files
-    if content == .empty {
-      return "<div class=\"columns\"><div>\(arrival(frame))</div><div>\(work(frame))</div></div>"
-    }
-    return """
-      <div class="columns"><div>\(content)</div><div>\(work(frame))\(arrival(frame))\(facts)</div></div>
-      """
+    if content == .empty { return "<div class=\"columns\"><div>\(arrival(frame))</div><div>\(work(frame))</div></div>" }
+    return "<div class=\"columns\"><div>\(content)</div><div>\(work(frame))\(arrival(frame))\(facts)</div></div>"
   }
 
   private var listed: ListedStore? { store.value.flatMap { $0 } }
@@ -69,8 +62,7 @@ struct InboxBundlePage: InspectorPage {
     switch bundle.state {
     case .refused:
       return .note(
-        .bad,
-        "<p><strong>It was refused.</strong> \(text) <code>\(printable(bundle.failure?.code ?? ""))</code></p>")
+        .bad, "<p><strong>It was refused.</strong> \(text) <code>\(printable(bundle.failure?.code ?? ""))</code></p>")
     case .encrypted: return .note(.warn, "<p>\(text)</p>")
     case .received: return .note(.plain, "<p>\(text)</p>")
     case .unpacked, .quarantined: return .note(.bad, "<p><strong>What its sender's app found.</strong> \(text)</p>")
@@ -78,19 +70,13 @@ struct InboxBundlePage: InspectorPage {
   }
 
   private func actions(_ frame: PageFrame) -> HTML {
-    let open: HTML =
-      listed.map { "<a class=\"button main\" href=\"\(RequestTarget.store($0.id))\">Open the store</a>" } ?? .empty
-    let download: HTML = "<a class=\"button\" href=\"\(RequestTarget.bundle(bundle.id, "download"))\">Download</a>"
-    guard frame.allowsActions else {
-      return "<nav class=\"row no-print\" aria-label=\"Actions\">\(open)\(download)</nav>"
-    }
+    let open = listed.map { HTML.button("Open the store", .store($0.id), isMain: true) } ?? .empty
+    let download = HTML.button("Download", .bundle(bundle.id, "download"))
+    guard frame.allowsActions else { return .actions(open, download) }
     let hasFailed = bundle.state == .refused || summary.jobs.contains { $0.state == .failed }
-    let retry: HTML =
-      hasFailed ? "<a class=\"button\" href=\"\(RequestTarget.bundle(bundle.id, "retry"))\">Try again …</a>" : .empty
-    return """
-      <nav class="row no-print" aria-label="Actions">\(open)\(download)\(retry)\
-      <a class="button" href="\(RequestTarget.bundle(bundle.id, "discard"))">Discard …</a></nav>
-      """
+    return .actions(
+      open, download, .when(hasFailed, .button("Try again …", .bundle(bundle.id, "retry"))),
+      .button("Discard …", .bundle(bundle.id, "discard")))
   }
 
   private var damage: HTML {
@@ -98,8 +84,7 @@ struct InboxBundlePage: InspectorPage {
     let causes = (bundle.account?.causes ?? []).map(printable)
     let likely: HTML = causes.isEmpty ? .empty : .panel("What most likely happened", .sentences(causes))
     guard !counts.isEmpty || bundle.account?.runs.isEmpty == false else { return likely }
-    return HTML.panel(
-      "Pages", "\(map)\(InboxWords.bar(counts))\(InboxWords.legend(counts))") + likely
+    return HTML.panel("Pages", "\(map)\(InboxWords.bar(counts))\(InboxWords.legend(counts))") + likely
   }
 
   /// The map of the bundle's report, unless its store is here.
@@ -111,30 +96,25 @@ struct InboxBundlePage: InspectorPage {
   private var entities: HTML {
     guard listed == nil, let entities = bundle.account?.entities, !entities.isEmpty else { return .empty }
     let rows = entities.map { entity -> HTML in
-      """
-      <tr><th scope="row">\(printable(entity.name))</th>\
-      <td>\(HTML.bar(entity.count))</td>\
-      \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\
-      <td class="number \(entity.lost > 0 ? "bad" : "soft")">\(entity.count.lostNumber)</td></tr>
-      """
+      .row(
+        "\(printable(entity.name))", .cell(.bar(entity.count)), .number(entity.recovered),
+        .number(entity.doubtful, tone: .warn),
+        .cell("\(entity.count.lostNumber)", entity.lost > 0 ? "number bad" : "number soft"))
     }
     let words: HTML = bundle.account?.words.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
     return .panel(
       "What the sender salvaged",
       words
         + .table(
-          "Entities",
-          ["Entity", .unnamed("Share"), .number("Recovered"), .number("Doubtful"), .number("Lost")], rows))
+          "Entities", ["Entity", .unnamed("Share"), .number("Recovered"), .number("Doubtful"), .number("Lost")], rows))
   }
 
   private var files: HTML {
     guard !bundle.files.isEmpty else { return .empty }
-    let rows = bundle.files.map { file -> HTML in
-      "<tr><th scope=\"row\" class=\"wrap\">\(printable(file.name))</th><td class=\"number\">\(Words.size(file.bytes))</td></tr>"
-    }
+    let rows = bundle.files.map { HTML.row("\(printable($0.name))", wraps: true, .size($0.bytes)) }
     let more: HTML =
       bundle.fileCount > bundle.files.count
-      ? "<p class=\"soft\">And \(Words.number(bundle.fileCount - bundle.files.count)) more.</p>" : .empty
+      ? "<p class=\"soft\">And \(grouped(bundle.fileCount - bundle.files.count)) more.</p>" : .empty
     return .panel("Files", HTML.table("Files", ["File", .number("Size")], rows) + more)
   }
 
@@ -159,56 +139,42 @@ struct InboxBundlePage: InspectorPage {
       HTML.facts([
         ("Received", Words.time(bundle.date, now: frame.now)),
         ("From", "<a href=\"\(RequestTarget.bundles(of: bundle.sender))\">\(printable(bundle.sender))</a>"),
-        ("File", bundle.fileName.map { HTML(escaping: printable($0)) }),
-        ("Size", HTML(escaping: Words.size(bundle.bytes))),
-        ("Encrypted", bundle.isEncrypted ? "yes" : "no"),
-        ("Level", bundle.level.map { HTML(escaping: printable($0)) }), ("Identifier", "<code>\(bundle.id)</code>"),
-        ("SHA-256", "<code class=\"sum\">\(bundle.sha256)</code>"),
+        ("File", bundle.fileName.map { "\(printable($0))" }), ("Size", "\(readableSize(bundle.bytes))"),
+        ("Encrypted", bundle.isEncrypted ? "yes" : "no"), ("Level", bundle.level.map { "\(printable($0))" }),
+        ("Identifier", "<code>\(bundle.id)</code>"), ("SHA-256", "<code class=\"sum\">\(bundle.sha256)</code>"),
       ]))
   }
 
   private var facts: HTML {
     guard let facts = bundle.facts else { return .empty }
+    let tables = facts.damagedTables.map(printable).joined(separator: ", ")
+    let fingerprint: HTML? = bundle.fingerprint.map { mark in
+      "<a href=\"\(RequestTarget.damage(mark.group))\"><code>\(mark.group)</code></a>"
+    }
     return .panel(
       "What it says",
       HTML.facts([
-        ("App", facts.app.map { HTML(escaping: printable($0)) }),
-        ("Version", facts.versions.app.map { HTML(escaping: printable($0)) }),
-        ("Store", HTML(escaping: printable(facts.store))), ("Size", HTML(escaping: Words.size(max(0, facts.bytes)))),
-        ("Found", HTML(escaping: printable(facts.verdict))), ("Reason", "<code>\(printable(facts.reason))</code>"),
+        ("App", facts.app.map { "\(printable($0))" }), ("Version", facts.versions.app.map { "\(printable($0))" }),
+        ("Store", "\(printable(facts.store))"), ("Size", "\(readableSize(max(0, facts.bytes)))"),
+        ("Found", "\(printable(facts.verdict))"), ("Reason", "<code>\(printable(facts.reason))</code>"),
         ("Cause", facts.cause.map { "<code>\(printable($0))</code>" }),
         ("Model", (facts.modelVersion ?? facts.modelChecksum).map { HTML(escaping: printable($0)) }),
         ("Written by", facts.versions.storeWrittenBySQLite.map { "SQLite \(printable($0))" }),
-        ("System", HTML(escaping: printable(facts.versions.operatingSystem))),
-        ("Made", HTML(escaping: printable(facts.date))),
-        (
-          "Damaged",
-          facts.damagedTables.isEmpty
-            ? nil : HTML(escaping: facts.damagedTables.map(printable).joined(separator: ", "))
-        ),
-        (
-          "Fingerprint",
-          bundle.fingerprint.map { mark in
-            "<a href=\"\(RequestTarget.damage(mark.group))\"><code>\(mark.group)</code></a>"
-          }
-        ),
+        ("System", "\(printable(facts.versions.operatingSystem))"), ("Made", "\(printable(facts.date))"),
+        ("Damaged", facts.damagedTables.isEmpty ? nil : "\(tables)"), ("Fingerprint", fingerprint),
       ]))
   }
 }
 
 struct InboxSummary: Sendable, Encodable {
-  let bundle: InboxBundle
-  let jobs: [InboxJob]
+  let entry: InboxEntry
 
-  init(_ entry: InboxEntry) {
-    bundle = entry.bundle
-    jobs = entry.jobs
-  }
+  var bundle: InboxBundle { entry.bundle }
+  var jobs: [InboxJob] { entry.jobs }
 
   func item(_ frame: PageFrame) -> HTML {
     let state = InboxWords.state(bundle)
-    let version: HTML =
-      bundle.facts?.versions.app.map { "<span>Version \(printable($0))</span>" } ?? .empty
+    let version: HTML = bundle.facts?.versions.app.map { "<span>Version \(printable($0))</span>" } ?? .empty
     let level: HTML = bundle.level.map { "<span>level \(printable($0))</span>" } ?? .empty
     let running = jobs.first { $0.state == .running || $0.state == .waiting }
     let work: HTML =
@@ -217,14 +183,13 @@ struct InboxSummary: Sendable, Encodable {
         let reason: HTML = job.isHindered ? job.code.map { " <code>\(printable($0))</code>" } ?? .empty : .empty
         return "<p>\(HTML.tag("\(InboxWords.job(job.kind)): \(told.words)", told.tone))\(reason)</p>"
       } ?? .empty
-    let failed: HTML =
-      jobs.contains { $0.state == .failed && $0.kind == .salvage }
-      ? "<p>\(HTML.tag("salvage failed", .bad))</p>" : .empty
+    let failed = HTML.when(
+      jobs.contains { $0.state == .failed && $0.kind == .salvage }, "<p>\(HTML.tag("salvage failed", .bad))</p>")
     return """
       <li><div><h3><a href="\(RequestTarget.bundle(bundle.id))">\(InboxWords.title(bundle))</a></h3>\
       <p class="why">\(InboxWords.about(bundle))</p>\
       <p class="meta"><span>\(Words.time(bundle.date, now: frame.now))</span><span>from \(printable(bundle.sender))</span>\
-      <span>\(Words.size(bundle.bytes))</span>\(level)\(version)</p></div>\
+      <span>\(readableSize(bundle.bytes))</span>\(level)\(version)</p></div>\
       <div>\(InboxWords.bar(bundle.facts?.pageStates ?? [:]))<p>\(HTML.tag(state.words, state.tone))</p>\(work)\(failed)</div></li>
       """
   }

@@ -4,7 +4,7 @@ import Platform
 import Salvage
 
 /// Similar damage: description, frequency, bundles.
-struct InboxGroupPage: InspectorPage {
+struct InboxGroupPage: InboxSubpage {
   let group: InboxGroup
   let bundles: [InboxSummary]
   let pager: InboxPager
@@ -29,8 +29,6 @@ struct InboxGroupPage: InspectorPage {
   }
 
   var title: String { "Damage \(group.id)" }
-  var section: PageSection { .inbox }
-  var crumbs: [Crumb] { [.inbox] }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
@@ -50,22 +48,18 @@ struct InboxGroupPage: InspectorPage {
     let states = fingerprint.states.sorted { $0.key < $1.key }.map { state, share -> HTML in
       "<li><span class=\"swatch \(swatch(state))\" aria-hidden=\"true\"></span>\(printable(state)) <span class=\"soft\">\(InboxWords.words(share, one: "a single page"))</span></li>"
     }
+    let entities = fingerprint.entities.map(printable).joined(separator: ", ")
     let facts = HTML.facts([
-      ("App", fingerprint.app.map { HTML(escaping: printable($0)) }),
-      ("Found", HTML(escaping: printable(fingerprint.verdict))),
+      ("App", fingerprint.app.map { "\(printable($0))" }), ("Found", "\(printable(fingerprint.verdict))"),
       ("Pages", states.isEmpty ? nil : "<ul class=\"legend\">\(states)</ul>"),
-      (
-        "Entities",
-        fingerprint.entities.isEmpty
-          ? nil : HTML(escaping: fingerprint.entities.map(printable).joined(separator: ", "))
-      ),
-      ("Model", fingerprint.model.map { HTML(escaping: printable($0)) }),
+      ("Entities", fingerprint.entities.isEmpty ? nil : "\(entities)"),
+      ("Model", fingerprint.model.map { "\(printable($0))" }),
       ("Written by", fingerprint.sqlite.map { "SQLite \(printable($0))" }),
       ("First seen", Words.time(group.first, now: frame.now)), ("Last seen", Words.time(group.last, now: frame.now)),
     ])
     let further = group.furtherCount > 0 ? [("further ones", group.furtherCount)] : []
-    let rows = (group.versions.map { ($0.version ?? "not known", $0.count) } + further).map { version, count -> HTML in
-      "<tr><th scope=\"row\">\(printable(version))</th>\(HTML.number(count))</tr>"
+    let rows = (group.versions.map { ($0.version ?? "not known", $0.count) } + further).map { version, count in
+      HTML.row("\(printable(version))", .number(count))
     }
     let versions = HTML.table("Versions of the app", ["Version", .number("Stores")], rows)
     let list: HTML =
@@ -76,7 +70,7 @@ struct InboxGroupPage: InspectorPage {
       <div data-events="\(frame.events)" data-inbox>
       <div class="head"><div><h1>\(InboxWords.about(fingerprint))</h1><p>\(HTML.tag(group.words, .accent)) \
       <span class="soft">fingerprint</span> <code>\(group.id)</code></p></div>\(actions(frame))</div>
-      <div class="columns"><div><section><h2>Bundles<span class="soft"> \(Words.number(group.bundlesKept))</span></h2>\
+      <div class="columns"><div><section><h2>Bundles<span class="soft"> \(grouped(group.bundlesKept))</span></h2>\
       \(list)\(pager.html)</section></div>
       <div>\(HTML.panel("What it is", facts))\(HTML.panel("Versions", versions))\(batchList(frame))\(relatedList(frame))</div></div>
       </div>
@@ -86,17 +80,14 @@ struct InboxGroupPage: InspectorPage {
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
     let target = RequestTarget.damage(group.id).appending("salvage")
-    return """
-      <nav class="row no-print" aria-label="Actions"><a class="button" href="\(target)">Salvage again with this version \
-      …</a></nav>
-      """
+    return .actions(.button("Salvage again with this version …", target))
   }
 
   private func batchList(_ frame: PageFrame) -> HTML {
     guard !batches.isEmpty else { return .empty }
     let items = batches.map { batch -> HTML in
       """
-      <li><a href="\(RequestTarget.batch(batch.number))">\(Words.counted(batch.total, "bundle")) with version \
+      <li><a href="\(RequestTarget.batch(batch.number))">\(counted(batch.total, "bundle")) with version \
       \(batch.version)</a> <p class="soft">\(Words.time(batch.date, now: frame.now))</p></li>
       """
     }
@@ -128,7 +119,7 @@ struct InboxGroupSummary: Sendable, Encodable {
     return """
       <li><div><h3><a href="\(RequestTarget.damage(group.id))">\(InboxWords.about(group.fingerprint))</a></h3>\(states)\
       <p class="meta">\(app)<span>\(printable(group.words))</span><span>last \(Words.time(group.last, now: frame.now))</span></p></div>\
-      <div><p class="share-number"><b>\(Words.number(group.count))</b><span class="soft">\(group.count == 1 ? "store" : "stores")</span></p></div></li>
+      <div><p class="share-number"><b>\(grouped(group.count))</b><span class="soft">\(group.count == 1 ? "store" : "stores")</span></p></div></li>
       """
   }
 
@@ -136,9 +127,7 @@ struct InboxGroupSummary: Sendable, Encodable {
     try encoder.encode([
       "id": group.id, "words": group.words, "count": group.count, "first": group.first, "last": group.last,
       "bundles": group.bundlesKept,
-      "versions": group.versions.map { version -> JSON.Object in
-        ["version": version.version, "count": version.count]
-      },
+      "versions": group.versions.map { version -> JSON.Object in ["version": version.version, "count": version.count] },
       "furtherVersions": group.furtherCount, "fingerprint": group.fingerprint,
       "location": RequestTarget.damage(group.id),
     ])
@@ -148,7 +137,7 @@ struct InboxGroupSummary: Sendable, Encodable {
 /// Confirms salvaging bundles of similar damage again.
 ///
 /// Viewing it starts no salvage.
-struct InboxBatchFormPage: InspectorPage {
+struct InboxBatchFormPage: InboxSubpage {
   let group: InboxGroup
 
   /// The bundles last salvaged by an earlier version.
@@ -160,13 +149,12 @@ struct InboxBatchFormPage: InspectorPage {
   }
 
   var title: String { "Salvage again" }
-  var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox, Crumb("Damage \(group.id)", .damage(group.id))] }
 
   private var target: RequestTarget { .damage(group.id).appending("salvage") }
   private var does: [String] {
     [
-      "Salvages the stores of \(Words.counted(count, "bundle")) of this damage again, with version \(LibraryVersion.current).",
+      "Salvages the stores of \(counted(count, "bundle")) of this damage again, with version \(LibraryVersion.current).",
       "These are the bundles whose last result is of an earlier version, or of one that is not known.",
       "Not a byte of the stores changes, and earlier results stay. The best is the one to install.",
     ]
@@ -180,20 +168,17 @@ struct InboxBatchFormPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let back: HTML = "<a class=\"button\" href=\"\(RequestTarget.damage(group.id))\">Cancel</a>"
+    let back = RequestTarget.damage(group.id)
     let ask =
       frame.allowsActions && count == 0
-      ? .note(.plain, "<p>No store here has a last result of an earlier version.</p>") + back
-      : frame.confirmation(target, "<p class=\"row\"><button class=\"main\">Salvage again</button>\(back)</p>")
-    return """
-      <h1>\(title)</h1><p class="soft">\(InboxWords.about(group.fingerprint))</p>
-      \(HTML.panel("What this does", .sentences(does) + ask))
-      """
+      ? .note(.plain, "<p>No store here has a last result of an earlier version.</p>") + .button("Cancel", back)
+      : frame.ask(target, "Salvage again", back: back)
+    return frame.asking(title, "\(InboxWords.about(group.fingerprint))", does: does, ask)
   }
 }
 
 /// A batch of salvages: progress, improvements, and regressions.
-struct InboxBatchPage: InspectorPage {
+struct InboxBatchPage: InboxSubpage {
   let batch: SalvageBatch
   let change: SalvageChange?
   let items: [SalvageBatchItem]
@@ -205,14 +190,11 @@ struct InboxBatchPage: InspectorPage {
     self.batch = batch
     self.change = change
     let found = try inbox.records.items(of: batch.number, change: change, after: bundle, limit: Self.maximum + 1)
-    items = Array(found.prefix(Self.maximum))
-    pager = InboxPager(
-      list: .batch(batch.number, change), token: bundle,
-      next: found.count > items.count ? items.last?.bundle : nil)
+    (items, pager) = InboxPager.cut(
+      found, at: Self.maximum, of: .batch(batch.number, change), token: bundle, key: \.bundle)
   }
 
   var title: String { "Batch \(batch.number)" }
-  var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox, Crumb("Damage \(batch.group)", .damage(batch.group))] }
 
   func encode(to encoder: any Encoder) throws {
@@ -226,7 +208,7 @@ struct InboxBatchPage: InspectorPage {
     <div class="head"><div><h1>Salvaged again with version \(batch.version)</h1>
     <p>\(state) <span class="soft">\(Words.time(batch.date, now: frame.now))</span></p></div></div>
     \(sums)
-    <nav class="tabs" aria-label="What changed">\(tabs)</nav>
+    \(tabs)
     <section class="panel">\(list)\(pager.html)</section>
     </div>
     """
@@ -234,12 +216,9 @@ struct InboxBatchPage: InspectorPage {
 
   private var state: HTML {
     let ended = batch.total - batch.remaining
-    let tag: HTML =
-      batch.isOver
-      ? .tag("over", .good) : .tag("\(Words.number(ended)) of \(Words.number(batch.total))", .accent)
-    let failed: HTML = batch.failed > 0 ? .tag("\(Words.counted(batch.failed, "salvage")) failed", .bad) : .empty
-    let unknown: HTML =
-      batch.unknown > 0 ? .tag("nothing is known of \(Words.number(batch.unknown))", .warn) : .empty
+    let tag: HTML = batch.isOver ? .tag("over", .good) : .tag("\(grouped(ended)) of \(grouped(batch.total))", .accent)
+    let failed: HTML = batch.failed > 0 ? .tag("\(counted(batch.failed, "salvage")) failed", .bad) : .empty
+    let unknown = HTML.when(batch.unknown > 0, .tag("nothing is known of \(grouped(batch.unknown))", .warn))
     return "\(tag) \(failed) \(unknown)"
   }
 
@@ -249,10 +228,8 @@ struct InboxBatchPage: InspectorPage {
       let difference = after - before
       let tone = difference == 0 ? "soft" : (difference > 0) == isGood ? "good" : "bad"
       let sign = difference > 0 ? "+" : difference < 0 ? "−" : ""
-      return """
-        <tr><th scope="row">\(name)</th>\(HTML.number(before))\(HTML.number(after))\
-        <td class="number \(tone)">\(sign)\(Words.number(difference.magnitude))</td></tr>
-        """
+      let change = HTML.cell("\(sign)\(grouped(difference.magnitude))", "number \(tone)")
+      return .row("\(name)", .number(before), .number(after), change)
     }
     let compared = batch.done - (batch.changes[.first] ?? 0)
     let rows = [
@@ -262,21 +239,17 @@ struct InboxBatchPage: InspectorPage {
     ]
     return .panel(
       "Records",
-      """
-      <p class="soft">Of \(Words.counted(compared, "store")) with an earlier result to compare with.</p>
-      """
+      "<p class=\"soft\">Of \(counted(compared, "store")) with an earlier result to compare with.</p>"
         + .table("Records", [.unnamed("What"), .number("Before"), .number("Now"), .number("Change")], rows))
   }
 
-  private var tabs: [HTML] {
-    ([nil] + SalvageChange.allCases.map(Optional.some)).map { choice -> HTML in
-      let current: HTML = choice == change ? " aria-current=\"page\"" : ""
-      let count = choice.map { batch.changes[$0] ?? 0 } ?? batch.total
-      return """
-        <a href="\(RequestTarget.batch(batch.number, choice))"\(current)>\(choice?.title ?? "All") \
-        <span class="soft">\(Words.number(count))</span></a>
-        """
-    }
+  private var tabs: HTML {
+    .tabs(
+      "What changed",
+      ([nil] + SalvageChange.allCases.map(Optional.some)).map { choice in
+        let count = choice.map { batch.changes[$0] ?? 0 } ?? batch.total
+        return (.numbered(choice?.title ?? "All", count), .batch(batch.number, choice), choice == change)
+      })
   }
 
   private var list: HTML {
@@ -285,10 +258,9 @@ struct InboxBatchPage: InspectorPage {
       func cells(_ count: SalvageCount?) -> HTML {
         "\(HTML.number(count?.recovered))\(HTML.number(count?.doubtful, tone: .warn))\(HTML.number(count?.lost, tone: .bad))"
       }
-      return """
-        <tr><th scope="row"><a href="\(RequestTarget.bundle(item.bundle))">\(item.bundle.prefix(8))</a></th><td>\(tag)</td>\
-        \(cells(item.before))\(cells(item.after))</tr>
-        """
+      return .row(
+        "<a href=\"\(RequestTarget.bundle(item.bundle))\">\(item.bundle.prefix(8))</a>", .cell(tag), cells(item.before),
+        cells(item.after))
     }
     guard !rows.isEmpty else { return "<p class=\"soft\">There is none here.</p>" }
     let names = ["Recovered before", "doubtful", "lost", "Recovered now", "doubtful", "lost"]

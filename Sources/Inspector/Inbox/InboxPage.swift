@@ -37,8 +37,7 @@ struct InboxPage: InspectorPage {
     pager = InboxPager(list: .to("inbox", query: filter.items), token: key?.text, next: list.next?.text)
     let counts = try records.bundleCounts()
     total = counts.values.reduce(0, +)
-    matching =
-      filter.words.isEmpty && filter.sender == nil ? filter.state.map { counts[$0] ?? 0 } ?? total : nil
+    matching = filter.words.isEmpty && filter.sender == nil ? filter.state.map { counts[$0] ?? 0 } ?? total : nil
     let senders = try records.senders(after: nil, limit: Self.maximumSenders + 1)
     self.senders = Array(senders.prefix(Self.maximumSenders))
     hasMoreSenders = senders.count > Self.maximumSenders
@@ -64,8 +63,8 @@ struct InboxPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     """
     <div data-events="\(frame.events)" data-inbox>
-    <div class="head"><div><h1>\(title)</h1><p class="soft">What was sent here: \(Words.counted(total, "bundle")), \
-    \(Words.size(used)) of \(Words.size(limits.totalBytes)). \
+    <div class="head"><div><h1>\(title)</h1><p class="soft">What was sent here: \(counted(total, "bundle")), \
+    \(readableSize(used)) of \(readableSize(limits.totalBytes)). \
     <a href="\(RequestTarget.jobs(.failed))">Jobs</a> · <a href="\(RequestTarget.to("inbox", "removed"))">Removed</a></p></div>
     \(search)</div>
     \(total == 0 && uploads.isEmpty ? empty : lists(frame))
@@ -77,14 +76,10 @@ struct InboxPage: InspectorPage {
     let options = InboxBundle.State.allCases.map {
       HTML.option($0.rawValue, InboxWords.choice($0), isChosen: $0 == filter.state)
     }
-    let sender: HTML =
-      filter.sender.map { "<input type=\"hidden\" name=\"sender\" value=\"\($0)\">" } ?? .empty
-    return """
-      <form class="row" role="search" method="get" action="\(RequestTarget.to("inbox"))"><label><span>Search</span>\
-      <input type="search" name="q" value="\(filter.words)" autocomplete="off"></label>\(sender)\
-      <label><span>State</span><select name="state"><option value="">Any</option>\(options)</select></label>\
-      <button>Find</button></form>
-      """
+    let sender: HTML = filter.sender.map { "<input type=\"hidden\" name=\"sender\" value=\"\($0)\">" } ?? .empty
+    let state: HTML =
+      "<label><span>State</span><select name=\"state\"><option value=\"\">Any</option>\(options)</select></label>"
+    return .search(.to("inbox"), filter.words, behind: sender + state)
   }
 
   private var empty: HTML {
@@ -128,7 +123,7 @@ struct InboxPage: InspectorPage {
     } else {
       list = "<ul class=\"stores\">\(bundles.map { $0.item(frame) })</ul>"
     }
-    let count: HTML = matching.map { "<span class=\"soft\"> \(Words.number($0))</span>" } ?? .empty
+    let count: HTML = matching.map { "<span class=\"soft\"> \(grouped($0))</span>" } ?? .empty
     let sender: HTML =
       filter.sender.map { sender in
         "<p>From \(printable(sender)) alone. <a href=\"\(RequestTarget.to("inbox"))\">All bundles</a></p>"
@@ -139,20 +134,17 @@ struct InboxPage: InspectorPage {
   private var uploadsTable: HTML {
     guard !uploads.isEmpty else { return .empty }
     let rows = uploads.map { upload -> HTML in
-      """
-      <tr><th scope="row">\(printable(upload.fileName ?? "A bundle"))</th><td>\(printable(upload.sender))</td>\
-      <td class="number">\(Words.size(upload.offset))</td><td class="number">\(Words.size(upload.length))</td></tr>
-      """
+      .row(
+        "\(printable(upload.fileName ?? "A bundle"))", .cell("\(printable(upload.sender))"), .size(upload.offset),
+        .size(upload.length))
     }
     return .panel(
-      "On their way in",
-      .table("On their way in", ["File", "Sender", .number("Here"), .number("In all")], rows))
+      "On their way in", .table("On their way in", ["File", "Sender", .number("Here"), .number("In all")], rows))
   }
 
   private var sendersTable: HTML {
     guard !senders.isEmpty else { return .empty }
-    let more: HTML =
-      hasMoreSenders ? "<p><a href=\"\(RequestTarget.to("inbox", "senders"))\">All senders</a></p>" : .empty
+    let more = HTML.when(hasMoreSenders, "<p><a href=\"\(RequestTarget.to("inbox", "senders"))\">All senders</a></p>")
     return .panel("Senders", InboxSendersPage.table(senders) + more)
   }
 }
@@ -169,9 +161,15 @@ struct InboxPager: Sendable {
 
   let next: String?
 
-  var target: RequestTarget? {
-    next.map { list.appending(query: list.query.items + [.init(Self.parameter, $0)]) }
+  /// The first items of a list that was read one further, and the pager to the others.
+  static func cut<Item>(
+    _ found: [Item], at most: Int, of list: RequestTarget, token: String?, key: (Item) -> String
+  ) -> ([Item], InboxPager) {
+    let next = found.count > most ? key(found[most - 1]) : nil
+    return (Array(found.prefix(most)), InboxPager(list: list, token: token, next: next))
   }
+
+  var target: RequestTarget? { next.map { list.appending(query: list.query.items + [.init(Self.parameter, $0)]) } }
 
   var html: HTML {
     guard token != nil || next != nil else { return .empty }
@@ -221,7 +219,7 @@ extension InboxFilter {
 }
 
 /// The list of damage seen, latest first.
-struct InboxGroupsPage: InspectorPage {
+struct InboxGroupsPage: InboxSubpage {
   let groups: [InboxGroupSummary]
   let pager: InboxPager
 
@@ -234,8 +232,6 @@ struct InboxGroupsPage: InspectorPage {
   }
 
   var title: String { "Similar damage" }
-  var section: PageSection { .inbox }
-  var crumbs: [Crumb] { [.inbox] }
 
   func encode(to encoder: any Encoder) throws {
     try pager.members.encode(to: encoder)
@@ -254,7 +250,7 @@ struct InboxGroupsPage: InspectorPage {
 }
 
 /// The list of permitted senders by name.
-struct InboxSendersPage: InspectorPage {
+struct InboxSendersPage: InboxSubpage {
   let senders: [InboxSenderUsage]
   let pager: InboxPager
 
@@ -262,15 +258,11 @@ struct InboxSendersPage: InspectorPage {
 
   init(_ inbox: Inbox, after name: String?) throws {
     let found = try inbox.records.senders(after: name, limit: Self.maximum + 1)
-    senders = Array(found.prefix(Self.maximum))
-    pager = InboxPager(
-      list: .to("inbox", "senders"), token: name,
-      next: found.count > senders.count ? senders.last?.sender.name : nil)
+    (senders, pager) = InboxPager.cut(
+      found, at: Self.maximum, of: .to("inbox", "senders"), token: name, key: \.sender.name)
   }
 
   var title: String { "Senders" }
-  var section: PageSection { .inbox }
-  var crumbs: [Crumb] { [.inbox] }
 
   func encode(to encoder: any Encoder) throws {
     try pager.members.encode(to: encoder)
@@ -278,8 +270,7 @@ struct InboxSendersPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let list: HTML =
-      senders.isEmpty ? "<p class=\"soft\">There is none here.</p>" : InboxSendersPage.table(senders)
+    let list: HTML = senders.isEmpty ? "<p class=\"soft\">There is none here.</p>" : InboxSendersPage.table(senders)
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">By name, with what is kept of each.</p></div></div>
       <section class="panel">\(list)\(pager.html)</section>
@@ -290,18 +281,16 @@ struct InboxSendersPage: InspectorPage {
     let rows = senders.map { item -> HTML in
       let sender = item.sender
       let state: HTML = sender.revoked == nil ? .tag("may send", .good) : .tag("revoked", .warn)
-      return """
-        <tr><th scope="row" class="wrap"><a href="\(RequestTarget.bundles(of: sender.name))">\(printable(sender.name))</a></th>\
-        <td>\(state)</td><td class="number">\(Words.size(item.used))</td>\
-        <td class="number">\(Words.size(sender.quota))</td><td>\(Words.date(sender.created))</td></tr>
-        """
+      return .row(
+        "<a href=\"\(RequestTarget.bundles(of: sender.name))\">\(printable(sender.name))</a>", wraps: true,
+        .cell(state), .size(item.used), .size(sender.quota), .cell("\(Words.date(sender.created))"))
     }
     return .table("Senders", ["Name", "Token", .number("Used"), .number("Quota"), "Since"], rows)
   }
 }
 
 /// The list of worker jobs in one state, latest bundles first.
-struct InboxJobsPage: InspectorPage {
+struct InboxJobsPage: InboxSubpage {
   let state: InboxJob.State
   let jobs: [InboxJob]
   let counts: [InboxJob.State: Int]
@@ -314,24 +303,20 @@ struct InboxJobsPage: InspectorPage {
   init(_ inbox: Inbox, state: InboxJob.State, after id: Int64?) throws {
     self.state = state
     let found = try inbox.queue.jobs(in: state, after: id, limit: Self.maximum + 1)
-    jobs = Array(found.prefix(Self.maximum))
+    (jobs, pager) = InboxPager.cut(found, at: Self.maximum, of: .jobs(state), token: id.map(String.init)) {
+      String($0.id)
+    }
     counts = try inbox.queue.counts()
     hindrances = try BlockedJobs.all(of: inbox)
-    pager = InboxPager(
-      list: .jobs(state), token: id.map { String($0) },
-      next: found.count > jobs.count ? jobs.last.map { String($0.id) } : nil)
   }
 
   var title: String { "Jobs" }
-  var section: PageSection { .inbox }
-  var crumbs: [Crumb] { [.inbox] }
 
   func encode(to encoder: any Encoder) throws {
     try pager.members.encode(to: encoder)
     try encoder.encode([
       "state": state.rawValue,
-      "counts": Dictionary(
-        uniqueKeysWithValues: InboxJob.State.allCases.map { ($0.rawValue, counts[$0] ?? 0) }),
+      "counts": Dictionary(uniqueKeysWithValues: InboxJob.State.allCases.map { ($0.rawValue, counts[$0] ?? 0) }),
       "hindrances": Dictionary(uniqueKeysWithValues: hindrances.map { ($0.code, $0.count) }),
       "jobs": jobs.map {
         JSON.Object(InboxSummary.payload($0), ["bundle": $0.bundle, "location": RequestTarget.bundle($0.bundle)])
@@ -341,9 +326,7 @@ struct InboxJobsPage: InspectorPage {
 
   private var hindered: HTML {
     guard !hindrances.isEmpty else { return .empty }
-    let items = hindrances.map { item -> HTML in
-      "<li>\(Words.counted(item.count, "job")) <code>\(item.code)</code></li>"
-    }
+    let items = hindrances.map { item -> HTML in "<li>\(counted(item.count, "job")) <code>\(item.code)</code></li>" }
     return .note(
       .warn,
       """
@@ -353,21 +336,15 @@ struct InboxJobsPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let tabs = InboxJob.State.allCases.map { choice -> HTML in
-      let current: HTML = choice == state ? " aria-current=\"page\"" : ""
-      return """
-        <a href="\(RequestTarget.jobs(choice))"\(current)>\(InboxWords.choice(choice)) \
-        <span class="soft">\(Words.number(counts[choice] ?? 0))</span></a>
-        """
-    }
+    let tabs = HTML.tabs(
+      "States",
+      InboxJob.State.allCases.map { (.numbered(InboxWords.choice($0), counts[$0] ?? 0), .jobs($0), $0 == state) })
     let rows = jobs.map { job -> HTML in
-      let reason: HTML =
-        job.code.map { "\(printable(job.words ?? "")) <code>\(printable($0))</code>" } ?? .empty
-      return """
-        <tr><th scope="row"><a href="\(RequestTarget.bundle(job.bundle))">\(job.bundle.prefix(8))</a></th>\
-        <td>\(InboxWords.job(job.kind))</td>\(HTML.number(Int64(job.attempts)))\
-        <td>\(Words.time(job.date, now: frame.now))</td><td class="wrap">\(reason)</td></tr>
-        """
+      let reason: HTML = job.code.map { "\(printable(job.words ?? "")) <code>\(printable($0))</code>" } ?? .empty
+      return .row(
+        "<a href=\"\(RequestTarget.bundle(job.bundle))\">\(job.bundle.prefix(8))</a>",
+        .cell("\(InboxWords.job(job.kind))"), .number(Int64(job.attempts)),
+        .cell(Words.time(job.date, now: frame.now)), .cell(reason, "wrap"))
     }
     let list: HTML =
       rows.isEmpty
@@ -377,7 +354,7 @@ struct InboxJobsPage: InspectorPage {
       <div data-events="\(frame.events)" data-inbox>
       <div class="head"><div><h1>\(title)</h1><p class="soft">What workers do with bundles. “Try again” on the page of its \
       bundle begins a job again that has failed; a failed salvage is begun again, too, when its bundle was opened anew.</p></div></div>
-      \(hindered)<nav class="tabs" aria-label="States">\(tabs)</nav>
+      \(hindered)\(tabs)
       <section class="panel">\(list)\(pager.html)</section>
       </div>
       """
@@ -406,8 +383,7 @@ struct BlockedJobs: Sendable, Hashable {
   static func all(of inbox: Inbox) throws(InboxError) -> [BlockedJobs] {
     let found = try inbox.queue.hindrances(limit: maximum)
     let told = Dictionary(found.map { (isWord($0.key) ? $0.key : other, $0.value) }) { $0 + $1 }
-    return told.map { BlockedJobs(code: $0.key, count: $0.value) }
-      .sorted { ($1.count, $0.code) < ($0.count, $1.code) }
+    return told.map { BlockedJobs(code: $0.key, count: $0.value) }.sorted { ($1.count, $0.code) < ($0.count, $1.code) }
   }
 
   private static func isWord(_ code: String) -> Bool {

@@ -65,7 +65,7 @@ enum InboxWords {
     if let failure = bundle.failure { return printable(failure.words) }
     if bundle.state == .encrypted {
       return
-        "Encrypted, \(Words.size(bundle.bytes)), from \(printable(bundle.sender)). The key was not given to this process."
+        "Encrypted, \(readableSize(bundle.bytes)), from \(printable(bundle.sender)). The key was not given to this process."
     }
     guard let facts = bundle.facts else {
       return bundle.state == .received ? "It has just arrived." : "It says nothing of its store."
@@ -123,7 +123,7 @@ enum InboxWords {
       defer { start += width }
       return "<rect class=\"page-\(item.0.rawValue)\" x=\"\(start)\" width=\"\(max(0, width))\" height=\"8\"/>"
     }
-    let words = known.map { "\(Words.number(Int64(min($0.1, 1e15)))) \($0.0.rawValue)" }.joined(separator: ", ")
+    let words = known.map { "\(grouped(Int64(min($0.1, 1e15)))) \($0.0.rawValue)" }.joined(separator: ", ")
     return """
       <svg class="share" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Pages: \(words)">\
       \(shapes)</svg>
@@ -135,7 +135,7 @@ enum InboxWords {
       guard let count = counts[state.rawValue], count > 0 else { return nil }
       return """
         <li><span class="swatch \(state.rawValue)" aria-hidden="true"></span>\(state.rawValue) \
-        <span class="soft">\(Words.number(count))</span></li>
+        <span class="soft">\(grouped(count))</span></li>
         """
     }
     return "<ul class=\"legend\">\(items)</ul>"

@@ -26,9 +26,8 @@ extension InspectorRoutes {
         InboxPager.field,
       ]
     ) { request in
-      guard let state = InboxJob.State(rawValue: request.query["state"] ?? InboxJob.State.failed.rawValue) else {
-        throw Refusal(.badRequest, "there is no such state")
-      }
+      let state = try InboxJob.State(rawValue: request.query["state"] ?? InboxJob.State.failed.rawValue)
+        .orRefuse(.badRequest, "there is no such state")
       return try InboxJobsPage(inbox, state: state, after: InboxPager.number(request))
     }
     page(
@@ -37,26 +36,19 @@ extension InspectorRoutes {
     page(
       "/inbox/groups/{fingerprint}", about: "Similar damage: how often, since when, in which bundles.", .identifier,
       query: [InboxPager.field]
-    ) { request, id in
-      guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
-      return try InboxGroupPage(group, inbox, after: InboxPager.key(request))
-    }
+    ) { request, id in try InboxGroupPage(Self.group(id, inbox), inbox, after: InboxPager.key(request)) }
     page(
       "/inbox/groups/{fingerprint}/salvage",
       about: "Asks before: Salvages the bundles of a damage again whose last result is of an earlier version.",
       .identifier
-    ) { _, id in
-      guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
-      return try InboxBatchFormPage(group, inbox)
-    }
+    ) { _, id in try InboxBatchFormPage(Self.group(id, inbox), inbox) }
     action(
       "/inbox/groups/{fingerprint}/salvage",
       about: "Salvages the bundles of a damage again whose last result is of an earlier version.", .identifier
     ) { _, _, id in
-      guard try inbox.records.group(id) != nil else { throw Refusal(.notFound, "no such damage was seen") }
-      guard let batch = try inbox.salvageAgain(id) else {
-        throw Refusal(.conflict, "no store here has a last result of an earlier version")
-      }
+      _ = try Self.group(id, inbox)
+      let batch = try inbox.salvageAgain(id)
+        .orRefuse(.conflict, "no store here has a last result of an earlier version")
       return .done(.batch(batch.number))
     }
     page(
@@ -80,9 +72,7 @@ extension InspectorRoutes {
     other(
       "/inbox/bundles/{id}/download", about: "A bundle, byte for byte as it was received.",
       type: "application/octet-stream", .upload
-    ) { request, id in
-      try Self.download(try Self.bundle(id, inbox), inbox, request)
-    }
+    ) { request, id in try Self.download(try Self.bundle(id, inbox), inbox, request) }
     page("/inbox/bundles/{id}/retry", about: "Asks before: Begins again what failed with a bundle.", .upload) { _, id in
       InboxActionPage.retry(try Self.bundle(id, inbox))
     }
@@ -92,21 +82,21 @@ extension InspectorRoutes {
     }
     page(
       "/inbox/bundles/{id}/discard", about: "Asks before: Removes a bundle, and says what its storage keeps.", .upload
-    ) { _, id in
-      InboxActionPage.discard(try Self.bundle(id, inbox), keeping: inbox.keepingWords())
-    }
+    ) { _, id in InboxActionPage.discard(try Self.bundle(id, inbox), keeping: inbox.keepingWords()) }
     action(
       "/inbox/bundles/{id}/discard",
-      about: "Removes a bundle, with its store and what was salvaged of it; the inbox does not bring it back.",
-      .upload,
+      about: "Removes a bundle, with its store and what was salvaged of it; the inbox does not bring it back.", .upload,
       fields: [.init("understood", "\"yes\": that this cannot be undone is understood.", isRequired: true)]
     ) { _, form, id in
-      guard form["understood"] == "yes" else {
-        throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
-      }
+      try Refusal.unless(
+        form["understood"] == "yes", .badRequest, "tick that this cannot be taken back, and nothing else is lost")
       try inbox.discard(id)
       return .done(.to("inbox"))
     }
+  }
+
+  private static func group(_ id: String, _ inbox: Inbox) throws -> InboxGroup {
+    try inbox.records.group(id).orRefuse(.notFound, "no such damage was seen")
   }
 
   private static func bundle(_ id: String, _ inbox: Inbox) throws -> InboxBundle {
@@ -135,7 +125,7 @@ struct FileBytes: RangeReadable {
 }
 
 /// The removed bundles with time and rule, latest first.
-struct InboxRemovedPage: InspectorPage {
+struct InboxRemovedPage: InboxSubpage {
   let removals: [InboxRemoval]
   let pager: InboxPager
 
@@ -146,16 +136,13 @@ struct InboxRemovedPage: InspectorPage {
 
   init(_ inbox: Inbox, after number: Int64?) throws {
     let found = try inbox.records.removals(after: number, limit: Self.maximum + 1)
-    removals = Array(found.prefix(Self.maximum))
+    (removals, pager) = InboxPager.cut(
+      found, at: Self.maximum, of: .to("inbox", "removed"), token: number.map(String.init)
+    ) { String($0.number) }
     keeping = inbox.keepingWords()
-    pager = InboxPager(
-      list: .to("inbox", "removed"), token: number.map { String($0) },
-      next: found.count > removals.count ? removals.last.map { String($0.number) } : nil)
   }
 
   var title: String { "Removed bundles" }
-  var section: PageSection { .inbox }
-  var crumbs: [Crumb] { [.inbox] }
 
   func encode(to encoder: any Encoder) throws {
     try pager.members.encode(to: encoder)
@@ -166,18 +153,15 @@ struct InboxRemovedPage: InspectorPage {
     let rows = removals.map { removal -> HTML in
       let damage: HTML =
         removal.group.map { "<a href=\"\(RequestTarget.damage($0))\"><code>\(printable($0))</code></a>" } ?? .empty
-      return """
-        <tr><th scope="row"><code>\(removal.bundle)</code></th><td>\(Words.time(removal.date, now: frame.now))</td>\
-        <td>\(words(removal.rule))</td><td class="wrap">\(printable(removal.sender))</td>\
-        <td>\(Words.time(removal.arrived, now: frame.now))</td><td>\(damage)</td>\
-        <td class="number">\(Words.size(removal.bytes))</td></tr>
-        """
+      return .row(
+        "<code>\(removal.bundle)</code>", .cell(Words.time(removal.date, now: frame.now)),
+        .cell("\(words(removal.rule))"), .cell("\(printable(removal.sender))", "wrap"),
+        .cell(Words.time(removal.arrived, now: frame.now)), .cell(damage), .size(removal.bytes))
     }
     let list: HTML =
       rows.isEmpty
       ? "<p class=\"soft\">No bundle was removed.</p>"
-      : .table(
-        "Removed bundles", ["Bundle", "Removed", "Rule", "Sender", "Arrived", "Damage", .number("Size")], rows)
+      : .table("Removed bundles", ["Bundle", "Removed", "Rule", "Sender", "Arrived", "Damage", .number("Size")], rows)
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">The rules are those of lazaret serve --inbox and \
       lazaret inbox prune.</p></div></div>
@@ -199,7 +183,7 @@ struct InboxRemovedPage: InspectorPage {
 /// Confirms an action on a bundle.
 ///
 /// Viewing it changes no bundle.
-struct InboxActionPage: InspectorPage {
+struct InboxActionPage: InboxSubpage {
   let title: String
   let bundle: InboxBundle
   let target: RequestTarget
@@ -209,7 +193,6 @@ struct InboxActionPage: InspectorPage {
 
   private var choices: [ActionForm.Choice] { isFinal ? [.understood] : [] }
 
-  var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox, Crumb(InboxWords.title(bundle), .bundle(bundle.id))] }
 
   static func retry(_ bundle: InboxBundle) -> InboxActionPage {
@@ -243,15 +226,10 @@ struct InboxActionPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let ask = frame.confirmation(
-      target,
-      """
-      \(choices.map(ActionForm.field))<p class="row"><button class="\(isFinal ? "danger" : "main")">\(button)</button>\
-      <a class="button" href="\(RequestTarget.bundle(bundle.id))">Leave it as it is</a></p>
-      """)
-    return """
-      <h1>\(title)</h1><p class="soft">\(InboxWords.title(bundle)) · \(Words.size(bundle.bytes))</p>
-      \(HTML.panel("What this does", .sentences(does) + ask))
-      """
+    let ask = frame.ask(
+      target, button, fields: "\(choices.map(ActionForm.field))", isFinal: isFinal, back: .bundle(bundle.id),
+      "Leave it as it is")
+    let about: HTML = "\(InboxWords.title(bundle)) · \(readableSize(bundle.bytes))"
+    return frame.asking(title, about, does: does, ask)
   }
 }

@@ -32,8 +32,7 @@ struct ModelsPage: InspectorPage {
     let items = models.map { model -> HTML in
       let count = model.versions.count
       let versions: HTML =
-        count == 0
-        ? "A schema in SQL" : "\(Words.counted(count, "version")), \(model.model.currentVersionName) is current"
+        count == 0 ? "A schema in SQL" : "\(counted(count, "version")), \(model.model.currentVersionName) is current"
       return """
         <li><div><h2><a href="\(RequestTarget.to("models", model.name))">\(model.name)</a></h2><p class="meta">\(versions)</p></div></li>
         """
@@ -104,21 +103,19 @@ struct ModelPage: InspectorPage {
       let version = versions[place]
       let current: HTML = version.isCurrent ? " " + .tag("current", .accent) : .empty
       let change: HTML = place > 0 && changes.indices.contains(place - 1) ? changes[place - 1].summary : "the first"
-      return """
-        <tr><th scope="row" class="wrap"><a href="\(Self.target(model, version.name))">\(printable(version.name))</a>\(current)</th>\
-        \(HTML.number(Int64(version.model.entities.count)))<td class="wrap">\(change)</td>\
-        <td><code>\(String(version.checksum.prefix(8)))…</code></td></tr>
-        """
+      return .row(
+        "<a href=\"\(Self.target(model, version.name))\">\(printable(version.name))</a>\(current)", wraps: true,
+        .number(Int64(version.model.entities.count)), .cell(change, "wrap"),
+        .cell("<code>\(version.checksum.prefix(8))…</code>"))
     }
     let columns: [TableColumn] = ["Version", .number("Entities"), "Against the one before", "Checksum"]
     let older = rows.dropFirst(Self.newest)
-    let rest: HTML =
-      older.isEmpty
-      ? .empty
-      : """
-      <details><summary>\(Words.counted(older.count, "older version"))</summary>\
-      \(HTML.table("Older versions", columns, Array(older)))</details>
+    let rest = HTML.when(
+      !older.isEmpty,
       """
+      <details><summary>\(counted(older.count, "older version"))</summary>\
+      \(HTML.table("Older versions", columns, Array(older)))</details>
+      """)
     return .panel("Versions", .table("Versions", columns, Array(rows.prefix(Self.newest))) + rest)
   }
 }
@@ -130,14 +127,12 @@ struct ModelVersionPage: InspectorPage {
   private let change: ModelChange?
 
   init(model: InspectorModel, name: String, filter: String) throws {
-    guard let place = model.versions.firstIndex(where: { $0.name == name }) else {
-      throw Refusal(.notFound, "the model has no version of that name")
-    }
+    let place = try model.versions.firstIndex(where: { $0.name == name })
+      .orRefuse(.notFound, "the model has no version of that name")
     self.model = model
     self.filter = filter
     version = model.versions[place]
-    change =
-      place > 0 ? ModelChange(model.versions[place - 1], model.versions[place]) : nil
+    change = place > 0 ? ModelChange(model.versions[place - 1], model.versions[place]) : nil
   }
 
   var title: String { "Version \(printable(version.name))" }
@@ -186,18 +181,15 @@ struct ModelEntities {
     let count = words.isEmpty ? "" : "\(found.count) of "
     return .panel(
       "Entities of \(printable(version.name))",
-      "\(search)<p class=\"soft\">\(count)\(Words.counted(all.count, "entity", "entities"))</p>\(list)")
+      "\(search)<p class=\"soft\">\(count)\(counted(all.count, "entity", "entities"))</p>\(list)")
   }
 
   private var search: HTML {
     let fields = target.query.items.map { item -> HTML in
       "<input type=\"hidden\" name=\"\(item.name)\" value=\"\(item.value)\">"
     }
-    return """
-      <form class="row" role="search" method="get" action="\(RequestTarget(segments: target.segments))">\(fields)<label>\
-      <span>Find an entity or a property</span><input type="search" name="q" value="\(filter)" autocomplete="off"></label>\
-      <button>Find</button></form>
-      """
+    return .search(
+      RequestTarget(segments: target.segments), filter, label: "Find an entity or a property", before: fields)
   }
 
   private func row(_ entity: Entity, _ words: String) -> HTML {
@@ -210,10 +202,8 @@ struct ModelEntities {
     let parent: HTML = entity.parentName.map { HTML(escaping: printable($0)) } ?? .empty
     let hash = version.versionHashes[entity.name].map { String("\($0)".prefix(8)) } ?? ""
     let abstract: HTML = entity.isAbstract ? .tag("abstract") : .empty
-    return """
-      <tr><th scope="row">\(printable(entity.name)) \(abstract)</th><td>\(parent)</td><td class="wrap">\(properties)</td>\
-      <td><code>\(hash)</code></td></tr>
-      """
+    return .row(
+      "\(printable(entity.name)) \(abstract)", .cell(parent), .cell(properties, "wrap"), .cell("<code>\(hash)</code>"))
   }
 }
 
@@ -225,19 +215,15 @@ struct ModelChange {
   private let to: String
   private let inference: MappingInference
 
-  init(_ from: String, _ to: String, _ inference: MappingInference) {
-    self.from = from
-    self.to = to
-    self.inference = inference
-  }
-
   init(_ before: ModelVersion, _ after: ModelVersion) {
     let key = "\(before.name)\u{0}\(before.checksum)\u{0}\(after.name)\u{0}\(after.checksum)"
     if let change = Self.known[key] {
       self = change
       return
     }
-    self.init(before.name, after.name, MappingInference(from: before.model, to: after.model))
+    from = before.name
+    to = after.name
+    inference = MappingInference(from: before.model, to: after.model)
     Self.known.keep(self, for: key)
   }
 
@@ -249,7 +235,7 @@ struct ModelChange {
   /// Whether migration is possible, and the number of changed entities.
   var summary: HTML {
     let changed = mapping.entityMappings.count { $0.kind != .copy }
-    let words = changed == 0 ? "no entity changes" : "\(Words.counted(changed, "entity changes", "entities change"))"
+    let words = changed == 0 ? "no entity changes" : "\(counted(changed, "entity changes", "entities change"))"
     return "\(verdict) <span class=\"soft\">\(words)</span>"
   }
 
@@ -268,9 +254,8 @@ struct ModelChange {
       : .table(
         "Entities that change, \(printable(from)) → \(printable(to))", ["Entity", "What becomes of it", "Properties"],
         rows)
-    let rest: HTML =
-      same > 0 && !rows.isEmpty
-      ? "<p class=\"soft\">\(Words.counted(same, "more entity", "more entities")) as before.</p>" : .empty
+    let rest = HTML.when(
+      same > 0 && !rows.isEmpty, "<p class=\"soft\">\(counted(same, "more entity", "more entities")) as before.</p>")
     return .panel(
       "\(printable(from)) → \(printable(to))",
       """
@@ -303,7 +288,7 @@ struct ModelChange {
       case .undefined, .custom, .copy: "\(entity.kind)"
       }
     let shown = entity.kind == .add || entity.kind == .remove ? [] : entity.propertyMappings.compactMap(Self.words)
-    return "<tr><th scope=\"row\">\(name)</th><td>\(words)</td><td>\(shown.joined(separator: ", "))</td></tr>"
+    return .row(name, .cell("\(words)"), .cell("\(shown.joined(separator: ", "))"))
   }
 
   private static func words(_ property: PropertyMapping) -> String? {
@@ -318,8 +303,6 @@ struct ModelChange {
   }
 
   private func list(_ heading: String, _ sentences: [String]) -> HTML {
-    guard !sentences.isEmpty else { return .empty }
-    let items = sentences.prefix(100).map { words -> HTML in "<li>\(sentence(printable(words)))</li>" }
-    return "<h3>\(heading)</h3><ul>\(items)</ul>"
+    .list(heading, sentences.prefix(100).map { HTML(escaping: sentence(printable($0))) })
   }
 }

@@ -9,7 +9,7 @@ import SQLiteFormat
 /// The plan of a store's migration to a model's current version.
 ///
 /// Viewing it migrates no store.
-struct PlanPage: InspectorPage {
+struct PlanPage: StoreSubpage {
   let store: ListedStore
   let model: InspectorModel?
   let models: [InspectorModel]
@@ -31,8 +31,7 @@ struct PlanPage: InspectorPage {
     plan = PagePart {
       if let problem = try Self.declarations(of: files, parts) { throw problem.refusal }
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
-      let plan = try Migrator(bundle, logger: parts.logger).plan(
-        copy.files.main, tryingSteps: false)
+      let plan = try Migrator(bundle, logger: parts.options.logger).plan(copy.files.main, tryingSteps: false)
       copy.remove()
       return plan
     }
@@ -47,7 +46,6 @@ struct PlanPage: InspectorPage {
   }
 
   var title: String { "Migration of \(store.name)" }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
@@ -132,7 +130,7 @@ struct PlanPage: InspectorPage {
           )
           : .note(
             .good,
-            "<p><strong>Nothing would be lost.</strong> \(Words.counted(plan.rows, "record")) in \(Words.counted(plan.steps.count, "step")).</p>"
+            "<p><strong>Nothing would be lost.</strong> \(counted(plan.rows, "record")) in \(counted(plan.steps.count, "step")).</p>"
           )
     return of + verdict + repairs(plan) + drawing(plan) + plan.steps.reduce(into: HTML.empty) { $0 += details($1) }
   }
@@ -175,10 +173,9 @@ struct PlanPage: InspectorPage {
 
   private func details(_ step: MigrationPlan.Step) -> HTML {
     let rows = step.entities.map { entity -> HTML in
-      """
-      <tr><th scope="row">\(printable(entity.source ?? "–"))</th><td>\(printable(entity.destination ?? "–"))</td>\
-      <td>\(printable(entity.way.rawValue))</td>\(HTML.number(entity.rows.map { Int64($0) }))</tr>
-      """
+      .row(
+        "\(printable(entity.source ?? "–"))", .cell("\(printable(entity.destination ?? "–"))"),
+        .cell("\(printable(entity.way.rawValue))"), .number(entity.rows.map { Int64($0) }))
     }
     let reason: HTML = step.reason.map { "<p class=\"soft\">Because \(printable($0)).</p>" } ?? .empty
     return .panel(
@@ -191,17 +188,16 @@ struct PlanPage: InspectorPage {
   }
 
   private func code(_ step: MigrationPlan.Step) -> HTML {
-    guard !step.code.isEmpty else { return .empty }
-    let items = step.code.map { name -> HTML in "<li>\(sentence(printable(name)))</li>" }
-    return "<h3>Not known, since only running it tells what it makes</h3><ul>\(items)</ul>"
+    .list(
+      "Not known, since only running it tells what it makes", step.code.map { HTML(escaping: sentence(printable($0))) })
   }
 
   private func list(_ heading: String, _ findings: [MigrationPlan.Finding]) -> HTML {
-    guard !findings.isEmpty else { return .empty }
-    let items = findings.map { finding -> HTML in
-      let count: HTML = finding.rows.map { " <span class=\"soft\">(\(Words.counted($0, "record")))</span>" } ?? .empty
-      return "<li>\(sentence(printable(finding.text)))\(count)</li>"
-    }
-    return "<h3>\(heading)</h3><ul>\(items)</ul>"
+    .list(
+      heading,
+      findings.map { finding in
+        let count: HTML = finding.rows.map { " <span class=\"soft\">(\(counted($0, "record")))</span>" } ?? .empty
+        return "\(sentence(printable(finding.text)))\(count)"
+      })
   }
 }

@@ -33,6 +33,21 @@ extension InspectorPage {
   var scripts: [String] { [] }
 }
 
+/// A page below that of a store.
+protocol StoreSubpage: InspectorPage { var store: ListedStore { get } }
+
+extension StoreSubpage {
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+}
+
+/// A page below the inbox.
+protocol InboxSubpage: InspectorPage {}
+
+extension InboxSubpage {
+  var section: PageSection { .inbox }
+  var crumbs: [Crumb] { [.inbox] }
+}
+
 /// A breadcrumb: a page above another.
 struct Crumb: Sendable, Hashable {
   var title: String
@@ -48,12 +63,7 @@ struct Crumb: Sendable, Hashable {
 }
 
 enum PageSection: String, Sendable, CaseIterable {
-  case stores
-  case inbox
-  case models
-  case bundles
-  case work
-  case api
+  case stores, inbox, models, bundles, work, api
 
   var title: String {
     switch self {
@@ -137,10 +147,32 @@ struct PageFrame: Sendable {
       """
   }
 
-  /// The form of an action, or a note that none is offered.
-  func confirmation(_ target: RequestTarget, _ content: HTML) -> HTML {
-    allowsActions
-      ? form(target, content) : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+  /// Actions, or a note that none are offered.
+  func whereAllowed(_ actions: HTML) -> HTML {
+    allowsActions ? actions : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+  }
+
+  func confirmation(_ target: RequestTarget, _ content: HTML) -> HTML { whereAllowed(form(target, content)) }
+
+  /// The page that asks before an action.
+  func asking(_ title: String, _ about: HTML, does: [String], _ ask: HTML) -> HTML {
+    """
+    <h1>\(title)</h1><p class="soft">\(about)</p>
+    \(HTML.panel("What this does", .sentences(does) + ask))
+    """
+  }
+
+  /// A form's fields, its button, and the way back.
+  func ask(
+    _ target: RequestTarget, _ button: String, fields: HTML = .empty, isFinal: Bool = false, back: RequestTarget,
+    _ words: String = "Cancel"
+  ) -> HTML {
+    confirmation(
+      target,
+      """
+      \(fields)<p class="row"><button class="\(isFinal ? "danger" : "main")">\(button)</button>\
+      \(HTML.button(words, back))</p>
+      """)
   }
 
   func button(_ words: String, _ target: RequestTarget, style: String = "") -> HTML {

@@ -97,10 +97,26 @@ struct Layout {
 extension HTML {
   enum Tone: String, Sendable {
     case plain = ""
-    case good
-    case warn
-    case bad
-    case accent
+    case good, warn, bad, accent
+  }
+
+  /// The content where a condition holds.
+  static func when(_ condition: Bool, _ content: @autoclosure () -> HTML) -> HTML { condition ? content() : .empty }
+
+  /// A link that looks like a button.
+  static func button(_ words: String, _ target: RequestTarget, isMain: Bool = false) -> HTML {
+    "<a class=\"button\(isMain ? " main" : "")\" href=\"\(target)\">\(words)</a>"
+  }
+
+  static func actions(_ links: HTML...) -> HTML { "<nav class=\"row no-print\" aria-label=\"Actions\">\(links)</nav>" }
+
+  /// A table's row, with its heading.
+  static func row(_ heading: HTML, wraps: Bool = false, _ cells: HTML...) -> HTML {
+    "<tr><th scope=\"row\"\(when(wraps, " class=\"wrap\""))>\(heading)</th>\(cells)</tr>"
+  }
+
+  static func cell(_ content: HTML, _ style: HTML? = nil) -> HTML {
+    style.map { "<td class=\"\($0)\">\(content)</td>" } ?? "<td>\(content)</td>"
   }
 
   static func tag(_ words: String, _ tone: Tone = .plain) -> HTML {
@@ -116,6 +132,17 @@ extension HTML {
     _ label: String, style: HTML = "tabs", _ links: [(words: HTML, target: RequestTarget, isCurrent: Bool)]
   ) -> HTML {
     "<nav class=\"\(style)\" aria-label=\"\(label)\">\(links.map { link($0, $1, isCurrent: $2) })</nav>"
+  }
+
+  /// The words of a tab with a number.
+  static func numbered(_ words: String, _ number: Int) -> HTML {
+    "\(words) <span class=\"soft\">\(grouped(number))</span>"
+  }
+
+  /// One of the choices in a list of chips.
+  static func choice(_ words: HTML, _ target: RequestTarget, isCurrent: Bool) -> HTML {
+    let (style, mark): (HTML, HTML) = isCurrent ? ("tag accent", " aria-current=\"true\"") : ("tag", "")
+    return "<li><a class=\"\(style)\" href=\"\(target)\"\(mark)>\(words)</a></li>"
   }
 
   static func link(_ words: HTML, _ target: RequestTarget, isCurrent: Bool) -> HTML {
@@ -139,6 +166,20 @@ extension HTML {
     return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(next)</nav>"
   }
 
+  /// A form that looks for words.
+  ///
+  /// - Parameters:
+  ///   - before: fields before the words.
+  ///   - behind: fields behind them.
+  static func search(
+    _ target: RequestTarget, _ words: String, label: String = "Search", before: [HTML] = [], behind: HTML = .empty
+  ) -> HTML {
+    """
+    <form class="row" role="search" method="get" action="\(target)">\(before)<label><span>\(label)</span>\
+    <input type="search" name="q" value="\(words)" autocomplete="off"></label>\(behind)<button>Find</button></form>
+    """
+  }
+
   static func option(_ value: String, _ label: String, isChosen: Bool = false) -> HTML {
     let chosen: HTML = isChosen ? " selected" : ""
     return "<option value=\"\(value)\"\(chosen)>\(label)</option>"
@@ -148,31 +189,53 @@ extension HTML {
     "<ul class=\"plain-words\">\(sentences.map { words -> HTML in "<li>\(words)</li>" })</ul>"
   }
 
+  /// A list under a heading, unless it is empty.
+  static func list(_ heading: String, _ items: [HTML]) -> HTML {
+    when(!items.isEmpty, "<h3>\(heading)</h3><ul>\(items.map { item -> HTML in "<li>\(item)</li>" })</ul>")
+  }
+
   static func panel(_ heading: String, _ content: HTML) -> HTML {
     "<section class=\"panel\"><h2>\(heading)</h2>\(content)</section>"
   }
 
   /// Named facts; unknown ones are omitted.
   static func facts(_ facts: [(String, HTML?)]) -> HTML {
-    let rows = facts.compactMap { name, value in
-      value.map { value -> HTML in "<dt>\(name)</dt><dd>\(value)</dd>" }
-    }
+    let rows = facts.compactMap { name, value in value.map { value -> HTML in "<dt>\(name)</dt><dd>\(value)</dd>" } }
     return "<dl class=\"facts\">\(rows)</dl>"
   }
 
   /// A table that scrolls sideways, also by keyboard.
-  static func table(_ caption: String, _ columns: [TableColumn], _ rows: [HTML]) -> HTML {
+  static func table(_ caption: String, _ columns: [TableColumn], _ rows: some Sequence<HTML>) -> HTML {
+    grid(caption, columns, rows, table: "<table><caption class=\"visually-hidden\">\(caption)</caption>")
+  }
+
+  /// Such a table without a caption.
+  static func grid(
+    _ label: String, _ columns: [TableColumn], _ rows: some Sequence<HTML>, table: HTML = "<table>"
+  ) -> HTML {
     """
-    <div class="scroll" tabindex="0" role="region" aria-label="\(caption)"><table><caption class="visually-hidden">\
-    \(caption)</caption><thead><tr>\(columns.map(\.head))</tr></thead><tbody>\(rows)</tbody></table></div>
+    <div class="scroll" tabindex="0" role="region" aria-label="\(label)">\(table)<thead><tr>\(columns.map(\.head))</tr>\
+    </thead><tbody>\(rows)</tbody></table></div>
     """
   }
+
+  /// A table of records.
+  static func records(_ label: String, _ columns: [TableColumn], _ rows: some Sequence<HTML>) -> HTML {
+    grid(label, columns, rows, table: "<table class=\"records\">")
+  }
+
+  static func size(_ bytes: Int64) -> HTML { cell("\(readableSize(bytes))", "number") }
 
   /// A number in a table: a dash if unknown, faint if zero.
   static func number(_ number: Int64?, tone: Tone = .plain) -> HTML {
     guard let number else { return "<td class=\"number soft\">–</td>" }
     guard number != 0 else { return "<td class=\"number soft\">0</td>" }
-    return "<td class=\"number \(tone.rawValue)\">\(Words.number(number))</td>"
+    return "<td class=\"number \(tone.rawValue)\">\(grouped(number))</td>"
+  }
+
+  /// A number with a link; a dash for none.
+  static func number(_ number: Int64, at target: RequestTarget) -> HTML {
+    number > 0 ? cell("<a href=\"\(target)\">\(grouped(number))</a>", "number") : "<td class=\"number soft\">–</td>"
   }
 
   /// A bar of recovered, doubtful, set-aside and lost records.
@@ -206,10 +269,7 @@ extension HTML {
     let doubtful = min(max(0, count.doubtful), count.recovered)
     var items: [HTML] = []
     func add(_ style: HTML, _ number: String, _ word: String) {
-      items.append(
-        """
-        <li><span class="swatch part-\(style)" aria-hidden="true"></span>\(word) <b>\(number)</b></li>
-        """)
+      items.append("<li><span class=\"swatch part-\(style)\" aria-hidden=\"true\"></span>\(word) <b>\(number)</b></li>")
     }
     add("good", grouped(count.recovered - doubtful), word)
     if doubtful > 0 { add("warn", grouped(doubtful), "doubtful") }

@@ -6,16 +6,6 @@ internal import SupportBundle
 
 /// The pages' words for codes and numbers.
 package enum Words {
-  /// A size in decimal units.
-  static func size(_ bytes: Int64) -> String { readableSize(bytes) }
-
-  /// A number with thousands separators.
-  static func number(_ number: some BinaryInteger) -> String { grouped(number) }
-
-  static func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
-    Platform.counted(count, noun, plural)
-  }
-
   /// A time such as `21 Nov 2026, 10:11 UTC`; a month's first moment, which may mean any of it, as `Nov 2026`.
   package static func date(_ time: Timestamp) -> String {
     let parts = time.civil

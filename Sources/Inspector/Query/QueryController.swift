@@ -105,9 +105,8 @@ final class QueryTurns: Sendable {
         return true
       }
       if isTaken { return }
-      guard ContinuousClock.now < end else {
-        throw Refusal(.serviceUnavailable, "other queries are still running; try again in a moment")
-      }
+      try Refusal.unless(
+        ContinuousClock.now < end, .serviceUnavailable, "other queries are still running; try again in a moment")
       Thread.sleep(forTimeInterval: 0.01)
     }
   }
@@ -190,7 +189,7 @@ struct QueryPage: InspectorPage {
   }
 
   private var form: HTML {
-    let sizes = [20, 100, 500, 1000].map { HTML.option(String($0), Words.number($0), isChosen: $0 == query.size) }
+    let sizes = [20, 100, 500, 1000].map { HTML.option(String($0), grouped($0), isChosen: $0 == query.size) }
     // HTML drops a newline directly after the tag.
     return """
       <form class="query no-print" method="get" action="\(place.query())">
@@ -223,8 +222,7 @@ struct QueryPage: InspectorPage {
     let links = RecordExport.Format.allCases.map { format -> HTML in
       "<a class=\"button\" href=\"\(export(format))\" download>\(format.title)</a>"
     }
-    let list: HTML =
-      result.rows.isEmpty ? "<div class=\"empty\"><p>No rows.</p></div>" : table(result)
+    let list: HTML = result.rows.isEmpty ? "<div class=\"empty\"><p>No rows.</p></div>" : table(result)
     return """
       <div class="head result"><p role="status">\(count(result)) <span class="soft">· \(Self.words(result.time))</span></p>
       <div class="row no-print" role="group" aria-label="Export all rows"><a href="\(target(offset: result.offset))">Link to this result</a>\
@@ -235,10 +233,10 @@ struct QueryPage: InspectorPage {
 
   private func count(_ result: QueryResult) -> HTML {
     guard !result.rows.isEmpty else { return "No rows" }
-    guard result.offset > 0 || result.hasMore else { return HTML(escaping: Words.counted(result.rows.count, "row")) }
+    guard result.offset > 0 || result.hasMore else { return HTML(escaping: counted(result.rows.count, "row")) }
     let last = result.offset + result.rows.count
     let end: HTML = result.hasMore ? ", and there are more" : ", which is the last"
-    return "Rows \(Words.number(result.offset + 1)) to \(Words.number(last))\(end)"
+    return "Rows \(grouped(result.offset + 1)) to \(grouped(last))\(end)"
   }
 
   private static func words(_ time: Duration) -> String {
@@ -249,19 +247,11 @@ struct QueryPage: InspectorPage {
   }
 
   private func table(_ result: QueryResult) -> HTML {
-    let heads = result.columns.indices.map { index -> HTML in
+    let columns = result.columns.indices.map { index in
       let isNumber = result.rows.allSatisfy { $0[index].isNumber || $0[index].form == .null }
-      let style: HTML = isNumber ? " class=\"number\"" : .empty
-      return "<th scope=\"col\"\(style)>\(result.columns[index])</th>"
+      return isNumber ? TableColumn.number(result.columns[index]) : TableColumn(result.columns[index])
     }
-    let rows = result.rows.map { row -> HTML in
-      let cells = row.map(\.cell)
-      return "<tr>\(cells)</tr>\n"
-    }
-    return """
-      <div class="scroll" tabindex="0" role="region" aria-label="Result"><table class="records"><thead><tr>\(heads)</tr></thead><tbody>
-      \(rows)</tbody></table></div>
-      """
+    return .records("Result", columns, result.rows.map { row -> HTML in "<tr>\(row.map(\.cell))</tr>\n" })
   }
 
   private func pager(_ result: QueryResult) -> HTML {
@@ -315,10 +305,9 @@ struct SourceList {
       left -= source.columns.count + 1
       return left >= 0
     }
-    let more: HTML =
-      shown.count < sources.count
-      ? "<p class=\"soft\">and \(Words.number(sources.count - shown.count)) more, which queries can read too</p>"
-      : .empty
+    let more = HTML.when(
+      shown.count < sources.count,
+      "<p class=\"soft\">and \(grouped(sources.count - shown.count)) more, which queries can read too</p>")
     let entities = shown.filter { $0.table != nil }
     let tables = shown.filter { $0.table == nil }
     return "\(group("Entities", entities))\(group("Tables", tables))\(more)"
@@ -405,11 +394,7 @@ struct SavedQueries: Sendable {
     guard try fileSystem.status(of: file) != nil else { return [] }
     let bytes = try fileSystem.contents(of: file, limit: 16 << 20)
     let content: Content
-    do {
-      content = try JSONDecoder().decode(Content.self, from: Data(bytes))
-    } catch {
-      throw unreadable
-    }
+    do { content = try JSONDecoder().decode(Content.self, from: Data(bytes)) } catch { throw unreadable }
     guard content.format == 1 else { throw unreadable }
     return content.queries.sorted { $0.name < $1.name }
   }
@@ -424,24 +409,20 @@ struct SavedQueries: Sendable {
     guard !name.isEmpty, name.count <= Self.longestName else {
       throw Refusal(.badRequest, "a name has from 1 to \(Self.longestName) characters")
     }
-    guard !sql.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty else {
-      throw Refusal(.badRequest, "there is no query to save")
-    }
+    try Refusal.unless(
+      !sql.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty, .badRequest, "there is no query to save")
     let sql = try StoreQuery(sql).sql
     try change { queries in
       queries.removeAll { $0.name == name }
-      guard queries.count < Self.most else {
-        throw Refusal(.conflict, "\(Self.most) queries are saved already; delete one first")
-      }
+      try Refusal.unless(
+        queries.count < Self.most, .conflict, "\(Self.most) queries are saved already; delete one first")
       queries.append(SavedQuery(name: name, sql: sql, saved: surroundings.now().rfc3339))
     }
   }
 
   func remove(_ name: String) throws {
     try change { queries in
-      guard queries.contains(where: { $0.name == name }) else {
-        throw Refusal(.notFound, "no query of that name is saved")
-      }
+      try Refusal.unless(queries.contains(where: { $0.name == name }), .notFound, "no query of that name is saved")
       queries.removeAll { $0.name == name }
     }
   }

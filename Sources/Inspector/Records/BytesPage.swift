@@ -6,7 +6,7 @@ import SQLiteFormat
 import Salvage
 
 /// The bytes of a page in the store's files, with their roles.
-struct BytesPage: InspectorPage {
+struct BytesPage: StoreSubpage {
   let store: ListedStore
   let number: UInt32
   let image: EvidencePages.Image
@@ -31,12 +31,9 @@ struct BytesPage: InspectorPage {
     guard let number = UInt32(exactly: number), number > 0, number <= pages.pageCount else {
       throw Refusal(.notFound, "the store has no such page")
     }
-    guard let image = EvidencePages.Image(query["image"] ?? "current") else {
-      throw Refusal(.badRequest, "there is no such image of a page")
-    }
-    guard let content = try pages.page(number, image) else {
-      throw Refusal(.notFound, "no byte of this page is there")
-    }
+    let image = try EvidencePages.Image(query["image"] ?? "current")
+      .orRefuse(.badRequest, "there is no such image of a page")
+    let content = try pages.page(number, image).orRefuse(.notFound, "no byte of this page is there")
     self.store = store
     self.number = number
     self.image = image
@@ -54,8 +51,7 @@ struct BytesPage: InspectorPage {
     }
   }
 
-  var title: String { "Page \(Words.number(number))" }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+  var title: String { "Page \(grouped(number))" }
 
   private func target(_ number: UInt32, _ items: [Query.Item] = []) -> RequestTarget {
     .store(store.id, "pages", String(number), query: items)
@@ -67,14 +63,11 @@ struct BytesPage: InspectorPage {
     let regions = anatomy.regions.map { region -> JSON.Object in
       ["from": region.bytes.lowerBound, "to": region.bytes.upperBound, "part": Self.code(region.part)]
     }
-    let frames = frames.map { frame -> JSON.Object in
-      ["number": frame.number, "isOfThisRound": frame.isOfThisRound]
-    }
+    let frames = frames.map { frame -> JSON.Object in ["number": frame.number, "isOfThisRound": frame.isOfThisRound] }
     try encoder.encode([
       "store": store.id.text, "page": number, "pageCount": pageCount, "pageSize": pageSize, "file": content.part,
-      "offset": content.offset, "frame": JSON.orNull(content.frame), "present": content.presentCount,
-      "kind": Self.code(anatomy.kind), "regions": regions, "cells": anatomy.cells.map(Self.payload),
-      "names": names.map(printable),
+      "offset": content.offset, "frame": JSON.orNull(content.frame), "present": content.presentCount, "kind": kind.code,
+      "regions": regions, "cells": anatomy.cells.map(Self.payload), "names": names.map(printable),
       "marked": JSON.orNull(marked), "frames": frames, "bytes": content.bytes.hexadecimal,
     ])
   }
@@ -93,18 +86,7 @@ struct BytesPage: InspectorPage {
     case .integer(let number): .integer(number)
     case .real(let number): .real(number)
     case .text(let text): .string(text.string)
-    case .blob(let bytes):
-      ["bytes": .integer(Int64(bytes.count)), "beginning": .string(bytes.prefix(16).hexadecimal)]
-    }
-  }
-
-  private static func code(_ kind: PageKind?) -> String {
-    switch kind {
-    case .tableLeaf: "table-leaf"
-    case .tableInterior: "table-interior"
-    case .indexLeaf: "index-leaf"
-    case .indexInterior: "index-interior"
-    case nil: "other"
+    case .blob(let bytes): ["bytes": .integer(Int64(bytes.count)), "beginning": .string(bytes.prefix(16).hexadecimal)]
     }
   }
 
@@ -125,7 +107,7 @@ struct BytesPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     """
-    <div class="head"><div><h1>\(title) <span class="soft">of \(Words.number(pageCount))</span></h1>
+    <div class="head"><div><h1>\(title) <span class="soft">of \(grouped(pageCount))</span></h1>
     <p class="soft">\(place)</p></div>\(ways)</div>
     \(StoreTab.bar(store, nil))\(images)\(doubts)
     <div class="columns"><div>\(HexDump(bytes: content.bytes, regions: anatomy.regions, marked: marked).html)\(Self.key)</div>
@@ -135,9 +117,9 @@ struct BytesPage: InspectorPage {
   }
 
   private var place: HTML {
-    let from = Words.number(content.offset)
+    let from = grouped(content.offset)
     if let frame = content.frame {
-      return "From frame \(Words.number(frame)) of the write-ahead log, at byte \(from) of it."
+      return "From frame \(grouped(frame)) of the write-ahead log, at byte \(from) of it."
     }
     return content.part == .journal
       ? "From the rollback journal, at byte \(from) of it." : "From the database file, at byte \(from) of it."
@@ -145,7 +127,7 @@ struct BytesPage: InspectorPage {
 
   private var ways: HTML {
     func link(_ number: UInt32, _ relation: String) -> HTML {
-      "<a class=\"button\" rel=\"\(relation)\" href=\"\(target(number))\">Page \(Words.number(number))</a>"
+      "<a class=\"button\" rel=\"\(relation)\" href=\"\(target(number))\">Page \(grouped(number))</a>"
     }
     let back: HTML = number > 1 ? link(number - 1, "prev") : .empty
     let on: HTML = number < pageCount ? link(number + 1, "next") : .empty
@@ -157,7 +139,7 @@ struct BytesPage: InspectorPage {
     var shown: [(words: HTML, image: EvidencePages.Image)] = [("What counts", .current), ("Database file", .main)]
     for frame in frames.suffix(20) {
       let round = frame.isOfThisRound ? "" : " (of an earlier round)"
-      shown.append(("Frame \(Words.number(frame.number))\(round)", .frame(frame.number)))
+      shown.append(("Frame \(grouped(frame.number))\(round)", .frame(frame.number)))
     }
     return .tabs(
       "Images of the page",
@@ -168,33 +150,31 @@ struct BytesPage: InspectorPage {
     var notes: [String] = []
     if content.isDoubtful { notes.append("SQLite would not have read this image: the log is malformed before it.") }
     if content.presentCount < pageSize {
-      notes.append(
-        "The file ends after \(Words.number(content.presentCount)) bytes of this page; zeros stand for the rest.")
+      notes.append("The file ends after \(grouped(content.presentCount)) bytes of this page; zeros stand for the rest.")
     }
     if anatomy.page?.isHeaderPlausible == false { notes.append("The numbers in the page's header are impossible.") }
     if !anatomy.isFreeListSound { notes.append("The chain of free blocks is malformed.") }
     let lost = anatomy.cells.count { $0.bytes == nil }
     if lost > 0 {
-      notes.append("\(Words.counted(lost, "cell pointer")) of the page \(lost == 1 ? "leads" : "lead") to no cell.")
+      notes.append("\(counted(lost, "cell pointer")) of the page \(lost == 1 ? "leads" : "lead") to no cell.")
     }
     return notes.isEmpty ? .empty : "<div class=\"note warn\">\(notes.map { "<p>\($0)</p>" as HTML })</div>"
   }
 
   private var facts: HTML {
-    var facts: [(String, HTML?)] = [("Kind", HTML(escaping: kindWords))]
+    var facts: [(String, HTML?)] = [("Kind", HTML(escaping: kind.words))]
     if let page = anatomy.page {
       let hasChild = !page.kind.isLeaf && page.rightMostChild > 0 && page.rightMostChild <= pageCount
       facts += [
-        ("Cells", "\(Words.number(page.storedCellCount))"),
-        ("Cell content from", "\(Words.number(page.contentStart))"),
-        ("First free block", page.firstFreeblock == 0 ? "none" : "\(Words.number(page.firstFreeblock))"),
-        ("Fragmented bytes", "\(Words.number(page.fragmentedBytes))"),
+        ("Cells", "\(grouped(page.storedCellCount))"), ("Cell content from", "\(grouped(page.contentStart))"),
+        ("First free block", page.firstFreeblock == 0 ? "none" : "\(grouped(page.firstFreeblock))"),
+        ("Fragmented bytes", "\(grouped(page.fragmentedBytes))"),
         ("Right-most child", hasChild ? link(page.rightMostChild) : nil),
       ]
     } else if let next = content.bytes.span.uint32(at: 0) {
       facts.append(("First number", link(next)))
     }
-    return .panel("Header", .facts(facts + [("Page size", "\(Words.number(pageSize))")]))
+    return .panel("Header", .facts(facts + [("Page size", "\(grouped(pageSize))")]))
   }
 
   private var markedCell: HTML {
@@ -202,7 +182,7 @@ struct BytesPage: InspectorPage {
     let facts: [(String, HTML?)] = [
       ("Bytes", cell.bytes.map { "\($0.lowerBound) – \($0.upperBound - 1)" }),
       ("Rowid", cell.rowid.map { "\(String($0))" }),
-      ("Payload", cell.payloadLength > 0 ? "\(Words.size(Int64(cell.payloadLength)))" : nil),
+      ("Payload", cell.payloadLength > 0 ? "\(readableSize(Int64(cell.payloadLength)))" : nil),
       ("Goes on at", cell.overflowPage.map(link)),
     ]
     let values = cell.values.prefix(60).enumerated().map { index, value -> (String, HTML?) in
@@ -213,20 +193,18 @@ struct BytesPage: InspectorPage {
 
   /// A page number, linked if the page exists.
   private func link(_ number: UInt32) -> HTML {
-    number > 0 && number <= pageCount
-      ? "<a href=\"\(target(number))\">\(Words.number(number))</a>" : "\(Words.number(number))"
+    number > 0 && number <= pageCount ? "<a href=\"\(target(number))\">\(grouped(number))</a>" : "\(grouped(number))"
   }
 
-  private var kindWords: String {
+  private var kind: (code: String, words: String) {
     switch anatomy.kind {
-    case .tableLeaf: "leaf of a table"
-    case .tableInterior: "inner page of a table"
-    case .indexLeaf: "leaf of an index, or of a table without rowids"
-    case .indexInterior: "inner page of an index, or of a table without rowids"
+    case .tableLeaf: ("table-leaf", "leaf of a table")
+    case .tableInterior: ("table-interior", "inner page of a table")
+    case .indexLeaf: ("index-leaf", "leaf of an index, or of a table without rowids")
+    case .indexInterior: ("index-interior", "inner page of an index, or of a table without rowids")
+    case nil where content.bytes.allSatisfy({ $0 == 0 }): ("other", "zeros only")
     case nil:
-      content.bytes.allSatisfy { $0 == 0 }
-        ? "zeros only"
-        : "of no tree: the rest of a long value, a free page, or damaged; the first number may be the next page"
+      ("other", "of no tree: the rest of a long value, a free page, or damaged; the first number may be the next page")
     }
   }
 
@@ -252,11 +230,8 @@ struct BytesPage: InspectorPage {
         <td class="number">\(bytes)</td><td class="number">\(row)</td><td>\(leads)</td><td>\(values(cell))</td></tr>
         """
     }
-    return """
-      <h2>Cells</h2><div class="scroll" tabindex="0" role="region" aria-label="Cells"><table class="records"><thead>\
-      <tr><th scope="col" class="number">Cell</th><th scope="col" class="number">Bytes</th>\
-      <th scope="col" class="number">Rowid</th><th scope="col">Leads to</th><th scope="col">Values</th></tr></thead><tbody>\(rows)</tbody></table></div>
-      """
+    let columns: [TableColumn] = [.number("Cell"), .number("Bytes"), .number("Rowid"), "Leads to", "Values"]
+    return "<h2>Cells</h2>" + .records("Cells", columns, rows)
   }
 
   private static func html(_ value: Value, length: Int) -> HTML {
@@ -265,7 +240,7 @@ struct BytesPage: InspectorPage {
     case .integer(let number): "\(String(number))"
     case .real(let number): "\(String(number))"
     case .text(let text): "“\(cut(text.string, length))”"
-    case .blob(let bytes): "<span class=\"soft\">\(Words.size(Int64(bytes.count)))</span>"
+    case .blob(let bytes): "<span class=\"soft\">\(readableSize(Int64(bytes.count)))</span>"
     }
   }
 
@@ -277,8 +252,7 @@ struct BytesPage: InspectorPage {
     let shown = cell.values.prefix(Self.valueCount).map { Self.html($0, length: Self.valueLength) }
     var result = HTML.empty
     for (index, value) in shown.enumerated() {
-      let name: HTML =
-        names.indices.contains(index) ? "<span class=\"soft\">\(printable(names[index]))</span> " : .empty
+      let name = HTML.when(names.indices.contains(index), "<span class=\"soft\">\(printable(names[index]))</span> ")
       result += (index == 0 ? HTML.empty : " · ") + name + value
     }
     return cell.values.count > Self.valueCount ? result + " · …" : result
@@ -353,27 +327,26 @@ struct RecordByteMap: Sendable {
     Set(zip(columns, cell.declared).compactMap { column, isThere in isThere ? column.property : nil })
   }
 
-  private func name(_ index: Int) -> String {
-    columns.indices.contains(index) ? columns[index].shownName : "value \(index)"
-  }
+  private func column(_ index: Int) -> StoredColumn? { columns.indices.contains(index) ? columns[index] : nil }
+
+  private func name(_ index: Int) -> String { column(index)?.shownName ?? "value \(index)" }
 
   /// The cell as JSON.
   var payload: JSON.Object {
     let fields = cell.fields.enumerated().map { index, range -> JSON.Object in
       [
-        "name": printable(name(index)), "column": columns.indices.contains(index) ? columns[index].name : nil,
-        "from": range.lowerBound, "to": range.upperBound, "bytes": hexadecimal(range, limit: 4096),
+        "name": printable(name(index)), "column": column(index)?.name,
+        "from": range.lowerBound, "to": range.upperBound, "bytes": first(4096, of: range).hexadecimal,
       ]
     }
     return [
       "page": page, "cell": cell.index, "image": image?.name, "file": file, "offset": offset,
-      "payload": cell.payloadLength,
-      "overflowPage": cell.overflowPage, "fields": fields,
+      "payload": cell.payloadLength, "overflowPage": cell.overflowPage, "fields": fields,
     ]
   }
 
-  private func hexadecimal(_ range: Range<Int>, limit: Int) -> String {
-    Array(bytes[range.clamped(to: bytes.indices).prefix(limit)]).hexadecimal
+  private func first(_ count: Int, of range: Range<Int>) -> ArraySlice<UInt8> {
+    bytes[range.clamped(to: bytes.indices).prefix(count)]
   }
 
   /// The panel of bytes; `target` is their page.
@@ -384,38 +357,30 @@ struct RecordByteMap: Sendable {
       rows.append(row("types of the values", header, "\(cell.fields.count) values", "cell"))
     }
     for (index, range) in cell.fields.enumerated() {
-      let isKey = columns.indices.contains(index) && columns[index].isRowid && range.isEmpty
+      let isKey = column(index)?.isRowid == true && range.isEmpty
       let words: HTML = isKey ? "the cell's key, \(cell.rowid.map(String.init) ?? "?")" : Self.words(cell.values[index])
       rows.append(row(name(index), range, words, index % 2 == 0 ? "h-even" : "h-odd"))
     }
     let rest: HTML =
-      cell.overflowPage.map { next in
-        "<p class=\"soft\">What is longer goes on at page \(Words.number(next)).</p>"
-      } ?? .empty
+      cell.overflowPage.map { next in "<p class=\"soft\">What is longer goes on at page \(grouped(next)).</p>" }
+      ?? .empty
     let place =
-      "\(Words.number(offset)) of \(file == .main ? "the database file" : file == .wal ? "the log" : "the journal")"
+      "\(grouped(offset)) of \(file == .main ? "the database file" : file == .wal ? "the log" : "the journal")"
     return .panel(
       "Its bytes",
       """
-      <p class="soft">Cell \(cell.index) of <a href="\(target)#marked">page \(Words.number(page))</a>, at byte \(place).</p>\
+      <p class="soft">Cell \(cell.index) of <a href="\(target)#marked">page \(grouped(page))</a>, at byte \(place).</p>\
       \(HTML.table("Bytes of the record", ["Property", "Bytes", "Stored as"], rows))\(rest)
       """)
   }
 
   private func row(_ name: String, _ range: Range<Int>, _ words: HTML, _ style: HTML) -> HTML {
-    let digits = hexadecimal(range, limit: Self.maximumBytes)
-    var groups: [Substring] = []
-    var rest = digits[...]
-    while !rest.isEmpty {
-      groups.append(rest.prefix(2))
-      rest = rest.dropFirst(2)
-    }
-    let more: HTML = range.count > Self.maximumBytes ? " …" : .empty
-    let shown: HTML = groups.isEmpty ? "<span class=\"null\">none</span>" : "\(groups.joined(separator: " "))\(more)"
-    return """
-      <tr><th scope="row" class="wrap">\(printable(name))</th><td class="wrap"><code class="\(style)">\(shown)</code></td>\
-      <td class="wrap">\(words)</td></tr>
-      """
+    let digits = first(Self.maximumBytes, of: range).map { [$0].hexadecimal }.joined(separator: " ")
+    let more = range.count > Self.maximumBytes ? " …" : ""
+    let shown: HTML = digits.isEmpty ? "<span class=\"null\">none</span>" : "\(digits)\(more)"
+    return .row(
+      "\(printable(name))", wraps: true, .cell("<code class=\"\(style)\">\(shown)</code>", "wrap"), .cell(words, "wrap")
+    )
   }
 
   private static func words(_ value: Value) -> HTML {
@@ -424,7 +389,7 @@ struct RecordByteMap: Sendable {
     case .integer(let number): "integer \(String(number))"
     case .real(let number): "real \(String(number))"
     case .text(let text): "text “\(String(text.string.prefix(60)))\(text.string.count > 60 ? "…" : "")”"
-    case .blob(let bytes): "\(BytesKind(bytes).words), \(Words.size(Int64(bytes.count)))"
+    case .blob(let bytes): "\(BytesKind(bytes).words), \(readableSize(Int64(bytes.count)))"
     }
   }
 }
@@ -445,8 +410,7 @@ extension RecordSource {
   /// Returns the value names of a page's cells; empty until the store was read in the background.
   func names(onPage number: UInt32, of store: ListedStore) throws -> [String] {
     guard let files = store.files else { return [] }
-    guard let side = try parts.sides.existing(.evidence(files, sha256: store.sums)),
-      let pages = side.report?.pages,
+    guard let side = try parts.sides.existing(.evidence(files, sha256: store.sums)), let pages = side.report?.pages,
       let run = pages.runs.first(where: { $0.pages.contains(number) }), let place = run.owner,
       pages.owners.indices.contains(place), !pages.owners[place].isIndex
     else { return [] }

@@ -3,7 +3,7 @@ import ManagedObjectModel
 import Platform
 import SQLiteFormat
 
-struct ComparisonChoicePage: InspectorPage {
+struct ComparisonChoicePage: StoreSubpage {
   enum Result: Sendable {
     case ready(StoreComparisonPage)
     case preparing(SideProgress)
@@ -56,7 +56,6 @@ struct ComparisonChoicePage: InspectorPage {
   }
 
   var title: String { "Compare" }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
   var scripts: [String] {
     if case .preparing? = result.value { return ["records.js"] }
@@ -77,10 +76,8 @@ struct ComparisonChoicePage: InspectorPage {
       "first": chosen?.first.description, "second": chosen?.second.description,
     ])
     switch result.value {
-    case .ready(let page)?:
-      try page.encodeDifferences(to: encoder)
-    case .preparing(let progress)?:
-      try progress.encode(to: encoder)
+    case .ready(let page)?: try page.encodeDifferences(to: encoder)
+    case .preparing(let progress)?: try progress.encode(to: encoder)
     case .nothing?: break
     case nil: try encoder.encode(["error": result.problem])
     }
@@ -190,16 +187,22 @@ struct StoreComparisonPage: InspectorPage {
   var summary: HTML {
     // A subentity's records already count with its parent.
     let own = entities.filter { !inherits($0.name) }
-    let items = RecordDifference.allCases.map { difference -> HTML in
-      let count = own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
-      let (rest, aside) = sides.apart(count, difference, arePairs: false)
-      return
-        "<li>\(HTML.tag("\(Words.number(rest)) \(difference.word)", rest == 0 ? .plain : difference.tone))</li>\(aside)"
+    let items = chips(arePairs: false) { difference in
+      own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
     }
     let open = own.count { Self.count($0.part.value, .missing) == nil }
-    let rest: HTML =
-      open == 0 ? .empty : "<li>\(HTML.tag("\(Words.counted(open, "entity", "entities")) not compared", .warn))</li>"
+    let rest = HTML.when(
+      open != 0, "<li>\(HTML.tag("\(counted(open, "entity", "entities")) not compared", .warn))</li>")
     return "<ul class=\"chips\" aria-label=\"Differences\">\(items)\(rest)\(pairSummary)</ul>"
+  }
+
+  private func chips(arePairs: Bool, _ count: (RecordDifference) -> Int64) -> [HTML] {
+    RecordDifference.allCases.map { difference in
+      let (rest, aside) = sides.apart(count(difference), difference, arePairs: arePairs)
+      let number = arePairs ? counted(rest, "pair") : grouped(rest)
+      let word = arePairs && difference == .changed ? "at another place" : difference.word
+      return "<li>\(HTML.tag("\(number) \(word)", rest == 0 ? .plain : difference.tone))</li>\(aside)"
+    }
   }
 
   /// The count of a difference; nil if not compared.
@@ -221,22 +224,16 @@ struct StoreComparisonPage: InspectorPage {
   }
 
   var table: HTML {
-    let rows = entities.map { name, part -> HTML in
-      let cells = part.html { entity in
-        self.cells(
-          entity.first, entity.second, entity.counts, isAlone: entity.first == nil || entity.second == nil
-        ) { sides.records(entity.name, $0) }
+    let rows = entities.map { name, part in
+      row(name, part) { entity in
+        "<a href=\"\(sides.records(name))\">\(name)</a>\(Self.onlyIn(entity, sides))"
+      } cells: { entity in
+        cells(entity.first, entity.second, entity.counts, isAlone: entity.first == nil || entity.second == nil) {
+          sides.records(entity.name, $0)
+        }
       }
-      let only = part.value.map { Self.onlyIn($0, sides) } ?? .empty
-      return part.value == nil
-        ? "<tr><th scope=\"row\">\(name)</th><td colspan=\"5\">\(cells)</td></tr>"
-        : "<tr><th scope=\"row\"><a href=\"\(sides.records(name))\">\(name)</a>\(only)</th>\(cells)</tr>\n"
     }
-    return """
-      <div class="scroll" tabindex="0" role="region" aria-label="Entities"><table><thead><tr>\
-      \(columns("Entity", arePairs: false).map(\.head))</tr></thead>
-      <tbody>\(rows)</tbody></table></div>
-      """
+    return .grid("Entities", columns("Entity", arePairs: false), rows)
   }
 
   private func columns(_ name: String, arePairs: Bool) -> [TableColumn] {
@@ -260,43 +257,28 @@ struct StoreComparisonPage: InspectorPage {
 
   var pairSummary: HTML {
     guard !relationships.isEmpty else { return .empty }
-    func words(_ count: Int64, _ difference: RecordDifference) -> String {
-      let pairs = Words.counted(count, "pair", "pairs")
-      return difference == .changed ? "\(pairs) at another place" : "\(pairs) \(difference.word)"
+    let items = chips(arePairs: true) { difference in
+      relationships.reduce(Int64(0)) { $0 + ($1.part.value?.count(difference) ?? 0) }
     }
-    let items = RecordDifference.allCases.map { difference -> HTML in
-      let count = relationships.reduce(Int64(0)) { $0 + ($1.part.value?.count(difference) ?? 0) }
-      let (rest, aside) = sides.apart(count, difference, arePairs: true)
-      return "<li>\(HTML.tag(words(rest, difference), rest == 0 ? .plain : difference.tone))</li>\(aside)"
-    }
-    let open = relationships.count { line in
-      RecordDifference.allCases.contains { line.part.value?.count($0) == nil }
-    }
-    let rest: HTML =
-      open == 0
-      ? .empty
-      : "<li>\(HTML.tag("\(Words.counted(open, "relationship", "relationships")) not compared", .warn))</li>"
+    let open = relationships.count { line in RecordDifference.allCases.contains { line.part.value?.count($0) == nil } }
+    let rest = HTML.when(
+      open != 0, "<li>\(HTML.tag("\(counted(open, "relationship", "relationships")) not compared", .warn))</li>")
     return "\(items)\(rest)"
   }
 
   var pairTable: HTML {
     guard !relationships.isEmpty else { return .empty }
-    let rows = relationships.map { name, part -> HTML in
-      let cells = part.html { pairs in
-        self.cells(
-          pairs.first, pairs.second, pairs.counts, isAlone: !(pairs.isInFirst && pairs.isInSecond)
-        ) { sides.pairs(pairs.name, $0) }
+    let rows = relationships.map { name, part in
+      row(name, part) { pairs in
+        "<a href=\"\(sides.pairs(name))\">\(pairs.words)</a>"
+      } cells: { pairs in
+        cells(pairs.first, pairs.second, pairs.counts, isAlone: !(pairs.isInFirst && pairs.isInSecond)) {
+          sides.pairs(pairs.name, $0)
+        }
       }
-      guard let pairs = part.value else {
-        return "<tr><th scope=\"row\">\(name)</th><td colspan=\"5\">\(cells)</td></tr>\n"
-      }
-      return "<tr><th scope=\"row\"><a href=\"\(sides.pairs(name))\">\(pairs.words)</a></th>\(cells)</tr>\n"
     }
     let heading = "Pairs of many-to-many relationships"
-    return """
-      <h2>\(heading)</h2>
-      \(HTML.table(heading, columns("Relationship", arePairs: true), rows))
-      """
+    return "<h2>\(heading)</h2>" + .table(heading, columns("Relationship", arePairs: true), rows)
   }
 
   static func onlyIn(_ entity: EntityComparison, _ sides: ComparedSides) -> HTML {
@@ -307,6 +289,13 @@ struct StoreComparisonPage: InspectorPage {
     return "\(line(entity.firstOnly, sides.first))\(line(entity.secondOnly, sides.second))"
   }
 
+  private func row<Value>(
+    _ name: String, _ part: PagePart<Value>, heading: (Value) -> HTML, cells: (Value) -> HTML
+  ) -> HTML {
+    let cells = part.html(cells)
+    return part.value.map { .row(heading($0), cells) } ?? .row("\(name)", "<td colspan=\"5\">\(cells)</td>")
+  }
+
   /// The counts of both sides and of each difference.
   ///
   /// - Parameter isAlone: whether only one side has the entity or relationship.
@@ -314,18 +303,13 @@ struct StoreComparisonPage: InspectorPage {
     _ first: Int64?, _ second: Int64?, _ counts: [RecordDifference: Int64]?, isAlone: Bool,
     _ target: ([Query.Item]) -> RequestTarget
   ) -> HTML {
-    let own: [HTML] = [first, second].map { count in
-      "<td class=\"number\">\(count.map { HTML(escaping: Words.number($0)) } ?? "–")</td>"
-    }
+    let own = [first, second].map { HTML.cell("\($0.map { grouped($0) } ?? "–")", "number") }
     guard let counts else {
       let words = isAlone ? "only one of them has it" : "too many to compare in time"
       return "\(own)<td colspan=\"3\" class=\"soft\">\(words)</td>"
     }
-    let differences = RecordDifference.allCases.map { difference -> HTML in
-      let count = counts[difference] ?? 0
-      guard count > 0 else { return "<td class=\"number soft\">–</td>" }
-      let target = target([.init("kind", difference.rawValue)])
-      return "<td class=\"number\"><a href=\"\(target)\">\(Words.number(count))</a></td>"
+    let differences = RecordDifference.allCases.map { difference in
+      HTML.number(counts[difference] ?? 0, at: target([.init("kind", difference.rawValue)]))
     }
     return "\(own)\(differences)"
   }
@@ -351,33 +335,25 @@ struct ComparedSides: Sendable, Encodable {
   }
 
   func pairs(_ name: String, _ query: [Query.Item] = []) -> RequestTarget {
-    let segment = SegmentName.segment(name, at: comparison.relationshipNames.firstIndex(of: name))
+    let segment = SegmentName.segment(name, in: comparison.relationshipNames)
     return target(first, second, "relationships").appending(segment, "pairs", query: query)
   }
 
   func relationship(segment: String) throws -> String {
-    let names = comparison.relationshipNames
-    guard let index = SegmentName.index(of: segment, in: names) else {
-      throw Refusal(.notFound, "neither of the stores has such a relationship")
-    }
-    return names[index]
+    try SegmentName.name(segment, in: comparison.relationshipNames)
+      .orRefuse(.notFound, "neither of the stores has such a relationship")
   }
 
-  func segment(_ name: String) -> String { SegmentName.segment(name, at: comparison.names.firstIndex(of: name)) }
+  func segment(_ name: String) -> String { SegmentName.segment(name, in: comparison.names) }
 
   func name(segment: String) throws -> String {
-    guard let index = SegmentName.index(of: segment, in: comparison.names) else {
-      throw Refusal(.notFound, "neither of the stores has such an entity")
-    }
-    return comparison.names[index]
+    try SegmentName.name(segment, in: comparison.names).orRefuse(.notFound, "neither of the stores has such an entity")
   }
 
   var crumbs: [Crumb] { first.crumbs + [Crumb("Compare", .store(store.id, "compare"))] }
 
   func encode(to encoder: any Encoder) throws {
-    try encoder.encode([
-      "store": store.id.text, "first": first.side.description, "second": second.side.description,
-    ])
+    try encoder.encode(["store": store.id.text, "first": first.side.description, "second": second.side.description])
   }
 
   /// Splits off the ones set aside, which the salvaged store lacks but which aren't lost.
@@ -387,7 +363,7 @@ struct ComparedSides: Sendable, Encodable {
     }
     let aside = facts.setAside(count, arePairs: arePairs)
     guard aside > 0 else { return (count, .empty) }
-    let words = arePairs ? Words.counted(aside, "pair") : Words.number(aside)
+    let words = arePairs ? counted(aside, "pair") : grouped(aside)
     return (count - aside, "<li>\(HTML.tag("\(words) set aside", .warn))</li>")
   }
 
@@ -410,7 +386,7 @@ struct ComparedSides: Sendable, Encodable {
     .tabs(
       "Differences",
       RecordDifference.allCases.map { other in
-        let count: HTML = counts.map { "\(Words.number($0[other] ?? 0))" } ?? .empty
+        let count: HTML = counts.map { "\(grouped($0[other] ?? 0))" } ?? .empty
         return ("\(count) \(other.words(self, arePairs: arePairs))", target(other), other == current)
       })
   }
@@ -420,21 +396,15 @@ struct ComparedSides: Sendable, Encodable {
 
 extension RecordDifference {
   /// The word from an earlier to a later version.
-  var word: String {
+  private var look: (word: String, tone: HTML.Tone) {
     switch self {
-    case .missing: "lost"
-    case .added: "added"
-    case .changed: "changed"
+    case .missing: ("lost", .bad)
+    case .added: ("added", .good)
+    case .changed: ("changed", .warn)
     }
   }
-
-  var tone: HTML.Tone {
-    switch self {
-    case .missing: .bad
-    case .added: .good
-    case .changed: .warn
-    }
-  }
+  var word: String { look.word }
+  var tone: HTML.Tone { look.tone }
 
   func words(_ sides: ComparedSides, arePairs: Bool) -> String {
     switch self {
@@ -446,13 +416,9 @@ extension RecordDifference {
 
   /// The wanted difference, else the first that there is.
   init(_ query: Query, _ counts: [RecordDifference: Int64]?) throws(Refusal) {
-    guard let word = query["kind"] else {
-      self = Self.allCases.first { (counts?[$0] ?? 0) > 0 } ?? .missing
-      return
-    }
-    guard let kind = Self(rawValue: word) else {
-      throw Refusal(.badRequest, "the kind of difference is not known")
-    }
-    self = kind
+    self =
+      try query["kind"].map { word throws(Refusal) in
+        try Self(rawValue: word).orRefuse(.badRequest, "the kind of difference is not known")
+      } ?? Self.allCases.first { (counts?[$0] ?? 0) > 0 } ?? .missing
   }
 }

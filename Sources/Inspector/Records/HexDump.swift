@@ -10,33 +10,21 @@ struct HexDump {
   /// The lines of zeros that fold into one.
   private static let foldedLines = 3
 
-  private enum Style: Equatable {
-    case none
-    case header
-    case pointers
-    case cell(isOdd: Bool)
-    case marked
-    case freeblock
-    case unallocated
-
-    var name: String? {
-      switch self {
-      case .none: nil
-      case .header: "h-header"
-      case .pointers: "h-pointers"
-      case .cell(let isOdd): isOdd ? "h-odd" : "h-even"
-      case .marked: nil
-      case .freeblock: "h-free"
-      case .unallocated: "h-none"
-      }
-    }
+  private enum Style: String {
+    case none, marked
+    case header = "h-header"
+    case pointers = "h-pointers"
+    case evenCell = "h-even"
+    case oddCell = "h-odd"
+    case freeblock = "h-free"
+    case unallocated = "h-none"
   }
 
   private func style(_ part: PageAnatomy.Part) -> Style {
     switch part {
     case .databaseHeader, .pageHeader: .header
     case .pointers: .pointers
-    case .cell(let index): index == marked ? .marked : .cell(isOdd: index % 2 == 1)
+    case .cell(let index): index == marked ? .marked : index % 2 == 1 ? .oddCell : .evenCell
     case .freeblock: .freeblock
     case .unallocated, .reserved: .unallocated
     case .other: .none
@@ -119,12 +107,10 @@ struct HexDump {
       while end < range.upperBound, styles[end] == styles[start] { end += 1 }
       if start > range.lowerBound { result += HTML(escaping: between(start)) }
       let content = HTML(escaping: text(start..<end))
-      if styles[start] == .marked {
-        result += "<mark class=\"cell\">\(content)</mark>"
-      } else if let name = styles[start].name {
-        result += "<span class=\"\(name)\">\(content)</span>"
-      } else {
-        result += content
+      switch styles[start] {
+      case .none: result += content
+      case .marked: result += "<mark class=\"cell\">\(content)</mark>"
+      case let style: result += "<span class=\"\(style.rawValue)\">\(content)</span>"
       }
       start = end
     }

@@ -19,10 +19,9 @@ extension InspectorRoutes {
       "Another condition: not, contains, startswith, endswith, gt, gte, lt, lte, isnull or notnull."),
     .init("_search", "Text that one of the text properties contains."),
     .init("_state", "States of rows, with commas between, or all; only where rows have states."),
-    .init("_sort", "The property to sort by."),
-    .init("_sort_desc", "The property to sort by, last first."),
-    .init("_facet", "A property whose values are counted."),
-    .init("_facet_year", "A date that is counted by year."), .init("_facet_month", "A date that is counted by month."),
+    .init("_sort", "The property to sort by."), .init("_sort_desc", "The property to sort by, last first."),
+    .init("_facet", "A property whose values are counted."), .init("_facet_year", "A date that is counted by year."),
+    .init("_facet_month", "A date that is counted by month."),
     .init("_facet_range", "A number that is counted in ranges."),
     .init("_columns", "The properties that are shown, with commas between."),
     .init("_size", "The number of records on a page, up to 1000."),
@@ -58,9 +57,7 @@ extension InspectorRoutes {
     page(
       "/stores/{id}/{side}/search", about: "Text in all records of a store.", .store, .side,
       query: [.init("q", "What is looked for.")]
-    ) { request, id, side in
-      try source.side(id, side, request).page { try SearchPage($0, request.query["q"] ?? "") }
-    }
+    ) { request, id, side in try source.side(id, side, request).page { try SearchPage($0, request.query["q"] ?? "") } }
   }
 
   private mutating func addSingleRecords(_ source: RecordSource) {
@@ -104,8 +101,7 @@ extension InspectorRoutes {
 
   private mutating func addBytes(_ source: RecordSource) {
     page(
-      "/stores/{id}/pages/{page}", about: "The bytes of a page of a store, as they lie in its files.", .store,
-      .integer,
+      "/stores/{id}/pages/{page}", about: "The bytes of a page of a store, as they lie in its files.", .store, .integer,
       query: [
         .init("image", "current, main or frame-N: which image of the page."),
         .init("cell", "The cell that is marked, from 0."), .init("row", "The rowid of the cell that is marked."),
@@ -117,9 +113,7 @@ extension InspectorRoutes {
       }
     }
   }
-}
 
-extension InspectorRoutes {
   /// Adds the differences between two sides.
   mutating func addComparisons(_ source: RecordSource) {
     page(
@@ -141,9 +135,7 @@ extension InspectorRoutes {
     page(
       "/stores/{id}/compare/{first}/{second}/entities", about: "How the records of two sides differ, by entity.",
       .store, .side, .side
-    ) { request, id, first, second in
-      try Self.sides(source, request, id, first, second) { StoreComparisonPage($0) }
-    }
+    ) { request, id, first, second in try Self.sides(source, request, id, first, second) { StoreComparisonPage($0) } }
     page(
       "/stores/{id}/compare/{first}/{second}/entities/{entity}/records",
       about: "The records of an entity that differ between two sides.", .store, .side, .side, .text,
@@ -203,9 +195,8 @@ struct RelatedRecordsPage: InspectorPage {
   init(
     _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ relationship: String, next: String?
   ) throws {
-    guard let index = SegmentName.index(of: relationship, in: collection.toMany.map(\.name)) else {
-      throw Refusal(.notFound, "there is no such relationship")
-    }
+    let index = try SegmentName.index(of: relationship, in: collection.toMany.map(\.name))
+      .orRefuse(.notFound, "there is no such relationship")
     self.place = place
     self.collection = collection
     self.key = key
@@ -217,15 +208,11 @@ struct RelatedRecordsPage: InspectorPage {
 
   var title: String { "\(page.relationship.name) of \(label)" }
 
-  var crumbs: [Crumb] {
-    place.crumbs(below: collection) + [Crumb(label, place.record(key, in: collection.name))]
-  }
+  var crumbs: [Crumb] { place.crumbs(below: collection) + [Crumb(label, place.record(key, in: collection.name))] }
 
   private var address: RequestTarget { place.related(at: index, of: key, in: collection) }
 
-  private var nextTarget: RequestTarget? {
-    page.next.map { address.appending(query: [.init("_next", $0)]) }
-  }
+  private var nextTarget: RequestTarget? { page.next.map { address.appending(query: [.init("_next", $0)]) } }
 
   func encode(to encoder: any Encoder) throws {
     try place.encode(to: encoder)
@@ -237,7 +224,7 @@ struct RelatedRecordsPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let count: HTML = page.count.map { "\(Words.number($0)) in all" } ?? "many"
+    let count: HTML = page.count.map { "\(grouped($0)) in all" } ?? "many"
     let items = page.references.map { "<li>\($0.html(at: place))</li>" as HTML }
     let list: HTML = items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)</ul>"
     let first: HTML = isFirst ? .empty : "<a class=\"button\" href=\"\(address)\">First page</a>"

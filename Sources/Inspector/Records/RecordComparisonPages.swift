@@ -53,8 +53,7 @@ struct EntityComparisonPage: InspectorPage {
   private static func payload(_ record: ComparedRecord) -> JSON.Object {
     [
       "firstKey": JSON.orNull(record.firstKey?.description), "secondKey": JSON.orNull(record.secondKey?.description),
-      "label": JSON.orNull(record.label),
-      "properties": record.properties.map(\.json),
+      "label": JSON.orNull(record.label), "properties": record.properties.map(\.json),
     ]
   }
 
@@ -77,9 +76,7 @@ struct EntityComparisonPage: InspectorPage {
     }.map(\.name)
     guard !names.isEmpty else { return .empty }
     func link(_ words: String, _ by: String?) -> HTML {
-      let current: HTML = by == property ? " aria-current=\"true\"" : ""
-      let style: HTML = by == property ? "tag accent" : "tag"
-      return "<li><a class=\"\(style)\" href=\"\(target(kind, by: by))\"\(current)>\(words)</a></li>"
+      .choice("\(words)", target(kind, by: by), isCurrent: by == property)
     }
     let links = [link("primary key", nil)] + names.map { link($0, $0) }
     return "<p class=\"soft\">Told apart by</p><ul class=\"chips\">\(links)</ul>"
@@ -88,8 +85,7 @@ struct EntityComparisonPage: InspectorPage {
   private var list: HTML {
     guard !page.records.isEmpty else {
       let words =
-        summary.first == nil || summary.second == nil
-        ? "Only one of the two has this entity." : "There are none."
+        summary.first == nil || summary.second == nil ? "Only one of the two has this entity." : "There are none."
       return "<div class=\"empty\"><p>\(words)</p></div>"
     }
     let rows = page.records.map { record -> HTML in
@@ -101,10 +97,7 @@ struct EntityComparisonPage: InspectorPage {
       let changes: HTML = items.isEmpty ? .empty : "<ul class=\"links\">\(items)\(more)</ul>"
       return "<tr><td>\(link)</td><td>\(label)</td><td>\(changes)</td></tr>\n"
     }
-    return """
-      <div class="scroll" tabindex="0" role="region" aria-label="\(name)"><table><thead><tr><th scope="col">Record</th>\
-      <th scope="col">Name</th><th scope="col">What differs</th></tr></thead><tbody>\(rows)</tbody></table></div>
-      """
+    return .grid(name, ["Record", "Name", "What differs"], rows)
   }
 
   private func link(_ key: RecordKey) -> HTML {
@@ -144,9 +137,7 @@ struct RecordComparisonPage: InspectorPage {
   }
 
   var title: String { first?.label ?? second?.label ?? "\(name) \(key)" }
-  var crumbs: [Crumb] {
-    sides.crumbs + [Crumb(sides.words, sides.target), Crumb(name, sides.records(name))]
-  }
+  var crumbs: [Crumb] { sides.crumbs + [Crumb(sides.words, sides.target), Crumb(name, sides.records(name))] }
 
   /// The properties of both, the first side's first.
   private var lines: [(name: String, first: PresentedValue?, second: PresentedValue?)] {
@@ -179,23 +170,17 @@ struct RecordComparisonPage: InspectorPage {
         guard let value else { return "<td class=\"soft\">–</td>" }
         return isSame ? "<td>\(value.html)</td>" : "<td>\(mark)\(value.html)\(end)</td>"
       }
-      return """
-        <tr><th scope="row">\(line.name)</th>\(cell(line.first, "<del>", "</del>"))\
-        \(cell(line.second, "<ins>", "</ins>"))</tr>
-        """
+      return .row("\(line.name)", cell(line.first, "<del>", "</del>"), cell(line.second, "<ins>", "</ins>"))
     }
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">\(name) \(key) · \(sides.words)</p></div></div>
-      <div class="scroll" tabindex="0" role="region" aria-label="\(title)"><table><thead><tr><th scope="col">Property</th>\
-      \(head(sides.first, first))\(head(sides.second, second))</tr></thead><tbody>\(rows)</tbody></table></div>
+      \(HTML.grid(title, ["Property", column(sides.first, first), column(sides.second, second)], rows))
       """
   }
 
-  private func head(_ place: RecordPlace, _ detail: RecordDetail?) -> HTML {
-    guard let detail else { return "<th scope=\"col\">\(place.side.title)<small>not there</small></th>" }
-    return """
-      <th scope="col"><a href="\(place.record(detail.row.key, in: name))">\(place.side.title)</a></th>
-      """
+  private func column(_ place: RecordPlace, _ detail: RecordDetail?) -> TableColumn {
+    let link: HTML? = detail.map { "<a href=\"\(place.record($0.row.key, in: name))\">\(place.side.title)</a>" }
+    return TableColumn(head: "<th scope=\"col\">\(link ?? "\(place.side.title)<small>not there</small>")</th>")
   }
 }
 
@@ -276,9 +261,7 @@ struct PairComparisonPage: InspectorPage {
     return "<a href=\"\(sides.records(record.entity).appending(record.key.description))\">\(words)</a>\(label)"
   }
 
-  private var pager: HTML {
-    page.next.map { .pager(first: nil, next: target(kind, next: $0), "Next") } ?? .empty
-  }
+  private var pager: HTML { page.next.map { .pager(first: nil, next: target(kind, next: $0), "Next") } ?? .empty }
 }
 
 extension ComparedRecord.Property {

@@ -20,9 +20,7 @@ struct RecordPlace: Sendable, Encodable {
 
   var entities: RequestTarget { Self.entities(store.id, side) }
 
-  static func entities(_ id: StoreID, _ side: SideName) -> RequestTarget {
-    .store(id, side.description, "entities")
-  }
+  static func entities(_ id: StoreID, _ side: SideName) -> RequestTarget { .store(id, side.description, "entities") }
 
   var search: RequestTarget { .store(store.id, side.description, "search") }
 
@@ -89,8 +87,7 @@ struct RecordPlace: Sendable, Encodable {
     guard sides.count > 1 else { return StoreTab.bar(store, tab) }
     return StoreTab.bar(store, tab)
       + .tabs(
-        "Sides of the store", style: "tabs minor",
-        sides.map { (HTML(escaping: $0.title), address($0), $0 == side) })
+        "Sides of the store", style: "tabs minor", sides.map { (HTML(escaping: $0.title), address($0), $0 == side) })
   }
 
   /// The count of doubtful records, if the side doesn't mark them.
@@ -99,7 +96,7 @@ struct RecordPlace: Sendable, Encodable {
     // The app may have changed an installed store.
     let verb = side == .salvaged ? (count == 1 ? "is" : "are") : (count == 1 ? "was" : "were")
     let time = side == .salvaged ? "" : " when the store was salvaged"
-    let words = "\(Words.counted(count, "record")) of \(collection.name) \(verb) doubtful\(time)"
+    let words = "\(counted(count, "record")) of \(collection.name) \(verb) doubtful\(time)"
     guard sides.contains(.original) else { return .note(.warn, "<p>\(words). Which is not marked here.</p>") }
     let target = records(collection.name, on: .original).appending(query: [.init("_state", "doubtful")])
     return .note(
@@ -131,12 +128,9 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
   case backup(StoreID)
 
   init?(_ text: String) {
-    switch text {
-    case "original": self = .original
-    case "salvaged": self = .salvaged
-    case "set-aside": self = .setAside
-    case "live": self = .live
-    default:
+    if let plain = [SideName.original, .salvaged, .setAside, .live].first(where: { $0.description == text }) {
+      self = plain
+    } else {
       guard text.hasPrefix("backup-"), text.utf8.count > 7, text.utf8.count <= 140 else { return nil }
       self = .backup(StoreID("b" + text.dropFirst("backup".count)))
     }
@@ -208,6 +202,10 @@ enum SegmentName {
     return isPlain && !["", ".", ".."].contains(name) && !name.hasPrefix("~") && name.utf8.count <= 200
   }
 
+  static func segment(_ name: String, in names: [String]) -> String { segment(name, at: names.firstIndex(of: name)) }
+
+  static func name(_ segment: String, in names: [String]) -> String? { index(of: segment, in: names).map { names[$0] } }
+
   static func index(of segment: String, in names: [String]) -> Int? {
     if segment.hasPrefix("~n"), let index = Int(segment.dropFirst(2)), names.indices.contains(index) { return index }
     return names.firstIndex(of: segment)
@@ -215,9 +213,7 @@ enum SegmentName {
 }
 
 extension BrowsedStore {
-  func segment(_ name: String) -> String {
-    SegmentName.segment(name, at: collections.firstIndex { $0.name == name })
-  }
+  func segment(_ name: String) -> String { SegmentName.segment(name, at: collections.firstIndex { $0.name == name }) }
 
   /// - Throws: `unknown-entity`.
   func collection(segment: String) throws -> RecordCollection {
@@ -229,9 +225,7 @@ extension BrowsedStore {
 }
 
 extension RecordCollection {
-  func segment(_ column: String) -> String {
-    SegmentName.segment(column, at: columns.firstIndex { $0.name == column })
-  }
+  func segment(_ column: String) -> String { SegmentName.segment(column, at: columns.firstIndex { $0.name == column }) }
 
   func column(segment: String) -> RecordColumn? {
     SegmentName.index(of: segment, in: columns.map(\.name)).map { columns[$0] }
@@ -327,9 +321,7 @@ final class RecordSource: Sendable {
     }
   }
 
-  func sides(
-    _ id: StoreID, _ first: SideName, _ second: SideName, _ request: Request
-  ) throws -> Found<ComparedSides> {
+  func sides(_ id: StoreID, _ first: SideName, _ second: SideName, _ request: Request) throws -> Found<ComparedSides> {
     // Both start before either is awaited.
     let one = try side(id, first, request)
     let other = try side(id, second, request)
@@ -349,8 +341,7 @@ final class RecordSource: Sendable {
 
   private func storeSide(of store: ListedStore, _ name: SideName) throws -> StoreSide? {
     switch (name, store.kind) {
-    case (.original, .quarantined(let quarantined, _)):
-      return .evidence(quarantined.files, sha256: store.sums)
+    case (.original, .quarantined(let quarantined, _)): return .evidence(quarantined.files, sha256: store.sums)
     case (.original, .live(let files)): return .evidence(files, sha256: [])
     case (.live, .live(let files)): return .live(files)
     case (.salvaged, .quarantined): return store.salvage.map { .file($0.store) }
@@ -366,10 +357,7 @@ final class RecordSource: Sendable {
 
   /// Returns the live store at a path if the catalogue lists it, so receipts lead to no other files.
   private func live(at place: FilePath) throws -> StoreFileSet? {
-    for store in try parts.catalogue.live() {
-      if case .live(let files) = store.kind, files.main == place { return files }
-    }
-    return nil
+    try parts.catalogue.live().lazy.compactMap(\.files).first { $0.main == place }
   }
 
   /// Whether a side is a backup of the store's path, offered or not: the user asks to compare.
@@ -394,8 +382,7 @@ final class RecordSource: Sendable {
 
   /// - Throws: for backups, which need unpacking, and missing files.
   func pages(of store: ListedStore) throws -> EvidencePages {
-    let files = try store.files(
-      orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
+    let files = try store.files(orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
     let facts = try files.members(in: fileSystem).map { member in
       "\(member.path) \(member.status.size) \(member.status.identity) \(member.status.modified)"
     }
@@ -440,14 +427,13 @@ struct SalvageFacts: Sendable, Hashable {
   func setAside(_ count: Int64, arePairs: Bool) -> Int64 { min(count, arePairs ? pairsSetAside : recordsSetAside) }
 }
 
-struct PreparingPage: InspectorPage {
+struct PreparingPage: StoreSubpage {
   let store: ListedStore
   let side: SideName
   let progress: SideProgress
   let target: RequestTarget
 
   var title: String { "Reading \(store.name)" }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
   var scripts: [String] { ["records.js"] }
 
   func encode(to encoder: any Encoder) throws {

@@ -49,16 +49,14 @@ struct RecordsPage: InspectorPage {
       .init("key", .string(row.key.description)), .init("entity", .string(row.entity)),
     ]
     if collection.hasStates { members.append(.init("state", .string(row.state.rawValue))) }
-    members.append(
-      .init("values", .object(zip(page.columns, row.values).map { JSON.Value.Member($0.name, $1.json) })))
+    members.append(.init("values", .object(zip(page.columns, row.values).map { JSON.Value.Member($0.name, $1.json) })))
     return .object(members)
   }
 
   private static func facet(_ facet: RecordPage.Facet) -> JSON.Value {
     let values: JSON.Value =
-      facet.values.map { values in
-        .array(values.map { ["value": $0.value.json, "count": .integer($0.count)] })
-      } ?? .null
+      facet.values.map { values in .array(values.map { ["value": $0.value.json, "count": .integer($0.count)] }) }
+      ?? .null
     return ["column": .string(facet.column), "values": values, "isCut": .boolean(facet.isCut)]
   }
 
@@ -104,28 +102,24 @@ struct RecordsPage: InspectorPage {
   }
 
   private var nothing: HTML {
-    let words =
-      query.isNarrowed() ? "Nothing fits." : "There are no records of this kind here."
-    let all: HTML =
-      query == RecordQuery()
-      ? .empty : "<p><a class=\"button\" href=\"\(place.records(collection.name))\">All records</a></p>"
+    let words = query.isNarrowed() ? "Nothing fits." : "There are no records of this kind here."
+    let all = HTML.when(
+      query != RecordQuery(), "<p><a class=\"button\" href=\"\(place.records(collection.name))\">All records</a></p>")
     return "<div class=\"empty\"><p>\(words)</p>\(all)</div>"
   }
 
   private var summary: HTML {
     let noun = collection.isEntity ? "record" : "row"
-    let total: HTML = page.total.map { HTML(escaping: Words.counted($0, noun)) } ?? "Many \(noun)s"
+    let total: HTML = page.total.map { HTML(escaping: counted($0, noun)) } ?? "Many \(noun)s"
     guard query.isNarrowed() else { return total }
     if let states = query.states, states.contains(where: { !$0.isLive }) {
       // Rows that aren't records of the store don't count among them.
-      let found: HTML = page.matching.map { HTML(escaping: Words.counted($0, "row")) } ?? "Many rows"
+      let found: HTML = page.matching.map { HTML(escaping: counted($0, "row")) } ?? "Many rows"
       return "\(found); the store has \(total)"
     }
-    if let matching = page.matching {
-      return "\(Words.number(matching)) of \(total)"
-    }
+    if let matching = page.matching { return "\(grouped(matching)) of \(total)" }
     let all = query.changed { $0.countsAll = true }
-    let least: HTML = page.matchingAtLeast.map { "more than \(Words.number($0))" } ?? "some"
+    let least: HTML = page.matchingAtLeast.map { "more than \(grouped($0))" } ?? "some"
     return "\(least) of \(total) · <a href=\"\(target(all))\" rel=\"nofollow\">count them all</a>"
   }
 
@@ -174,24 +168,17 @@ struct RecordTable {
         query.sort = column.name
         query.isDescending = isSorted && !isDescending
       }
-      let order: HTML =
-        isSorted ? " aria-sort=\"\(isDescending ? "descending" : "ascending")\"" : .empty
+      let order = HTML.when(isSorted, " aria-sort=\"\(isDescending ? "descending" : "ascending")\"")
       let arrow: HTML = isSorted ? " <span aria-hidden=\"true\">\(isDescending ? "↓" : "↑")</span>" : .empty
       return """
         <th scope="col"\(number)\(order)><a href="\(target)">\(column.shownName)\(arrow)</a><small>\(column.typeName)</small></th>
         """
-    }
-    let state: HTML = hasStates ? "<th scope=\"col\">State</th>" : .empty
-    let open: HTML = hasKey ? .empty : "<th scope=\"col\"><span class=\"visually-hidden\">Record</span></th>"
-    let first: HTML = hasKey ? heads[0] : .empty
-    let others = hasKey ? Array(heads.dropFirst()) : heads
+    }.map { TableColumn(head: $0) }
+    let state: [TableColumn] = hasStates ? ["State"] : []
+    let first = hasKey ? heads[0] : .unnamed("Record")
     var links = RecordLinks(page.place, page.collection)
     let rows = page.page.rows.map { row($0, columns, &links) }
-    return """
-      <div class="scroll" tabindex="0" role="region" aria-label="\(page.title)"><table class="records">
-      <thead><tr>\(open)\(first)\(state)\(others)</tr></thead><tbody>
-      \(rows)</tbody></table></div>
-      """
+    return .records(page.title, [first] + state + heads.dropFirst(hasKey ? 1 : 0), rows)
   }
 
   private func row(_ row: RecordPage.Row, _ columns: [RecordColumn], _ links: inout RecordLinks) -> HTML {

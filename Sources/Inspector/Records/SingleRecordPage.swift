@@ -31,9 +31,7 @@ struct SingleRecordPage: InspectorPage {
 
   let decoded: [String: DecodedValue]
 
-  init(
-    _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ source: RecordSource
-  ) throws {
+  init(_ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ source: RecordSource) throws {
     let store = place.opened.store
     self.place = place
     self.collection = collection
@@ -76,9 +74,7 @@ struct SingleRecordPage: InspectorPage {
       of: origin, image: try Self.image(origin, place.store, source), in: other, of: found.store, pages)
   }
 
-  private static func frame(
-    _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
-  ) throws -> Int? {
+  private static func frame(_ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource) throws -> Int? {
     guard store.files != nil, provenance.source == "wal", let page = provenance.page else { return nil }
     let pages = try source.pages(of: store)
     return provenance.state == .uncommitted ? pages.frames[page]?.last?.number : try pages.page(page)?.frame
@@ -130,8 +126,7 @@ struct SingleRecordPage: InspectorPage {
     try encoder.encode([
       "entity": detail.row.entity, "key": key.description, "label": JSON.orNull(detail.label),
       "values": values(of: detail.row), "lostValues": lost.isEmpty ? nil : lost, "toOne": detail.toOne,
-      "toMany": toMany,
-      "provenance": provenance.map(Self.payload), "frame": frame, "versions": versions,
+      "toMany": toMany, "provenance": provenance.map(Self.payload), "frame": frame, "versions": versions,
       "bytes": bytes.map { $0.map(\.payload) },
     ])
   }
@@ -179,9 +174,8 @@ struct SingleRecordPage: InspectorPage {
     let facts = zip(detail.columns, detail.row.values).map { column, value -> (String, HTML?) in
       (column.shownName, lost.contains(column.name) ? .tag("lost", .bad) : shown(column, value))
     }
-    let note: HTML =
-      lost.isEmpty
-      ? .empty : "<p class=\"soft\">Its bytes declare values where <em>lost</em> stands; they were not found.</p>"
+    let note = HTML.when(
+      !lost.isEmpty, "<p class=\"soft\">Its bytes declare values where <em>lost</em> stands; they were not found.</p>")
     return .panel("Values", .facts(facts) + note)
   }
 
@@ -198,10 +192,8 @@ struct SingleRecordPage: InspectorPage {
     case .file: return "\(value.html) <a href=\"\(view)\">Show</a>"
     case .text, .uri:
       let isLong = value.isCut || value.text.utf8.count > 300 || value.text.utf8.contains(0x0A)
-      guard isLong else {
-        return value.text.isEmpty ? "<span class=\"null\">empty</span>" : HTML(escaping: value.text)
-      }
-      let size = Words.size(Int64(value.byteCount ?? 0))
+      guard isLong else { return value.text.isEmpty ? "<span class=\"null\">empty</span>" : HTML(escaping: value.text) }
+      let size = readableSize(Int64(value.byteCount ?? 0))
       let more: HTML = value.isCut ? "<a href=\"\(view)\">The whole text, \(size)</a>" : .empty
       return "<pre class=\"text\">\(value.text)</pre>\(more)"
     case .null, .integer, .real, .decimal, .boolean, .date, .uuid, .reference, .unexpected: return value.html
@@ -210,7 +202,7 @@ struct SingleRecordPage: InspectorPage {
 
   private var relationships: HTML {
     let lists = detail.toMany.enumerated().map { index, related -> HTML in
-      let count: HTML = related.count.map { HTML(escaping: Words.number($0)) } ?? "many"
+      let count: HTML = related.count.map { HTML(escaping: grouped($0)) } ?? "many"
       let items = related.first.map { "<li>\($0.html(at: place))</li>" as HTML }
       let isMore = related.count.map { $0 > Int64(related.first.count) } ?? true
       let more: HTML = isMore ? more(related, at: index) : .empty
@@ -218,7 +210,7 @@ struct SingleRecordPage: InspectorPage {
       let list: HTML = items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>"
       return "<h3>\(related.name) <span class=\"soft\">\(count)</span>\(incoming)</h3>\(list)"
     }
-    return lists.isEmpty ? .empty : "<section class=\"panel\"><h2>Related records</h2>\(lists)</section>"
+    return .when(!lists.isEmpty, .panel("Related records", "\(lists)"))
   }
 
   /// The link to all destinations, filtered by an inverse if possible.
@@ -242,19 +234,15 @@ struct SingleRecordPage: InspectorPage {
     let page = provenance.page.map { page -> HTML in
       let target = place.page(
         page, cell: provenance.cell, row: provenance.cell == nil ? provenance.storedKey : nil, image: image)
-      return place.store.files == nil
-        ? "\(Words.number(page))" : "<a href=\"\(target)#marked\">\(Words.number(page))</a>"
+      return place.store.files == nil ? "\(grouped(page))" : "<a href=\"\(target)#marked\">\(grouped(page))</a>"
     }
     return .panel(
       "Where it comes from",
       .facts([
         ("State", provenance.state == .certain ? "certain" : provenance.state.tag),
-        ("Key it had", former.map { "\($0)" }),
-        ("Found in", "\(Self.words(provenance.source))"),
-        ("Page", page),
-        ("Frame", frame.map { "\(Words.number($0))" }),
-        ("Cell", provenance.cell.map { "\(String($0))" }),
-        ("Page found by", provenance.foundBy.map { "\(Self.words(foundBy: $0))" }),
+        ("Key it had", former.map { "\($0)" }), ("Found in", "\(Self.sources[provenance.source] ?? provenance.source)"),
+        ("Page", page), ("Frame", frame.map { "\(grouped($0))" }), ("Cell", provenance.cell.map { "\(String($0))" }),
+        ("Page found by", provenance.foundBy.map { "\(Self.waysFound[$0] ?? $0)" }),
         ("Why", provenance.reason.map { "\(sentence($0))" }),
       ]))
   }
@@ -265,10 +253,9 @@ struct SingleRecordPage: InspectorPage {
       return .empty
     }
     let target = place.records(collection.name, on: .original).appending(key.description)
-    return """
-      <section class="panel"><h2>Where it comes from</h2><p><a href="\(target)">The row as it was found</a>, with the \
-      page and the cell that its bytes are in.</p></section>
-      """
+    return .panel(
+      "Where it comes from",
+      "<p><a href=\"\(target)\">The row as it was found</a>, with the page and the cell that its bytes are in.</p>")
   }
 
   private var otherVersions: HTML {
@@ -291,51 +278,33 @@ struct SingleRecordPage: InspectorPage {
 
   private func table(_ list: [Version], _ heading: String) -> HTML {
     guard !list.isEmpty else { return .empty }
-    let heads = list.map { version -> HTML in
-      """
-      <th scope="col"><a href="\(place.record(version.key, in: collection.name))">\(version.row.state.words)</a></th>
-      """
+    let columns = list.map { version in
+      let link: HTML = "<a href=\"\(place.record(version.key, in: collection.name))\">\(version.row.state.words)</a>"
+      return TableColumn(head: "<th scope=\"col\">\(link)</th>")
     }
     let rows = detail.columns.enumerated().map { index, column -> HTML in
       let own = detail.row.values[index]
       let cells = list.map { version -> HTML in
         let value = version.row.values[index]
-        return value == own
-          ? "<td class=\"soft\">the same</td>" : "<td><span class=\"added\">\(value.html)</span></td>"
+        return value == own ? "<td class=\"soft\">the same</td>" : "<td><span class=\"added\">\(value.html)</span></td>"
       }
-      return "<tr><th scope=\"row\">\(column.name)</th><td>\(own.html)</td>\(cells)</tr>"
+      return .row("\(column.name)", .cell(own.html), "\(cells)")
     }
     let reasons = list.compactMap { version -> HTML? in
       version.provenance?.reason.map { "<li>\(version.row.state.words): \($0)</li>" }
     }
-    return """
-      <section class="panel"><h2>\(heading)</h2><ul>\(reasons)</ul>
-      <div class="scroll" tabindex="0" role="region" aria-label="\(heading)"><table>
-      <thead><tr><th scope="col">Property</th><th scope="col">This one</th>\(heads)</tr></thead>
-      <tbody>\(rows)</tbody></table></div></section>
-      """
+    return .panel(heading, "<ul>\(reasons)</ul>" + .grid(heading, ["Property", "This one"] + columns, rows))
   }
 
-  static func words(_ source: String) -> String {
-    switch source {
-    case "main": "the database file"
-    case "wal": "the write-ahead log"
-    case "journal": "the rollback journal"
-    case "freespace": "the free space of a page"
-    case "index": "an index, which holds the whole row"
-    case "backup": "a backup"
-    default: source
-    }
-  }
+  private static let sources = [
+    "main": "the database file", "wal": "the write-ahead log", "journal": "the rollback journal",
+    "freespace": "the free space of a page", "index": "an index, which holds the whole row", "backup": "a backup",
+  ]
 
-  private static func words(foundBy how: String) -> String {
-    switch how {
-    case "tree": "the tree of its table leads to it"
-    case "content": "its content; nothing leads to it"
-    case "carving": "its cells; its header is destroyed"
-    default: how
-    }
-  }
+  private static let waysFound = [
+    "tree": "the tree of its table leads to it", "content": "its content; nothing leads to it",
+    "carving": "its cells; its header is destroyed",
+  ]
 }
 
 extension String {
@@ -346,9 +315,7 @@ extension RecordDetail.Reference {
   func html(at place: RecordPlace) -> HTML {
     let name = label ?? "\(collection) \(key.description)"
     guard exists else {
-      return """
-        <span class="odd">\(collection) \(key.description)</span> <span class="tag bad">not there</span>
-        """
+      return "<span class=\"odd\">\(collection) \(key.description)</span> <span class=\"tag bad\">not there</span>"
     }
     return "<a href=\"\(place.record(key, in: collection))\">\(name)</a> <span class=\"soft\">\(collection)</span>"
   }

@@ -17,21 +17,15 @@ struct ValuePage: InspectorPage {
 
   private static let hexLimit = 8192
 
-  init(
-    _ place: RecordPlace, _ entity: String, _ key: String, _ property: String, _ fileSystem: FileSystem
-  ) throws {
+  init(_ place: RecordPlace, _ entity: String, _ key: String, _ property: String, _ fileSystem: FileSystem) throws {
     let store = place.opened.store
     let collection = try store.collection(segment: entity)
-    guard let column = collection.column(segment: property) else {
-      throw Refusal(.notFound, "there is no such property")
-    }
+    let column = try collection.column(segment: property).orRefuse(.notFound, "there is no such property")
     let key = try RecordKey(key, of: collection)
     var bytes = try store.bytes(of: column.name, key: key, in: collection)
     if bytes == nil, let name = try store.fileName(of: column.name, key: key, in: collection) {
       bytes = try place.opened.externalValue(name, limit: Self.externalLimit, in: fileSystem)
-      guard bytes != nil else {
-        throw Refusal(.notFound, "the file that holds the value is not there")
-      }
+      try Refusal.unless(bytes != nil, .notFound, "the file that holds the value is not there")
     }
     guard let bytes else { throw Refusal(.notFound, "the value is null") }
     self.place = place
@@ -88,7 +82,7 @@ struct ValuePage: InspectorPage {
     let download: HTML = kind.isPicture ? " download" : .empty
     return """
       <div class="head"><div><h1>\(title)</h1>
-      <p class="soft">\(kind.words), \(Words.size(Int64(bytes.count))), of \(collection.name) \(key.description)</p></div>
+      <p class="soft">\(kind.words), \(readableSize(Int64(bytes.count))), of \(collection.name) \(key.description)</p></div>
       <a class="button no-print" href="\(address("bytes"))"\(download)>Download</a></div>
       \(shown)
       """
@@ -109,7 +103,7 @@ struct ValuePage: InspectorPage {
     let dump = HexDump(bytes: Array(bytes.prefix(Self.hexLimit)), regions: [], marked: nil)
     let cut: HTML =
       bytes.count > Self.hexLimit
-      ? "<p class=\"soft\">The first \(Words.number(Self.hexLimit)) bytes; the download has everything.</p>" : .empty
+      ? "<p class=\"soft\">The first \(grouped(Self.hexLimit)) bytes; the download has everything.</p>" : .empty
     return "\(dump.html)\(cut)"
   }
 }
@@ -197,23 +191,10 @@ struct PropertyListText {
       text += "…"
       return
     }
-    let indent = String(repeating: "  ", count: depth + 1)
     if let entries = value.dictionary {
-      text += entries.isEmpty ? "{}" : "{\n"
-      for (key, entry) in entries.sorted(by: { $0.key < $1.key }) {
-        text += "\(indent)\(key): "
-        write(entry, depth + 1)
-        text += "\n"
-      }
-      if !entries.isEmpty { text += String(indent.dropLast(2)) + "}" }
+      write(entries.sorted { $0.key < $1.key }.map { ("\($0.key): ", $0.value) }, "{", "}", depth)
     } else if let items = value.array {
-      text += items.isEmpty ? "[]" : "[\n"
-      for item in items {
-        text += indent
-        write(item, depth + 1)
-        text += "\n"
-      }
-      if !items.isEmpty { text += String(indent.dropLast(2)) + "]" }
+      write(items.map { ("", $0) }, "[", "]", depth)
     } else if let string = value.string {
       text += "“\(string)”"
     } else if let data = value.data {
@@ -230,5 +211,18 @@ struct PropertyListText {
     } else {
       text += "\(value)"
     }
+  }
+
+  private mutating func write(
+    _ entries: [(name: String, value: PropertyList)], _ open: String, _ close: String, _ depth: Int
+  ) {
+    let indent = String(repeating: "  ", count: depth)
+    text += entries.isEmpty ? open : "\(open)\n"
+    for (name, value) in entries {
+      text += "\(indent)  \(name)"
+      write(value, depth + 1)
+      text += "\n"
+    }
+    text += entries.isEmpty ? close : indent + close
   }
 }

@@ -42,19 +42,17 @@ struct RepairActions: Sendable {
           This takes data out of the store: references that lead to no record are cut, records that break a uniqueness \
           constraint and pairs that lead nowhere are set aside, and mandatory attributes without a value get the model's \
           default. All of it is kept in a file beside the original.
-          """, isRequired: false)
+          """)
     ]
     guard isShown else { return form }
     let preview = RepairPreview(store, subject, parts)
-    form.preview = (preview.html(offersCheck: parts.allowsActions), preview)
+    form.preview = (preview.html(offersCheck: parts.options.allowsActions), preview)
     form.obstacle = preview.problem
     return form
   }
 
   /// The folder of originals kept before repairs.
-  private func originals(of files: StoreFileSet) throws -> FilePath {
-    try parts.backups.place(of: files.main).path
-  }
+  private func originals(of files: StoreFileSet) throws -> FilePath { try parts.backups.place(of: files.main).path }
 
   func repair(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let subject = try RepairSubject(store, parts)
@@ -83,10 +81,10 @@ struct RepairActions: Sendable {
   private static func words(_ outcome: RepairOutcome) -> String {
     let rest = outcome.leftOut.count
     let verb = rest == 1 ? "stays as it is" : "stay as they are"
-    let stays = rest == 0 ? "" : " \(Words.counted(rest, "thing")) \(verb)."
+    let stays = rest == 0 ? "" : " \(counted(rest, "thing")) \(verb)."
     guard outcome.backup != nil else { return "There was nothing to repair; the store is as it was.\(stays)" }
-    let changes = Words.counted(outcome.changes.count, "change")
-    let aside = outcome.setAsideRows == 0 ? "" : ", \(Words.counted(outcome.setAsideRows, "record")) set aside"
+    let changes = counted(outcome.changes.count, "change")
+    let aside = outcome.setAsideRows == 0 ? "" : ", \(counted(outcome.setAsideRows, "record")) set aside"
     return "The store is repaired: \(changes)\(aside). The original was kept.\(stays)"
   }
 
@@ -116,9 +114,9 @@ struct RepairActions: Sendable {
         check.findings.filter { ($0.kind == .missingFile) == isFile }.reduce(0) { $0 &+ Int64($1.count) }
       }
       let (rows, files) = (sum(false), sum(true))
-      let against = "\(Words.counted(rows, "row")) of the store \(rows == 1 ? "is" : "are") against its model."
+      let against = "\(counted(rows, "row")) of the store \(rows == 1 ? "is" : "are") against its model."
       let missing =
-        "\(Words.counted(files, "file")) of large values \(files == 1 ? "is" : "are") missing that records refer to."
+        "\(counted(files, "file")) of large values \(files == 1 ? "is" : "are") missing that records refer to."
       return JobOutcome(
         [rows > 0 ? against : nil, files > 0 ? missing : nil].compactMap(\.self).joined(separator: " "))
     }
@@ -126,7 +124,7 @@ struct RepairActions: Sendable {
 }
 
 /// The last repair and how to undo it.
-struct RepairedPage: InspectorPage {
+struct RepairedPage: StoreSubpage {
   let store: ListedStore
   let done: RepairNotes.Done
 
@@ -136,9 +134,8 @@ struct RepairedPage: InspectorPage {
 
   /// - Throws: ``Refusal`` 404 without a repair since startup.
   init(_ store: ListedStore, _ parts: InspectorParts) throws {
-    guard let done = parts.repairs.done[store.id] else {
-      throw Refusal(.notFound, "no repair of this store was carried out since the inspector began")
-    }
+    let done = try parts.repairs.done[store.id]
+      .orRefuse(.notFound, "no repair of this store was carried out since the inspector began")
     self.store = store
     self.done = done
     home = parts.home
@@ -155,7 +152,6 @@ struct RepairedPage: InspectorPage {
   private var outcome: RepairOutcome { done.outcome }
 
   var title: String { "Repair of \(store.name)" }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
@@ -165,8 +161,7 @@ struct RepairedPage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let state: HTML =
-      outcome.leavesSomething ? .tag("repaired, but for what is below", .warn) : .tag("repaired", .good)
+    let state: HTML = outcome.leavesSomething ? .tag("repaired, but for what is below", .warn) : .tag("repaired", .good)
     return """
       <h1>\(title)</h1><p>\(state) <span class="soft">\(Words.time(done.date, now: frame.now))</span></p>\
       \(StoreTab.bar(store, nil))\
@@ -180,8 +175,7 @@ struct RepairedPage: InspectorPage {
     return .panel(
       "Facts",
       .facts([
-        ("Model version", version),
-        ("Records", HTML(escaping: Words.number(outcome.rows))),
+        ("Model version", version), ("Records", HTML(escaping: grouped(outcome.rows))),
         ("Data too", done.scope == .data ? "yes" : "no"),
         ("The original", outcome.backup.map { "<code>\(printable($0.text))</code>" }),
         ("What was taken out", outcome.setAside.map { "<code>\(printable($0.text))</code>" }),
@@ -195,20 +189,16 @@ struct RepairedPage: InspectorPage {
 
   private func undoing(_ frame: PageFrame) -> HTML {
     guard let undo else { return .empty }
-    let aside: HTML =
-      outcome.setAside == nil
-      ? .empty
-      : """
+    let aside = HTML.when(
+      outcome.setAside != nil,
+      """
       <p>What was taken out of the records lies beside the original, in a database: the rows of a table <code>T</code> in \
       <code>lazaret_set_aside_T</code>, values that changed in <code>lazaret_values_changed</code>.</p>
-      """
+      """)
     let link: HTML =
       original.map { original in
-        let action: HTML =
-          frame.allowsActions
-          ? " <a class=\"button\" href=\"\(RequestTarget.store(original, "restore"))\">Restore it …</a>" : .empty
-        let page: HTML = "<a class=\"button\" href=\"\(RequestTarget.store(original))\">The original</a>"
-        return "<p class=\"row\">\(page)\(action)</p>"
+        let action = HTML.when(frame.allowsActions, " " + .button("Restore it …", .store(original, "restore")))
+        return "<p class=\"row\">\(HTML.button("The original", .store(original)))\(action)</p>"
       } ?? "<p>The original is not among the backups of this home any more.</p>"
     return .panel(
       "How to undo it",
@@ -303,8 +293,8 @@ struct RepairLists {
     guard outcome.setAsideRows > 0 || outcome.changedValues > 0 else { return .empty }
     let will = outcome.dryRun ? "would be" : "were"
     return """
-      <p>In all \(Words.counted(outcome.setAsideRows, "record")) \(will) set aside, and \
-      \(Words.counted(outcome.changedValues, "value")) of other records \(will) changed.</p>
+      <p>In all \(counted(outcome.setAsideRows, "record")) \(will) set aside, and \
+      \(counted(outcome.changedValues, "value")) of other records \(will) changed.</p>
       """
   }
 
@@ -335,12 +325,9 @@ struct DataFindings {
         <p><a class="button" href="\(RequestTarget.store(store.id, "check"))">Check the records …</a></p>
         """
     }
-    guard !check.isClean else {
-      return "<p>No reference, constraint or mandatory value is against the model.</p>"
-    }
+    guard !check.isClean else { return "<p>No reference, constraint or mandatory value is against the model.</p>" }
     let notChecked: HTML =
-      check.notChecked.isEmpty
-      ? "" : "<p>Not everything could be checked:</p>\(DriftList.list(check.notChecked))"
+      check.notChecked.isEmpty ? "" : "<p>Not everything could be checked:</p>\(DriftList.list(check.notChecked))"
     guard !check.findings.isEmpty else {
       return "<p>What could be checked of the records is not against the model.</p>\(notChecked)"
     }
@@ -348,7 +335,7 @@ struct DataFindings {
       let findings = check.findings.filter { $0.kind == kind }
       guard !findings.isEmpty else { return nil }
       let count = findings.reduce(Int64(0)) { $0 &+ Int64($1.count) }
-      return "<tr><th scope=\"row\" class=\"wrap\">\(Self.words(kind))</th>\(HTML.number(count, tone: .warn))</tr>"
+      return .row("\(Self.words(kind))", wraps: true, .number(count, tone: .warn))
     }
     let table = HTML.table("Rows against the model", ["Kind", .number("Rows")], rows)
     return "\(table)\(DriftList.list(check.findings.map(\.words)))\(notChecked)"
@@ -395,23 +382,18 @@ struct DriftList {
     }
     let rest = sentences.count - maximumShown
     let more: HTML =
-      rest > 0 ? "<p class=\"soft\">And \(Words.number(rest)) more; this page as JSON has all of them.</p>" : .empty
+      rest > 0 ? "<p class=\"soft\">And \(grouped(rest)) more; this page as JSON has all of them.</p>" : .empty
     return .sentences(shown) + more
   }
 
   /// Counts the differences by kind, in order of first occurrence.
   private static func counts(_ codes: [String]) -> HTML {
-    var order: [String] = []
-    var counts: [String: Int] = [:]
-    for code in codes {
-      if counts[code] == nil { order.append(code) }
-      counts[code, default: 0] += 1
-    }
-    let tags = order.map { code -> HTML in
+    let counts = Dictionary(codes.map { ($0, 1) }, uniquingKeysWith: +)
+    var seen: Set<String> = []
+    return codes.filter { seen.insert($0).inserted }.reduce(into: .empty) { tags, code in
       let nouns = nouns(code)
-      return HTML.tag(Words.counted(counts[code] ?? 0, nouns.one, nouns.many), .warn) + " "
+      tags += .tag(counted(counts[code] ?? 0, nouns.one, nouns.many), .warn) + " "
     }
-    return tags.reduce(.empty, +)
   }
 
   private static func nouns(_ code: String) -> (one: String, many: String) {

@@ -46,7 +46,7 @@ struct RepairSubject {
   /// - Throws: ``Refusal`` 409 if the store's model is unavailable.
   func migrator(_ parts: InspectorParts) throws -> Migrator {
     guard let bundle else { throw Self.modelMissing.refusal }
-    var migrator = Migrator(bundle, surroundings: parts.surroundings, logger: parts.logger)
+    var migrator = Migrator(bundle, surroundings: parts.surroundings, logger: parts.options.logger)
     migrator.keepOriginals(by: parts.surroundings)
     return migrator
   }
@@ -108,9 +108,7 @@ final class RepairNotes: Sendable {
   let done = RecentValues<StoreID, Done>(capacity: 200)
 
   /// Returns a repair's effects on a private copy, cached.
-  func dryRun(
-    of subject: RepairSubject, _ scope: RepairScope, _ parts: InspectorParts
-  ) throws -> RepairAccount {
+  func dryRun(of subject: RepairSubject, _ scope: RepairScope, _ parts: InspectorParts) throws -> RepairAccount {
     let migrator = try subject.migrator(parts)
     let key = DryRun(store: subject.files.main, model: subject.modelName ?? "", scope: scope)
     return try dryRuns.value(key, of: subject.files, in: parts.surroundings.fileSystem) {
@@ -148,19 +146,16 @@ enum DeclaredExpressions {
   ) throws -> Problem? {
     let tables = try tables(of: files, layout, in: fileSystem)
     guard let first = tables.first else { return nil }
-    let others = tables.count == 1 ? "" : " and \(Words.counted(tables.count - 1, "other table"))"
+    let others = tables.count == 1 ? "" : " and \(counted(tables.count - 1, "other table"))"
     return Problem(
       .conflict, code: "schema-expressions", title: "Not from here.",
       detail: """
         Table \(printable(String(first.prefix(DriftList.maximumLength))))\(others) declares checks, generated columns, \
         defaults or indexes with expressions of its own, which a repair would run; the inspector runs none.
-        """,
-      hint: "Use the command, which stands for the app: \(command).")
+        """, hint: "Use the command, which stands for the app: \(command).")
   }
 
-  static func tables(
-    of files: StoreFileSet, _ layout: StoreLayout, in fileSystem: FileSystem
-  ) throws -> [String] {
+  static func tables(of files: StoreFileSet, _ layout: StoreLayout, in fileSystem: FileSystem) throws -> [String] {
     let schema = try schema(of: files, in: fileSystem)
     let written = layout.tables.map(\.name) + layout.joinTables.map(\.name) + StoreLayout.bookkeepingTableNames
     let names = Set(written.map { $0.uppercased() })

@@ -14,9 +14,9 @@ struct APIPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     let rows = routes.filter { !$0.pattern.hasPrefix("/public/") }.map { route -> HTML in
       let twin: HTML = route.kind == .other ? .empty : "<code>\(OpenAPIDescription.twin(route.pattern))</code>"
-      return """
-        <tr><th scope="row" class="wrap"><code>\(route.method.rawValue) \(route.pattern)</code></th><td>\(route.about)</td><td class="wrap">\(twin)</td></tr>
-        """
+      return .row(
+        "<code>\(route.method.rawValue) \(route.pattern)</code>", wraps: true, .cell("\(route.about)"),
+        .cell(twin, "wrap"))
     }
     return """
       <h1>\(title)</h1>
@@ -90,9 +90,7 @@ struct OpenAPIDescription: Sendable {
           ],
           "Answer": [
             "type": "object", "required": ["done", "location"],
-            "properties": [
-              "done": ["type": "boolean"], "location": ["type": "string"], "job": ["type": "string"],
-            ],
+            "properties": ["done": ["type": "boolean"], "location": ["type": "string"], "job": ["type": "string"]],
           ],
         ],
       ],
@@ -109,8 +107,7 @@ struct OpenAPIDescription: Sendable {
     if route.method == .post { members.append(.init("requestBody", Self.body(route))) }
     members.append(.init("responses", Self.responses(route, asJSON: asJSON)))
     if !route.isOpen {
-      members.append(
-        .init("security", route.method == .post ? [["session": [], "token": []]] : [["session": []]]))
+      members.append(.init("security", route.method == .post ? [["session": [], "token": []]] : [["session": []]]))
     }
     return .object(members)
   }

@@ -27,8 +27,7 @@ struct InspectorRoutes: Sendable {
     query: [DocumentedRoute.Field] = [],
     make: @escaping @Sendable (Request, repeat each Value) throws -> any InspectorPage
   ) {
-    documented.append(
-      DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .page, fields: query))
+    documented.append(DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .page, fields: query))
     let gate = gate
     pages.add(.get, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
       try gate.show(request, asJSON: false) { try make(request, repeat each values) }
@@ -66,8 +65,7 @@ struct InspectorRoutes: Sendable {
     fields: [DocumentedRoute.Field] = [],
     perform: @escaping @Sendable (Request, FormData, repeat each Value) throws -> ActionAnswer
   ) {
-    documented.append(
-      DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .action, fields: fields))
+    documented.append(DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .action, fields: fields))
     let known = Set(fields.map(\.name))
     let gate = gate
     pages.add(.post, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
@@ -100,8 +98,7 @@ struct InspectorRoutes: Sendable {
   ///   - query: the known query parameters.
   mutating func other<each Value: Sendable>(
     _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,
-    query: [DocumentedRoute.Field] = [],
-    make: @escaping @Sendable (Request, repeat each Value) throws -> Response
+    query: [DocumentedRoute.Field] = [], make: @escaping @Sendable (Request, repeat each Value) throws -> Response
   ) {
     documented.append(
       DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .other, fields: query, type: type))
@@ -113,9 +110,7 @@ struct InspectorRoutes: Sendable {
   }
 
   /// Adds an action on the session, also if read-only.
-  mutating func leave(
-    _ pattern: String, about: String, perform: @escaping @Sendable (Request) throws -> Response
-  ) {
+  mutating func leave(_ pattern: String, about: String, perform: @escaping @Sendable (Request) throws -> Response) {
     documented.append(
       DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .other, fields: [], type: "text/plain"))
     let gate = gate
@@ -131,8 +126,7 @@ struct InspectorRoutes: Sendable {
     make: @escaping @Sendable (Request, repeat each Value) throws -> Response
   ) {
     documented.append(
-      DocumentedRoute(
-        method: .get, pattern: pattern, about: about, kind: .other, fields: [], type: type, isOpen: true))
+      DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .other, fields: [], type: type, isOpen: true))
     pages.add(.get, pattern, repeat each parameters, handler: make)
   }
 
@@ -161,9 +155,7 @@ struct InspectorRoutes: Sendable {
       return gate.failure(error, request, asJSON: isTwin)
     }
   }
-}
 
-extension InspectorRoutes {
   /// Adds login and logout.
   mutating func addDoor(_ sessions: Sessions, _ work: RunningWork) {
     open("/open/{link}", about: "Turns a one-time link into a session.", type: "text/html", .identifier) {
@@ -235,9 +227,7 @@ extension InspectorRoutes {
       return response
     }
   }
-}
 
-extension InspectorRoutes {
   mutating func addModels(_ parts: InspectorParts) {
     page("/models", about: "The models that the inspector was given.") { _ in ModelsPage(models: parts.models) }
     let search = DocumentedRoute.Field(
@@ -245,9 +235,7 @@ extension InspectorRoutes {
     page(
       "/models/{model}", about: "The versions of a model, and the entities of the current one.", .identifier,
       query: [search]
-    ) { request, name in
-      ModelPage(model: try parts.listedModel(name), filter: request.query["q"] ?? "")
-    }
+    ) { request, name in ModelPage(model: try parts.listedModel(name), filter: request.query["q"] ?? "") }
     page(
       "/models/{model}/version", about: "One version of a model: what it changes, and its entities.", .identifier,
       query: [.init("name", "The version; the current one if empty."), search]
@@ -265,9 +253,7 @@ extension InspectorRoutes {
       return PlanPage(store, try request.query["model"].map { try parts.listedModel($0) }, parts)
     }
   }
-}
 
-extension InspectorRoutes {
   mutating func addQueries(_ source: RecordSource) {
     let desk = QueryController(source)
     let sql = DocumentedRoute.Field("sql", "One SELECT, of at most 4,000 characters; it is run where it is given.")
@@ -277,42 +263,32 @@ extension InspectorRoutes {
         sql, .init("_size", "The number of rows on a page, up to 1000."),
         .init("_offset", "How many rows are passed over, up to 1000000."),
       ]
-    ) { request, id, side in
-      try source.side(id, side, request).page { try desk.page($0, request) }
-    }
+    ) { request, id, side in try source.side(id, side, request).page { try desk.page($0, request) } }
     other(
       "/stores/{id}/{side}/query/export/{format}", about: "All rows of a query, as csv, json or jsonl, streamed.",
       type: "text/csv", .store, .side, PathParameter { RecordExport.Format(rawValue: $0) }, query: [sql]
-    ) { request, id, side, format in
-      try desk.export(source.side(id, side, request).value(), request, as: format)
-    }
+    ) { request, id, side, format in try desk.export(source.side(id, side, request).value(), request, as: format) }
     let name = DocumentedRoute.Field("name", "The name of the saved query.", isRequired: true)
     action(
       "/stores/{id}/{side}/query/save", about: "Saves a query under a name, in place of one of that name.", .store,
-      .side,
-      fields: [name, .init("sql", "The query.", isRequired: true)]
+      .side, fields: [name, .init("sql", "The query.", isRequired: true)]
     ) { _, form, id, side in
       let (sql, name) = (form["sql"] ?? "", form["name"] ?? "")
       try desk.saved.save(name, sql)
       return .done(RecordPlace.query(id, side, [.init("sql", sql)]))
     }
-    action(
-      "/stores/{id}/{side}/query/delete", about: "Deletes a saved query.", .store, .side, fields: [name]
-    ) { _, form, id, side in
+    action("/stores/{id}/{side}/query/delete", about: "Deletes a saved query.", .store, .side, fields: [name]) {
+      _, form, id, side in
       try desk.saved.remove(form["name"] ?? "")
       return .done(RecordPlace.query(id, side))
     }
   }
-}
 
-extension InspectorRoutes {
   mutating func addStores(_ parts: InspectorParts) {
     page(
       "/stores", about: "The quarantined stores of the home, the live ones beside them, and the backups; newest first.",
       query: [.init("q", "Only stores whose name, reason or model has this text in it.")],
-      shown: { request in
-        StoresPage(parts, filter: request.query["q"] ?? "", patience: StoresPage.patience)
-      },
+      shown: { request in StoresPage(parts, filter: request.query["q"] ?? "", patience: StoresPage.patience) },
       make: { request in StoresPage(parts, filter: request.query["q"] ?? "") })
     let look = DocumentedRoute.Field(
       "look", "\"yes\" to look at every page of a large store; a small one is looked at in any case.")
@@ -328,16 +304,14 @@ extension InspectorRoutes {
       case .backup(let backup, let place): return BackupPage(store, backup, place, parts)
       }
     }
-    page(
-      "/stores/{id}/map", about: "The state of each page of a store, and whose it is.", .store, query: [look]
-    ) { request, id in
+    page("/stores/{id}/map", about: "The state of each page of a store, and whose it is.", .store, query: [look]) {
+      request, id in
       let store = try parts.catalogue.store(id)
       try store.requireFiles()
       return PageMapPage(store, parts, isAsked: request.query["look"] == "yes")
     }
-    page(
-      "/stores/{id}/losses", about: "What of a store is lost, in the words of its owner.", .store, query: [look]
-    ) { request, id in
+    page("/stores/{id}/losses", about: "What of a store is lost, in the words of its owner.", .store, query: [look]) {
+      request, id in
       let store = try parts.catalogue.store(id)
       if store.isOnlyReceipt { try store.requireFiles() }
       return LossesPage(store, parts, isAsked: request.query["look"] == "yes")
@@ -371,14 +345,13 @@ struct WorkPage: InspectorPage {
       <div class="empty"><p>Nothing is running. Salvages, backups, proofs and restores that are begun here show how far \
       they are, and can be ended; they go on while you look at other pages.</p></div>
       """ : HTML.empty + running.reduce(into: HTML.empty) { $0 += $1.html(frame) }
-    let before: HTML =
-      ended.isEmpty
-      ? .empty
-      : "<h2>Ended</h2>"
+    let before = HTML.when(
+      !ended.isEmpty,
+      "<h2>Ended</h2>"
         + ended.reduce(into: HTML.empty) { html, job in
           html += job.html(frame)
           if let time = job.ended { html += "<p class=\"soft\">\(Words.time(time, now: frame.now))</p>" }
-        }
+        })
     return "<div data-events=\"\(frame.events)\"><h1>\(title)</h1>\(now)\(before)</div>"
   }
 }

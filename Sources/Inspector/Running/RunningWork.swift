@@ -47,9 +47,7 @@ package final class RunningWork: Sendable {
   /// The ended jobs; a page made before the last one is outdated.
   package var endings: Int { state.withLock(\.endings) }
 
-  package func job(_ id: String) -> Job? {
-    state.withLock { state in state.entries.first { $0.job.id == id }?.job }
-  }
+  package func job(_ id: String) -> Job? { state.withLock { state in state.entries.first { $0.job.id == id }?.job } }
 
   package func job(for store: StoreID) -> Job? {
     state.withLock { state in state.entries.last { $0.job.store == store && $0.job.isRunning }?.job }
@@ -128,9 +126,7 @@ package final class RunningWork: Sendable {
   // MARK: Events
 
   func endEvents(of session: Sessions.Session) {
-    let channels = state.withLock { state in
-      state.listeners.filter { state.owners[ObjectIdentifier($0)] == session }
-    }
+    let channels = state.withLock { state in state.listeners.filter { state.owners[ObjectIdentifier($0)] == session } }
     for channel in channels { channel.close() }
   }
 
@@ -196,30 +192,13 @@ package final class RunningWork: Sendable {
     guard let (job, listeners) = told else { return }
     for listener in listeners { listener.send(job.doneEvent) }
   }
-}
 
-extension RunningWork {
   package struct Job: Sendable, Hashable, Encodable {
     package enum Kind: String, Sendable, Hashable {
-      case salvage
-      case quarantine
-      case backup
-      case proof
-      case restore
-      case install
-      case release
-      case export
-      case send
-      case repair
-      case check
+      case salvage, quarantine, backup, proof, restore, install, release, export, send, repair, check
     }
 
-    package enum State: String, Sendable, Hashable {
-      case running
-      case done
-      case failed
-      case cancelled
-    }
+    package enum State: String, Sendable, Hashable { case running, done, failed, cancelled }
 
     package let id: String
 
@@ -374,10 +353,11 @@ package final class JobObserver: Sendable {
   private struct State {
     var listener: (@Sendable (Progress) -> Void)?
     var highest = 0.0
+    var isCancelled = false
   }
 
   private let state = Mutex(State())
-  private let cancelled = Mutex(false)
+
   private let start = ContinuousClock.now
 
   var listener: (@Sendable (Progress) -> Void)? {
@@ -385,9 +365,9 @@ package final class JobObserver: Sendable {
     set { state.withLock { $0.listener = newValue } }
   }
 
-  package var isCancelled: Bool { cancelled.withLock { $0 } }
+  package var isCancelled: Bool { state.withLock(\.isCancelled) }
 
-  func cancel() { cancelled.withLock { $0 = true } }
+  func cancel() { state.withLock { $0.isCancelled = true } }
 
   /// Reports a fraction that never shrinks; the time left is estimated by default.
   package func report(_ phase: String, _ fraction: Double?, secondsLeft: Double? = nil) {

@@ -25,13 +25,6 @@ struct ServiceState: Sendable {
 
   var inbox: Inbox? { options.inbox }
 
-  init(_ options: InspectorOptions, _ work: RunningWork, _ surroundings: Surroundings) {
-    self.options = options
-    self.work = work
-    self.surroundings = surroundings
-    started = surroundings.now()
-  }
-
   /// Returns the failing parts in a fixed order.
   func failures() -> [Part] {
     Part.allCases.filter { part in
@@ -74,19 +67,19 @@ struct MetricsText {
   init(_ service: ServiceState) {
     add("lazaret_build_info", .gauge, "The version that runs.", [("{version=\"\(LibraryVersion.current)\"}", "1")])
     add(
-      "process_start_time_seconds", .gauge, "When the process began to serve, in seconds since 1970.",
-      [("", "\(service.started.secondsSince1970)")])
+      "process_start_time_seconds", "When the process began to serve, in seconds since 1970.",
+      service.started.secondsSince1970)
     add(
-      "lazaret_running_jobs", .gauge, "What was begun from a page and is running.",
-      [("", "\(service.work.jobs.count(where: \.isRunning))")])
+      "lazaret_running_jobs", "What was begun from a page and is running.",
+      Int64(service.work.jobs.count(where: \.isRunning)))
     if let meter = service.options.meter { add(meter.counts) }
     if let inbox = service.inbox { add(inbox) }
   }
 
-  private enum Kind: String {
-    case counter
-    case gauge
-    case histogram
+  private enum Kind: String { case counter, gauge, histogram }
+
+  private mutating func add(_ name: String, _ help: String, _ value: Int64) {
+    add(name, .gauge, help, [("", "\(value)")])
   }
 
   private mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [(labels: String, value: String)])
@@ -113,11 +106,9 @@ struct MetricsText {
   /// Counts unreadable inbox records; `/healthz` reports them.
   private mutating func add(_ inbox: Inbox) {
     if inbox.storage.isShared {
-      let isReachable = inbox.storageTrouble == nil
       add(
-        "lazaret_inbox_storage_reachable", .gauge,
-        "Whether the bundles' object storage could be used at the latest look.",
-        [("", isReachable ? "1" : "0")])
+        "lazaret_inbox_storage_reachable", "Whether the bundles' object storage could be used at the latest look.",
+        inbox.storageTrouble == nil ? 1 : 0)
     }
     do throws(InboxError) {
       let bundles = try inbox.records.bundleCounts()
@@ -133,11 +124,11 @@ struct MetricsText {
       add(
         "lazaret_inbox_hindered_jobs", .gauge, "Jobs that wait for their surroundings, by reason.",
         hindrances.map { ("{reason=\"\($0.code)\"}", "\($0.count)") })
-      add("lazaret_inbox_bytes", .gauge, "Bytes that are kept, of all senders.", [("", "\(bytes)")])
-      add("lazaret_inbox_limit_bytes", .gauge, "Bytes that may be kept.", [("", "\(inbox.limits.totalBytes)")])
-      add("lazaret_inbox_readable", .gauge, "Whether the records could be read.", [("", "1")])
+      add("lazaret_inbox_bytes", "Bytes that are kept, of all senders.", bytes)
+      add("lazaret_inbox_limit_bytes", "Bytes that may be kept.", inbox.limits.totalBytes)
+      add("lazaret_inbox_readable", "Whether the records could be read.", 1)
     } catch {
-      add("lazaret_inbox_readable", .gauge, "Whether the records could be read.", [("", "0")])
+      add("lazaret_inbox_readable", "Whether the records could be read.", 0)
     }
   }
 }

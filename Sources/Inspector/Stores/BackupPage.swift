@@ -41,15 +41,10 @@ struct BackupPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let state = backup.stateWords
-    let restore: HTML =
-      backup.manifest != nil && backup.manifest?.kind != .evidence
-      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "restore"))\">Restore …</a>" : .empty
-    let actions: HTML =
-      frame.allowsActions
-      ? """
-      <nav class="row no-print" aria-label="Actions">\(restore)\
-      <a class="button" href="\(RequestTarget.store(store.id, "verify"))">Verify …</a></nav>
-      """ : .empty
+    let restore = HTML.when(
+      backup.manifest != nil && backup.manifest?.kind != .evidence,
+      .button("Restore …", .store(store.id, "restore"), isMain: true))
+    let actions = HTML.when(frame.allowsActions, .actions(restore, .button("Verify …", .store(store.id, "verify"))))
     return frame.overview(
       of: store, title, "<p>\(HTML.tag(state.words, state.tone)) <code>\(backup.id.description)</code></p>",
       actions: actions,
@@ -70,14 +65,14 @@ struct BackupPage: InspectorPage {
       return .panel("Entities", "<p>The manifest does not say how many records are in it.</p>")
     }
     let rows = entities.map { entity -> HTML in
-      "<tr><th scope=\"row\">\(printable(entity.name))</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+      .row("\(printable(entity.name))", .cell("\(printable(entity.table))"), .number(entity.rows))
     }
     return .panel("Entities", .table("Entities", ["Entity", "Table", .number("Records")], rows))
   }
 
   private func facts(_ frame: PageFrame) -> HTML {
     let manifest = backup.manifest
-    let kind: String? =
+    let kind: HTML? =
       switch manifest?.kind {
       case .full: "the whole store"
       case .delta: "what changed since \(manifest?.parent?.description ?? "another backup")"
@@ -89,16 +84,10 @@ struct BackupPage: InspectorPage {
       "Facts",
       .facts([
         ("Taken", Words.time(backup.id.date, now: frame.now)), ("Why", HTML(escaping: backup.reasonWords)),
-        ("Of", whose.map { "<code>\(printable($0))</code>" }),
-        ("Holds", kind.map { HTML(escaping: $0) }),
-        ("Size", manifest.map { "\(Words.size(backup.bytes)), of \(Words.size($0.contentBytes))" }),
+        ("Of", whose.map { "<code>\(printable($0))</code>" }), ("Holds", kind),
+        ("Size", manifest.map { "\(readableSize(backup.bytes)), of \(readableSize($0.contentBytes))" }),
         ("Model", manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map { HTML(escaping: printable($0)) }),
-        (
-          "Needs",
-          chain.value.map {
-            $0.count > 1 ? HTML(escaping: Words.counted($0.count - 1, "other backup")) : "no other backup"
-          }
-        ),
+        ("Needs", chain.value.map { $0.count > 1 ? "\(counted($0.count - 1, "other backup"))" : "no other backup" }),
         ("It is in", "<code>\(printable(place.path.string))</code>"),
       ]))
   }
@@ -112,13 +101,13 @@ struct BackupPage: InspectorPage {
         "Verification",
         "<p>It was not verified yet. Verifying restores it aside, opens it, and counts its records.</p>")
     }
-    let result =
+    let result: HTML =
       switch proof.result {
       case .proven: proof.depth == .files ? "read back whole" : "verified"
       case .failed: "failed"
       case .inconclusive: "inconclusive"
       }
-    let depth =
+    let depth: HTML =
       switch proof.depth {
       case .files: "its files were read back"
       case .restored: "it was restored, opened and counted"
@@ -128,7 +117,7 @@ struct BackupPage: InspectorPage {
     return .panel(
       "Verification",
       """
-      \(HTML.facts([("Result", HTML(escaping: result)), ("How far", HTML(escaping: depth)), ("When", Words.time(proof.date, now: frame.now))]))\
+      \(HTML.facts([("Result", result), ("How far", depth), ("When", Words.time(proof.date, now: frame.now))]))\
       \(problems.isEmpty ? HTML.empty : "<ul>\(problems)</ul>")
       """)
   }

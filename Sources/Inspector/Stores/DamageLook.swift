@@ -46,8 +46,7 @@ extension InspectorParts {
     if let salvage = store.salvage {
       return .salvaged(try SalvageReport.read(salvage.report, in: surroundings.fileSystem))
     }
-    let files = try store.files(
-      orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
+    let files = try store.files(orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
     guard isAsked || store.bytes <= Self.largestLook else { return .notLooked }
     // The store may have changed since the last copy.
     switch try sides.open(.evidence(files, sha256: store.sums), patience: 1_000, isFresh: true) {
@@ -97,8 +96,7 @@ struct DamagePayload: Sendable, Encodable {
     case .salvaged(let report), .looked(_, let report):
       try encoder.encode(["salvaged": look.isSalvaged])
       try SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged).encode(to: encoder)
-    case .preparing(let progress):
-      try progress.encode(to: encoder)
+    case .preparing(let progress): try progress.encode(to: encoder)
     case .notLooked: try encoder.encode(["preparing": false])
     }
   }
@@ -128,27 +126,23 @@ struct DamageByPage: Sendable {
     let names = TableNames(report)
     var rows = runs.prefix(Self.maximumRows).map { run -> HTML in
       let owner = run.owner.flatMap { report.pages.owners.indices.contains($0) ? report.pages.owners[$0] : nil }
-      return """
-        <tr><th scope="row">\(pages(run.pages))</th><td><span class="swatch \(run.state.rawValue)" aria-hidden="true"></span> \
-        \(run.state.rawValue)</td><td>\(owner.map { printable(names.words($0)) } ?? "–")</td><td class="wrap">\(run.state.meaning)</td></tr>
-        """
+      return row(pages(run.pages), run.state, owner.map { printable(names.words($0)) } ?? "–")
     }
     if orphans > 0 {
       let first = report.pages.runs.first { $0.state == .orphan }?.pages.lowerBound
-      rows.append(
-        """
-        <tr><th scope="row">\(Words.counted(orphans, "page"))\(first.map { " from \(link($0)) on" } ?? HTML.empty)</th>\
-        <td><span class="swatch orphan" aria-hidden="true"></span> orphan</td><td>various</td>\
-        <td class="wrap">\(PageStates.State.orphan.meaning)</td></tr>
-        """)
+      let from: HTML = first.map { " from \(link($0)) on" } ?? .empty
+      rows.append(row("\(counted(orphans, "page"))\(from)", .orphan, "various"))
     }
-    let rest: HTML =
-      runs.count > Self.maximumRows
-      ? "<p class=\"soft\">And \(Words.counted(runs.count - Self.maximumRows, "more place")); the map shows all.</p>"
-      : .empty
+    let rest = HTML.when(
+      runs.count > Self.maximumRows,
+      "<p class=\"soft\">And \(counted(runs.count - Self.maximumRows, "more place")); the map shows all.</p>")
     return .panel(
-      "Damage by page",
-      .table("Damage by page", ["Pages", "State", "Belongs to", "What that means"], rows) + rest)
+      "Damage by page", .table("Damage by page", ["Pages", "State", "Belongs to", "What that means"], rows) + rest)
+  }
+
+  private func row(_ pages: HTML, _ state: PageStates.State, _ owner: String) -> HTML {
+    let swatch: HTML = "<span class=\"swatch \(state.rawValue)\" aria-hidden=\"true\"></span> \(state.rawValue)"
+    return .row(pages, .cell(swatch), .cell("\(owner)"), .cell("\(state.meaning)", "wrap"))
   }
 
   private func pages(_ pages: ClosedRange<UInt32>) -> HTML {
@@ -156,7 +150,7 @@ struct DamageByPage: Sendable {
   }
 
   private func link(_ page: UInt32) -> HTML {
-    "<a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
+    "<a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(grouped(page))</a>"
   }
 }
 
@@ -183,18 +177,14 @@ struct SalvageAccount: Sendable, Encodable {
   }
 
   /// The reason for incompleteness, without a record count.
-  private var doubt: HTML {
-    report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
-  }
+  private var doubt: HTML { report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty }
 
   var words: String {
     let count = report.count
     guard !isSalvaged else { return count.words }
     guard count.total > 0 else {
-      return [
-        report.isComplete ? "It holds no records." : "No record can be read in tables of its own.", count.unplacedWords,
-      ].compactMap(\.self).joined(
-        separator: " ")
+      let nothing = report.isComplete ? "It holds no records." : "No record can be read in tables of its own."
+      return [nothing, count.unplacedWords].compactMap(\.self).joined(separator: " ")
     }
     let line =
       "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
@@ -214,18 +204,23 @@ struct SalvageAccount: Sendable, Encodable {
   func encode(to encoder: any Encoder) throws {
     let count = report.count
     try encoder.encode([
-      "complete": report.isComplete,
-      "incompleteBecause": report.isComplete ? nil : report.reservations.map(printable), "score": report.score,
-      "recovered": count.recovered, "doubtful": count.doubtful,
+      "complete": report.isComplete, "incompleteBecause": report.isComplete ? nil : report.reservations.map(printable),
+      "score": report.score, "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "lost": count.lost, "lostIsExact": !count.isEstimate,
-      "total": count.total,
-      "percent": report.isComplete || report.unplacedRows == 0 ? count.percent : nil, "words": words,
-      "recordsSetAside": count.setAside, "pairs": count.pairs.known,
-      "referencesCut": report.referencesCut,
-      "unplacedRows": report.unplacedRows, "unplacedEntries": report.unplacedEntries, "entities": report.entities,
-      "causes": report.causes, "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,
+      "total": count.total, "percent": report.isComplete || report.unplacedRows == 0 ? count.percent : nil,
+      "words": words, "recordsSetAside": count.setAside, "pairs": count.pairs.known,
+      "referencesCut": report.referencesCut, "unplacedRows": report.unplacedRows,
+      "unplacedEntries": report.unplacedEntries, "entities": report.entities, "causes": report.causes,
+      "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,
       "map": store.isMissing ? nil : RequestTarget.store(store.id, "map").twin,
     ])
+  }
+
+  /// The page map, and the damage by page.
+  func pages(_ time: HTML = .empty) -> HTML {
+    let link: HTML = "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>"
+    return .panel("Page map", PageMapDrawing(report: report, store: store.id).html + link + time)
+      + DamageByPage(report: report, store: store).html
   }
 
   /// The causes, surest first.
@@ -261,10 +256,10 @@ struct SalvageAccount: Sendable, Encodable {
     let pairs: HTML =
       pairTables.isEmpty
       ? .empty : "<h3>Pairs of many-to-many relationships</h3>\(table(report.pairs, isLinked: false, arePairs: true))"
-    let rest: HTML =
-      others.isEmpty
-      ? .empty
-      : "<details><summary>\(Words.counted(others.count, "table")) that Core Data needs for itself</summary>\(table(others, isLinked: false))</details>"
+    let rest = HTML.when(
+      !others.isEmpty,
+      "<details><summary>\(counted(others.count, "table")) that Core Data needs for itself</summary>\(table(others, isLinked: false))</details>"
+    )
     return table(records, isLinked: true) + pairs + rest
   }
 
@@ -278,14 +273,12 @@ struct SalvageAccount: Sendable, Encodable {
       let own = printable(arePairs ? names.table(entity.name) : entity.name)
       let name: HTML = target.map { "<a href=\"\($0)\">\(own)</a>" } ?? HTML(escaping: own)
       let lost: HTML =
-        entity.isLostExact
-        ? HTML.number(entity.lost, tone: .bad) : "<td class=\"number bad\">\(entity.count.lostNumber)</td>"
-      return """
-        <tr><th scope="row">\(name)</th><td class="only-wide">\(HTML.bar(entity.count, setAside: isSalvaged ? entity.rowsSetAside : 0))</td>\
-        \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\(lost)\
-        \(hasApart ? HTML.number(entity.rowsSetAside) : .empty)\(hasBackup ? HTML.number(entity.fromBackup) : .empty)\
-        \(hasDeleted ? HTML.number(entity.deleted) : .empty)</tr>
-        """
+        entity.isLostExact ? .number(entity.lost, tone: .bad) : .cell("\(entity.count.lostNumber)", "number bad")
+      return .row(
+        name, .cell(.bar(entity.count, setAside: isSalvaged ? entity.rowsSetAside : 0), "only-wide"),
+        .number(entity.recovered), .number(entity.doubtful, tone: .warn), lost,
+        .when(hasApart, .number(entity.rowsSetAside)), .when(hasBackup, .number(entity.fromBackup)),
+        .when(hasDeleted, .number(entity.deleted)))
     }
     let columns: [TableColumn?] = [
       arePairs ? "Relationship" : "Entity",
@@ -294,7 +287,6 @@ struct SalvageAccount: Sendable, Encodable {
       hasApart ? .number("Set aside") : nil, hasBackup ? .number("From backup") : nil,
       hasDeleted ? .number("Deleted") : nil,
     ]
-    return .table(
-      arePairs ? "Pairs of many-to-many relationships" : "Entities", columns.compactMap(\.self), rows)
+    return .table(arePairs ? "Pairs of many-to-many relationships" : "Entities", columns.compactMap(\.self), rows)
   }
 }

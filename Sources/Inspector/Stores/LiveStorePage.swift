@@ -38,8 +38,7 @@ struct LiveStorePage: InspectorPage {
     }
     self.check = check
     self.examination = examination
-    damage =
-      examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
+    damage = examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
     history = PagePart { try StoreHistory(of: files.main, parts) }
     repair = parts.repairs.done[store.id]
     let noted = Set(examination.value?.health.notes.flatMap(\.pages) ?? [])
@@ -92,42 +91,28 @@ struct LiveStorePage: InspectorPage {
   /// The actions, most helpful first.
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
-    let names: [String] =
-      switch examination.value?.verdict {
-      case .damaged: ["salvage", "quarantine", "export", "backup"]
-      case .repairable: ["repair", "backup", "export", "quarantine"]
-      case .incompatible: ["salvage", "backup", "export", "quarantine"]
-      case .compatible, .outdated, .unavailable, .missing, nil:
-        hasContradictions ? ["repair", "backup", "export", "quarantine"] : ["backup", "export", "quarantine"]
-      }
+    let usual = (hasContradictions ? ["repair"] : []) + ["backup", "export", "quarantine"]
     // No action helps a missing or unavailable store.
-    let helps: Bool =
+    let (names, helps): ([String], Bool) =
       switch examination.value?.verdict {
-      case .missing, .unavailable, nil: false
-      case .damaged, .repairable, .incompatible, .compatible, .outdated: true
+      case .damaged: (["salvage", "quarantine", "export", "backup"], true)
+      case .repairable: (["repair", "backup", "export", "quarantine"], true)
+      case .incompatible: (["salvage", "backup", "export", "quarantine"], true)
+      case .compatible, .outdated: (usual, true)
+      case .unavailable, .missing, nil: (usual, false)
       }
-    let words = [
-      "salvage": "Salvage …", "repair": "Repair …", "quarantine": "Quarantine …", "export": "Export …",
-      "backup": "Back up …",
-    ]
     let links = names.enumerated().map { place, name -> HTML in
-      let style: HTML = place == 0 && helps ? " main" : .empty
-      return "<a class=\"button\(style)\" href=\"\(RequestTarget.store(store.id, name))\">\(words[name] ?? name)</a>"
+      let words = name == "backup" ? "Back up" : name.capitalizedFirst
+      return .button("\(words) …", .store(store.id, name), isMain: place == 0 && helps)
     }
-    return "<nav class=\"row no-print\" aria-label=\"Actions\">\(links)</nav>"
+    return .actions("\(links)")
   }
 
   /// The readable share, the map, and damage by page.
   private func found(_ look: DamageLook, _ frame: PageFrame) -> HTML {
     if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
     guard let account = look.account(of: store) else { return .empty }
-    return .panel(
-      "Page map",
-      PageMapDrawing(report: account.report, store: store.id).html
-        + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>\(look.asOf(frame.now))"
-    )
-      + DamageByPage(report: account.report, store: store).html
-      + .panel("What most likely happened", account.causes)
+    return account.pages(look.asOf(frame.now)) + .panel("What most likely happened", account.causes)
       + .panel("Entities", account.entities)
   }
 
@@ -197,8 +182,8 @@ struct LiveStorePage: InspectorPage {
     let pages = note.pages.map { page -> HTML in
       // A truncated file lacks pages that trees refer to.
       readable.contains(page)
-        ? " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
-        : " \(Words.number(page))"
+        ? " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(grouped(page))</a>"
+        : " \(grouped(page))"
     }
     let more: HTML = note.count > note.pages.count && !pages.isEmpty ? " …" : .empty
     let places: HTML =
@@ -212,7 +197,7 @@ struct LiveStorePage: InspectorPage {
       let target = StoreLinks.records(store, entity: entity.name)
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
-      return "<tr><th scope=\"row\">\(name)</th>\(HTML.number(entity.rows))</tr>"
+      return .row(name, .number(entity.rows))
     }
     let title = hasTables ? "Tables" : "Entities"
     guard !rows.isEmpty else { return .panel(title, "<p>None can be told.</p>") }
@@ -221,23 +206,16 @@ struct LiveStorePage: InspectorPage {
 
   private func facts(_ examination: Examination, _ frame: PageFrame) -> [(String, HTML?)] {
     let health = examination.health
-    let pages: HTML? = health.pageCount.map { count in
-      "\(Words.number(count)) of \(Words.number(health.pageSize ?? 0)) bytes"
-    }
-    let log: HTML? = health.log.map { log in
-      "\(Words.counted(log.committedFrames, "committed frame")) of \(Words.number(log.frames))"
-    }
-    var facts: [(String, HTML?)] = [("Kind", HTML(escaping: Self.words(examination.kind)))]
-    facts.append(("Model version", examination.modelVersion.map { HTML(escaping: printable($0)) }))
-    facts.append(("Size", HTML(escaping: Words.size(store.bytes))))
-    facts.append(("Changed", store.date.map { Words.time($0, now: frame.now) }))
-    facts.append(("Pages", pages))
-    facts.append(("Encoding", health.encoding.map { HTML(escaping: Self.words($0)) }))
-    facts.append(("Written by", health.writtenBySQLite.map { "SQLite \($0)" }))
-    facts.append(("Log", log))
-    let uuid: HTML? = examination.metadata.map { "<code>\(printable($0.uuid))</code>" }
-    facts.append(("Store UUID", uuid))
-    return facts
+    return [
+      ("Kind", "\(Self.words(examination.kind))"),
+      ("Model version", examination.modelVersion.map { "\(printable($0))" }), ("Size", "\(readableSize(store.bytes))"),
+      ("Changed", store.date.map { Words.time($0, now: frame.now) }),
+      ("Pages", health.pageCount.map { "\(grouped($0)) of \(grouped(health.pageSize ?? 0)) bytes" }),
+      ("Encoding", health.encoding.map { "\(Self.words($0))" }),
+      ("Written by", health.writtenBySQLite.map { "SQLite \($0)" }),
+      ("Log", health.log.map { "\(counted($0.committedFrames, "committed frame")) of \(grouped($0.frames))" }),
+      ("Store UUID", examination.metadata.map { "<code>\(printable($0.uuid))</code>" }),
+    ]
   }
 
   private static func words(_ encoding: TextEncoding) -> String {

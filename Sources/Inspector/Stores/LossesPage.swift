@@ -7,7 +7,7 @@ import Salvage
 import SystemPackage
 
 /// A store's losses in the owner's words.
-struct LossesPage: InspectorPage {
+struct LossesPage: StoreSubpage {
   let store: ListedStore
   let look: PagePart<DamageLook>
   let spreads: PagePart<[LossSpread]>
@@ -25,7 +25,6 @@ struct LossesPage: InspectorPage {
 
   var title: String { "What did I lose?" }
   var mayAge: Bool { true }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
   var scripts: [String] { look.value?.isPreparing == true ? ["records.js"] : [] }
 
   func encode(to encoder: any Encoder) throws {
@@ -63,9 +62,7 @@ struct LossesPage: InspectorPage {
 
   private func verdict(_ report: SalvageReport) -> HTML {
     let count = report.count
-    if report.isComplete {
-      return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>")
-    }
+    if report.isComplete { return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>") }
     if count.lost == 0, count.setAside == 0, count.pairs.isWhole, !count.hasUnknown, report.unplacedRows == 0 {
       let doubt: HTML = report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
       return .note(
@@ -123,8 +120,7 @@ struct LossesPage: InspectorPage {
     for repair in report.rebuild?.referencesCut ?? [] where repair.reason != .halfPair {
       let place = printable(repair.entity) + (repair.property.map { " (\(printable($0)))" } ?? "")
       sentences.append(
-        "\(place): \(Words.counted(repair.count, "link")) to lost records \(repair.count == 1 ? "was" : "were") removed."
-      )
+        "\(place): \(counted(repair.count, "link")) to lost records \(repair.count == 1 ? "was" : "were") removed.")
     }
     return sentences
   }
@@ -139,7 +135,7 @@ struct LossesPage: InspectorPage {
     }
     for repair in report.rebuild?.defaulted ?? [] {
       sentences.append(
-        "\(printable(repair.entity)): \(Words.counted(repair.count, "value")) that could not be read got the usual value instead."
+        "\(printable(repair.entity)): \(counted(repair.count, "value")) that could not be read got the usual value instead."
       )
     }
     let apart = report.records.reduce(report.unplacedRows) { $0 + $1.rowsSetAside }
@@ -155,20 +151,18 @@ struct LossesPage: InspectorPage {
 
   private func ways(_ report: SalvageReport, _ isSalvaged: Bool) -> HTML {
     guard !report.isComplete else { return .empty }
-    let first: HTML =
-      isSalvaged
-      ? .empty
-      : """
+    let first = HTML.when(
+      !isSalvaged,
+      """
       <li><a href="\(RequestTarget.store(store.id, "salvage"))">Salvage it</a>: what can be read is then in a clean store, and \
       the damaged one stays as it is, in quarantine.</li>
-      """
+      """)
     let found: HTML = backups.html { backups in
       guard report.lacksRecords else { return .empty }
       // That backup's records are in the salvaged store.
       guard let newest = backups.first(where: { !isUsed($0, report) }) else {
         guard backups.isEmpty else {
-          return
-            "<li>The backup that is here was used. Another device, or a copy somewhere else, may have more.</li>"
+          return "<li>The backup that is here was used. Another device, or a copy somewhere else, may have more.</li>"
         }
         return
           "<li>There is no backup of this store here. Another device, or a copy somewhere else, may have what is missing.</li>"
@@ -181,12 +175,11 @@ struct LossesPage: InspectorPage {
         when you <a href="\(RequestTarget.store(store.id, "salvage"))">salvage\(isSalvaged ? " again" : " it")</a>.</li>
         """
     }
-    let kept: HTML =
-      store.isMissing
-      ? .empty
-      : """
-      <li>Keep the \(report.showsDamage ? "damaged store" : "store as it was") until you are sure that nothing is missing.</li>
+    let kept = HTML.when(
+      !store.isMissing,
       """
+      <li>Keep the \(report.showsDamage ? "damaged store" : "store as it was") until you are sure that nothing is missing.</li>
+      """)
     guard found != .empty || kept != .empty || first != .empty else { return .empty }
     return "<h2>What you can do</h2><ul class=\"plain-words\">\(first)\(found)\(kept)</ul>"
   }
@@ -233,8 +226,7 @@ struct LossSpread: Sendable, Encodable {
   init?(_ entity: SalvageReport.Entity, in store: BrowsedStore) throws {
     guard entity.lost > 0, let all = Self.ends(of: entity.lostKeys.union(entity.lostKeysEstimated)),
       let collection = store.collections.first(where: { $0.name == entity.name }),
-      let spread = try store.spread(
-        of: collection, covering: all, parts: Self.count)
+      let spread = try store.spread(of: collection, covering: all, parts: Self.count)
     else { return nil }
     name = entity.name
     keys = Self.ends(of: entity.lostKeys)
@@ -316,8 +308,8 @@ struct LossSpread: Sendable, Encodable {
     return """
       <li><h3>\(printable(name))</h3><svg class="spark" viewBox="0 0 \(parts.count * 10) 60" preserveAspectRatio="none" role="img" \
       aria-label="\(words)">\(shapes)</svg>\
-      <p class="soft spark-ends"><span>key \(Words.number(parts.first?.keys.lowerBound ?? 0))</span>\
-      <span>\(Words.number(parts.last?.keys.upperBound ?? 0))</span></p><p>\(words)</p></li>
+      <p class="soft spark-ends"><span>key \(grouped(parts.first?.keys.lowerBound ?? 0))</span>\
+      <span>\(grouped(parts.last?.keys.upperBound ?? 0))</span></p><p>\(words)</p></li>
       """
   }
 

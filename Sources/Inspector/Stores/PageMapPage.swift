@@ -3,7 +3,7 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-struct PageMapPage: InspectorPage {
+struct PageMapPage: StoreSubpage {
   let store: ListedStore
   let look: PagePart<DamageLook>
 
@@ -13,7 +13,6 @@ struct PageMapPage: InspectorPage {
   }
 
   var title: String { "Pages of \(store.name)" }
-  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
   var scripts: [String] { look.value?.isPreparing == true ? ["records.js"] : [] }
 
   func encode(to encoder: any Encoder) throws {
@@ -28,7 +27,7 @@ struct PageMapPage: InspectorPage {
       if let waiting = look.waiting(.store(store.id, "map")) { return .panel("Pages", waiting) }
       guard let report = look.report else { return .empty }
       return """
-        <p class="soft">\(Words.counted(report.pages.total, "page")) of \(Words.number(report.pages.pageSize)) bytes. Each cell is a \
+        <p class="soft">\(counted(report.pages.total, "page")) of \(grouped(report.pages.pageSize)) bytes. Each cell is a \
         page; Enter or a click opens its bytes, N goes to the next damage.</p>\(look.asOf(frame.now))
         \(PageMapDrawing(report: report, store: store.id).html)
         \(DamageByPage(report: report, store: store).html)
@@ -53,7 +52,7 @@ struct PageMapPage: InspectorPage {
     let states = PageStates.State.allCases.filter { (pages.counts[$0] ?? 0) > 0 }
     let rows = counts.sorted { $0.key < $1.key }.map { owner, numbers -> HTML in
       let name = pages.owners.indices.contains(owner) ? printable(names.words(pages.owners[owner])) : "no table's"
-      return "<tr><th scope=\"row\" class=\"wrap\">\(name)</th>\(states.map { HTML.number(numbers[$0] ?? 0) })</tr>"
+      return .row("\(name)", wraps: true, "\(states.map { HTML.number(numbers[$0] ?? 0) })")
     }
     return .table("Pages by table", ["Table"] + states.map { .number($0.rawValue) }, rows)
   }
@@ -81,9 +80,7 @@ struct PageMapDrawing: Sendable {
       "counts": Dictionary(uniqueKeysWithValues: counts), "tables": pages.owners.map { printable($0.words) },
       "names": pages.owners.map { printable(names.words($0)) }, "colours": colours,
       "runs": pages.runs.map { run -> JSON.Value in
-        [
-          .string(String(run.state.letter)), .integer(Int64(run.owner ?? -1)), .integer(Int64(run.pages.count)),
-        ]
+        [.string(String(run.state.letter)), .integer(Int64(run.owner ?? -1)), .integer(Int64(run.pages.count))]
       },
     ]
   }
@@ -131,7 +128,7 @@ struct PageMapDrawing: Sendable {
       let words = table.names.count > 2 ? "\(table.names.count) smaller tables" : table.names.joined(separator: ", ")
       return """
         <li data-table-colour="\(table.colour)"><span class="swatch table-\(table.colour)" aria-hidden="true"></span>\(words) \
-        <span class="soft">\(Words.number(table.pages))</span></li>
+        <span class="soft">\(grouped(table.pages))</span></li>
         """
     }
     return items.isEmpty ? .empty : "<ul class=\"legend tables\" aria-label=\"Tables\">\(items)</ul>"
@@ -142,7 +139,7 @@ struct PageMapDrawing: Sendable {
       guard let count = pages.counts[state], count > 0 else { return nil }
       return """
         <li title="\(state.meaning)" data-state="\(String(state.letter))"><span class="swatch \(state.rawValue)" aria-hidden="true"></span>\
-        \(state.rawValue) <span class="soft">\(Words.number(count))</span></li>
+        \(state.rawValue) <span class="soft">\(grouped(count))</span></li>
         """
     }
     return "<ul class=\"legend states\" aria-label=\"States of pages\">\(items)</ul>"
@@ -154,9 +151,9 @@ struct PageMapDrawing: Sendable {
     let cells = cells(of: share)
     guard !cells.isEmpty else { return "<p class=\"soft\">The report has no map of the pages.</p>" }
     let words = PageStates.State.allCases.compactMap { state in
-      pages.counts[state].map { "\(Words.number($0)) \(state.rawValue)" }
+      pages.counts[state].map { "\(grouped($0)) \(state.rawValue)" }
     }.joined(separator: ", ")
-    return PageStates.drawing(of: cells, label: "Map of \(Words.number(pages.total)) pages: \(words)")
+    return PageStates.drawing(of: cells, label: "Map of \(grouped(pages.total)) pages: \(words)")
   }
 
   private func cells(of share: Int) -> [PageStates.Cell] {
@@ -212,9 +209,7 @@ extension PageStates {
         """
       start = end
     }
-    return """
-      <svg viewBox="0 0 \(across * 10) \(down * 10)" role="img" aria-label="\(label)">\(shapes)</svg>
-      """
+    return "<svg viewBox=\"0 0 \(across * 10) \(down * 10)\" role=\"img\" aria-label=\"\(label)\">\(shapes)</svg>"
   }
 }
 

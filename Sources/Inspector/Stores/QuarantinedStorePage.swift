@@ -42,16 +42,14 @@ struct QuarantinedStorePage: InspectorPage {
     try encoder.encode([
       "store": summary, "receipt": receipt,
       "report": store.salvage == nil ? nil : look.map { $0.report.map { SalvageAccount(report: $0, store: store) } },
-      "damage": look.map { DamagePayload(look: $0, store: store) },
-      "comparisons": receipt?.salvage?.comparisons ?? [], "timeline": receipt?.history ?? [],
-      "history": history, "successor": successor.map { RequestTarget.store($0.id) },
+      "damage": look.map { DamagePayload(look: $0, store: store) }, "comparisons": receipt?.salvage?.comparisons ?? [],
+      "timeline": receipt?.history ?? [], "history": history, "successor": successor.map { RequestTarget.store($0.id) },
     ])
   }
 
   func content(_ frame: PageFrame) -> HTML {
     frame.overview(
-      of: store, title,
-      "<p>\(summary.tags) <span class=\"soft\">quarantined as</span> <code>\(stored.id)</code></p>",
+      of: store, title, "<p>\(summary.tags) <span class=\"soft\">quarantined as</span> <code>\(stored.id)</code></p>",
       actions: actions(frame),
       """
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
@@ -63,26 +61,21 @@ struct QuarantinedStorePage: InspectorPage {
 
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
-    let discard: HTML = "<a class=\"button\" href=\"\(RequestTarget.store(store.id, "discard"))\">Discard …</a>"
-    guard !store.isMissing else { return "<nav class=\"row no-print\" aria-label=\"Actions\">\(discard)</nav>" }
+    let discard = HTML.button("Discard …", .store(store.id, "discard"))
+    guard !store.isMissing else { return .actions(discard) }
     let isUsable = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
     // An installed store isn't installed again, since the app has used it.
     let isInstalled = receipt?.salvage?.state == .installed && successor != nil
     let first: HTML =
       if isInstalled, let successor {
-        "<a class=\"button main\" href=\"\(RequestTarget.store(successor.id))\">The live store</a>"
+        .button("The live store", .store(successor.id), isMain: true)
       } else if isUsable, hasPlace {
-        "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "install"))\">Install …</a>"
+        .button("Install …", .store(store.id, "install"), isMain: true)
       } else { .empty }
-    let salvage: HTML = store.salvage == nil ? "Salvage" : "Salvage again"
-    let style: HTML = first == .empty ? " main" : .empty
-    return """
-      <nav class="row no-print" aria-label="Actions">\(first)\
-      <a class="button\(style)" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
-      <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
-      <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
-      \(discard)</nav>
-      """
+    let salvage = store.salvage == nil ? "Salvage …" : "Salvage again …"
+    return .actions(
+      first, .button(salvage, .store(store.id, "salvage"), isMain: first == .empty),
+      .button("Export …", .store(store.id, "export")), .button("Release …", .store(store.id, "release")), discard)
   }
 
   private var hasChanged: Bool { summary.check?.hint(on: stored) != nil }
@@ -133,26 +126,14 @@ struct QuarantinedStorePage: InspectorPage {
         if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
         guard let account = look.account(of: store) else { return .empty }
         let causes = HTML.panel("What most likely happened", account.causes)
-        return store.isMissing ? causes : pages(account.report) + causes
+        return store.isMissing ? causes : account.pages() + causes
       }
-  }
-
-  /// The page states, linked to bytes.
-  private func pages(_ report: SalvageReport) -> HTML {
-    let map = RequestTarget.store(store.id, "map")
-    return .panel(
-      "Page map",
-      PageMapDrawing(report: report, store: store.id).html
-        + "<p><a href=\"\(map)\">The map with its tables</a></p>")
-      + DamageByPage(report: report, store: store).html
   }
 
   private var entities: HTML {
     if let account = look.value?.account(of: store) { return .panel("Entities", account.entities) }
     guard let entities = receipt?.entities, !entities.isEmpty else { return .empty }
-    let rows = entities.map { entity -> HTML in
-      "<tr><th scope=\"row\">\(printable(entity.name))</th>\(HTML.number(entity.rows))</tr>"
-    }
+    let rows = entities.map { HTML.row("\(printable($0.name))", .number($0.rows)) }
     return .panel("Entities as it was quarantined", .table("Entities", ["Entity", .number("Records")], rows))
   }
 
@@ -160,10 +141,7 @@ struct QuarantinedStorePage: InspectorPage {
     guard let account = look.value?.account(of: store) else { return .empty }
     return .panel(
       account.isSalvaged ? "Recovered" : "How much is left",
-      """
-      \(account.share)\
-      <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
-      """)
+      "\(account.share)<p><a href=\"\(RequestTarget.store(store.id, "losses"))\">What did I lose?</a></p>")
   }
 
   /// Other salvages, compared with the current one.
@@ -182,15 +160,12 @@ struct QuarantinedStorePage: InspectorPage {
 
   private func differences(_ comparison: SalvageComparison) -> HTML {
     let rows = comparison.entities.flatMap { entity in
-      [("earlier", entity.earlier), ("later", entity.later)].compactMap { word, account -> HTML? in
+      [("earlier" as HTML, entity.earlier), ("later", entity.later)].compactMap { word, account -> HTML? in
         guard let account else { return nil }
         let lost: HTML =
-          account.lostIsExact
-          ? HTML.number(account.lost) : "<td class=\"number\">\(RecoveryCount(account).lostNumber)</td>"
-        return """
-          <tr><th scope="row">\(printable(entity.name))</th><td>\(word)</td>\(HTML.number(account.recovered))\
-          \(HTML.number(account.doubtful))\(lost)</tr>
-          """
+          account.lostIsExact ? .number(account.lost) : .cell("\(RecoveryCount(account).lostNumber)", "number")
+        return .row(
+          "\(printable(entity.name))", .cell(word), .number(account.recovered), .number(account.doubtful), lost)
       }
     }
     guard !rows.isEmpty else { return .empty }
@@ -206,10 +181,9 @@ struct QuarantinedStorePage: InspectorPage {
       receipt.error.coreData.map { "Core Data \($0)" }, receipt.error.sqlite.map { "SQLite \($0)" },
     ].compactMap(\.self).joined(separator: ", ")
     let rows = receipt.files.map { file -> HTML in
-      """
-      <tr><th scope="row" class="wrap">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
-      <td><code>\(printable(String(file.sha256.prefix(12))))…</code></td></tr>
-      """
+      .row(
+        "\(printable(file.name.text))", wraps: true, .size(file.bytes),
+        .cell("<code>\(printable(String(file.sha256.prefix(12))))…</code>"))
     }
     let list = HTML.facts([
       ("Quarantined", Words.time(receipt.date, now: frame.now)),
@@ -218,8 +192,7 @@ struct QuarantinedStorePage: InspectorPage {
       ("Its files now", hasChanged ? nil : summary.check.map { HTML(escaping: $0.sentence) }),
       ("Generation", receipt.lineage.map { "<code>\(printable($0.generation))</code>" }),
       ("Reason", "<code>\(printable(receipt.reason.code))</code>"),
-      ("Errors", error.isEmpty ? nil : HTML(escaping: error)),
-      ("Model", summary.model.map { HTML(escaping: $0) }),
+      ("Errors", error.isEmpty ? nil : HTML(escaping: error)), ("Model", summary.model.map { HTML(escaping: $0) }),
       ("App", receipt.versions.app.map { HTML(escaping: printable($0)) }),
       ("Written by", receipt.versions.storeWrittenBySQLite.map { "SQLite \(printable($0))" }),
       ("System", HTML(escaping: printable(receipt.versions.operatingSystem))),
@@ -231,6 +204,6 @@ struct QuarantinedStorePage: InspectorPage {
   private func timeline(_ frame: PageFrame) -> HTML {
     if let history, history.value?.events.isEmpty != true { return history.html { $0.html(frame, on: store) } }
     guard let receipt, !receipt.history.isEmpty else { return .empty }
-    return .panel("What happened", Timeline(moments: receipt.history).html(now: frame.now))
+    return .panel("What happened", Timeline(moments: receipt.history).html)
   }
 }

@@ -45,7 +45,7 @@ struct StoreHistory: Sendable, Encodable {
       else { continue }
       events.append(
         Event(
-          date: date, kind: "backup", title: "Backed up", words: "\(backup.reasonWords) \(Words.size(backup.bytes)).",
+          date: date, kind: "backup", title: "Backed up", words: "\(backup.reasonWords) \(readableSize(backup.bytes)).",
           location: .store(listed.id), tone: backup.isWhole ? .plain : .bad))
     }
     events += try Self.migrations(of: place, parts)
@@ -91,17 +91,10 @@ struct StoreHistory: Sendable, Encodable {
     guard !events.isEmpty else { return .empty }
     let own = RequestTarget.store(store.id)
     let items = events.map { event -> HTML in
-      let title: HTML =
-        if let location = event.location, location != own {
-          "<a href=\"\(location)\"><strong>\(event.title)</strong></a>"
-        } else {
-          "<strong>\(event.title)</strong>"
-        }
+      let name: HTML = "<strong>\(event.title)</strong>"
+      let title = event.location.map { $0 == own ? name : "<a href=\"\($0)\">\(name)</a>" } ?? name
       let words: HTML = event.words.map { "<br><span class=\"soft\">\($0)</span>" } ?? .empty
-      return """
-        <li class="\(event.tone.rawValue)"><time datetime="\(event.date.rfc3339)">\(Words.date(event.date))</time>\
-        \(title)\(words)</li>
-        """
+      return Timeline.item(event.tone, event.date.rfc3339, Words.date(event.date), title + words)
     }
     return .panel("History of the store", "<ol class=\"timeline\">\(items)</ol>")
   }
@@ -110,17 +103,20 @@ struct StoreHistory: Sendable, Encodable {
 struct Timeline: Sendable {
   let moments: [Receipt.Moment]
 
-  func html(now: Timestamp) -> HTML {
+  var html: HTML {
     let items = moments.map { moment -> HTML in
       let path: HTML = moment.path.map { "<br><code>\(printable($0.text))</code>" } ?? .empty
       let words: HTML = moment.words.map { "<br><span class=\"soft\">\(printable($0))</span>" } ?? .empty
-      return """
-        <li class="\(Self.tone(moment.kind).rawValue)"><time datetime="\(printable(moment.date))">\
-        \(Timestamp(moment.date).map(Words.date) ?? printable(moment.date))</time>\
-        <strong>\(Self.title(moment.kind))</strong>\(words)\(path)</li>
-        """
+      let date = printable(moment.date)
+      return Self.item(
+        Self.tone(moment.kind), date, Timestamp(moment.date).map(Words.date) ?? date,
+        "<strong>\(Self.title(moment.kind))</strong>\(words)\(path)")
     }
     return "<ol class=\"timeline\">\(items)</ol>"
+  }
+
+  static func item(_ tone: HTML.Tone, _ date: String, _ shownDate: String, _ content: HTML) -> HTML {
+    "<li class=\"\(tone.rawValue)\"><time datetime=\"\(date)\">\(shownDate)</time>\(content)</li>"
   }
 
   static func title(_ kind: Receipt.Moment.Kind) -> String {

@@ -3,13 +3,7 @@ import PersistentStore
 import SQLiteFormat
 
 enum StoreTab: String, Sendable, CaseIterable {
-  case overview
-  case losses
-  case records
-  case map
-  case compare
-  case query
-  case plan
+  case overview, losses, records, map, compare, query, plan
 
   /// - Parameters:
   ///   - current: the marked tab; nil for other pages.
@@ -58,9 +52,7 @@ enum StoreTab: String, Sendable, CaseIterable {
 }
 
 enum StoreLinks {
-  static func records(_ store: ListedStore) -> RequestTarget {
-    .store(store.id, side(store), "entities")
-  }
+  static func records(_ store: ListedStore) -> RequestTarget { .store(store.id, side(store), "entities") }
 
   /// An entity's records; nil for names impossible in a URL.
   static func records(_ store: ListedStore, entity: String) -> RequestTarget? {

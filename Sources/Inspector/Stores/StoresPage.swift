@@ -46,8 +46,7 @@ struct StoresPage: InspectorPage {
       <div data-events="\(frame.events)"\(reload)>
       <div class="head"><div><h1>\(title)</h1><p class="soft">What lies in quarantine, what is live, and what was \
       backed up.</p></div>
-      <form class="row" role="search" method="get" action="\(RequestTarget.to("stores"))"><label><span>Search</span>\
-      <input type="search" name="q" value="\(filter)" autocomplete="off"></label><button>Find</button></form></div>
+      \(HTML.search(.to("stores"), filter))</div>
       \(isEmpty ? empty : sections(frame))
       </div>
       """
@@ -69,10 +68,9 @@ struct StoresPage: InspectorPage {
   ) -> HTML {
     let list = part.html { stores in
       guard !stores.isEmpty else { return "<p class=\"soft\">\(nothing)</p>" }
-      let more: HTML =
-        stores.count > Self.maximumShown
-        ? "<p class=\"soft\">\(Words.counted(stores.count - Self.maximumShown, "more")); search to find them.</p>"
-        : .empty
+      let more = HTML.when(
+        stores.count > Self.maximumShown,
+        "<p class=\"soft\">\(counted(stores.count - Self.maximumShown, "more")); search to find them.</p>")
       return "<ul class=\"stores \(style)\">\(stores.prefix(Self.maximumShown).map { $0.item(frame) })</ul>\(more)"
     }
     let count: HTML = part.value.map { "<span class=\"soft\"> \($0.count)</span>" } ?? .empty
@@ -153,8 +151,7 @@ struct StoreSummary: Sendable, Encodable {
     case .quarantined(let stored, _):
       stored.receipt?.model.flatMap { $0.version ?? $0.identifiers.first }.map(printable)
     case .live: examination?.value?.modelVersion.map(printable)
-    case .backup(let backup, _):
-      backup.manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map(printable)
+    case .backup(let backup, _): backup.manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map(printable)
     }
   }
 
@@ -229,7 +226,7 @@ struct StoreSummary: Sendable, Encodable {
     let job = frame.running.first { $0.store == store.id && $0.isRunning }
     return """
       <li><div><h2><a href="\(RequestTarget.store(store.id))">\(store.name)</a></h2>\
-      <p class="why">\(why)</p><p class="meta">\(time)<span>\(Words.size(store.bytes))</span>\(version)</p>\
+      <p class="why">\(why)</p><p class="meta">\(time)<span>\(readableSize(store.bytes))</span>\(version)</p>\
       \(job?.html(frame) ?? .empty)</div><div>\(account)</div></li>
       """
   }

@@ -68,16 +68,12 @@ package struct RecordCollection: Sendable, Hashable {
   /// The column that names a record: a name or title, else the first text.
   var labelColumn: RecordColumn? {
     let texts = columns.filter(\.isText)
-    for word in ["name", "title", "label", "subject", "displayname", "fullname", "text"] {
-      if let column = texts.first(where: { $0.name.lowercased() == word }) { return column }
-    }
-    return texts.first
+    let words = ["name", "title", "label", "subject", "displayname", "fullname", "text"]
+    return words.lazy.compactMap { word in texts.first { $0.name.lowercased() == word } }.first ?? texts.first
   }
 
   /// The condition of every query; nil for the whole table.
-  var condition: String? {
-    entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
-  }
+  var condition: String? { entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" } }
 
   /// The SQL source of rows in some states; nil means live ones.
   func source(_ states: Set<RowState>?) -> String {
@@ -97,9 +93,7 @@ package struct RecordCollection: Sendable, Hashable {
     guard let states, let provenance, let key = keySQL.first, provenance.source(states) == nil else { return nil }
     return provenance.condition(states, key: key)
   }
-}
 
-extension RecordCollection {
   /// Table prefixes of a salvage's extra file, with the kind of rows.
   private static let kinds = [
     (OutputRole.other.name(""), "other rows"), (OutputRole.deleted.name(""), "deleted rows"),
@@ -128,18 +122,11 @@ extension RecordCollection {
   private mutating func takeNames(of table: TableLayout, _ layout: StoreLayout) {
     var names: [String: String] = [:]
     for column in table.columns {
-      guard let key = column.role.property else { continue }
-      let isMarked =
-        layout.model.entities[key.entityName]?.properties[key.name]?.attribute?.allowsExternalBinaryDataStorage == true
-      switch column.role {
-      case .attribute(_, let type):
-        names[column.name] = key.name
-        setKind(.attribute(type, isMarked: isMarked), of: column.name)
-      case .compositeLeaf(_, let path, let type):
-        names[column.name] = ([key.name] + path).joined(separator: ".")
-        setKind(.attribute(type, isMarked: false), of: column.name)
-      case .toOne: names[column.name] = key.name
-      case .primaryKey, .entityNumber, .saveCount, .toOneEntity, .toOneOrder, .owner, .ownerOrder: continue
+      if let attribute = column.attribute(in: layout) {
+        names[column.name] = attribute.name
+        setKind(attribute.kind, of: column.name)
+      } else if case .toOne = column.role {
+        names[column.name] = column.role.property?.name
       }
     }
     rename(names)
@@ -314,26 +301,15 @@ struct CollectionList {
       guard let key = column.role.property, let owner = layout.entity(named: key.entityName),
         lineage.contains(owner.name) || entity.numbers.contains(owner.number)
       else { continue }
-      let property = layout.model.entities[key.entityName]?.properties[key.name]
-      switch column.role {
-      case .attribute(_, let type):
-        let isMarked = property?.attribute?.allowsExternalBinaryDataStorage == true
-        columns.append(
-          RecordColumn(name: key.name, kind: .attribute(type, isMarked: isMarked), sql: column.sqlName))
-      case .compositeLeaf(_, let path, let type):
-        columns.append(
-          RecordColumn(
-            name: ([key.name] + path).joined(separator: "."), kind: .attribute(type, isMarked: false),
-            sql: column.sqlName))
-      case .toOne:
-        guard let relationship = property?.relationship,
-          case .toOne(_, let entityColumn, _) = layout.storage(of: key)
-        else { continue }
+      if let attribute = column.attribute(in: layout) {
+        columns.append(RecordColumn(name: attribute.name, kind: attribute.kind, sql: column.sqlName))
+      } else if case .toOne = column.role, case .toOne(_, let entityColumn, _) = layout.storage(of: key),
+        let relationship = layout.model.entities[key.entityName]?.properties[key.name]?.relationship
+      {
         columns.append(
           RecordColumn(
             name: key.name, kind: .toOne(destination: relationship.destinationEntityName), sql: column.sqlName,
             entitySQL: entityColumn.flatMap { present.contains($0.uppercased()) ? SQLText.identifier($0) : nil }))
-      case .primaryKey, .entityNumber, .saveCount, .toOneEntity, .toOneOrder, .owner, .ownerOrder: continue
       }
     }
     return RecordCollection(
@@ -408,6 +384,21 @@ struct CollectionList {
     return RecordCollection(
       name: table.name, isEntity: false, columns: columns, toMany: [], tableSQL: SQLText.quotedIdentifier(table.name),
       keySQL: key, entityNumbers: nil)
+  }
+}
+
+extension ColumnLayout {
+  /// The name and kind of an attribute's column; nil for others.
+  fileprivate func attribute(in layout: StoreLayout) -> (name: String, kind: RecordColumn.Kind)? {
+    guard let key = role.property else { return nil }
+    switch role {
+    case .attribute(_, let type):
+      let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute
+      return (key.name, .attribute(type, isMarked: attribute?.allowsExternalBinaryDataStorage == true))
+    case .compositeLeaf(_, let path, let type):
+      return (([key.name] + path).joined(separator: "."), .attribute(type, isMarked: false))
+    case .toOne, .primaryKey, .entityNumber, .saveCount, .toOneEntity, .toOneOrder, .owner, .ownerOrder: return nil
+    }
   }
 }
 

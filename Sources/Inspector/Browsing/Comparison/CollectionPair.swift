@@ -73,12 +73,9 @@ struct CollectionPair {
     let own = Self.conditions(first, "n")
     let others = Self.conditions(second, "o")
     switch difference {
-    case .missing:
-      return (one, own + [absence(of: other, others, match.map { ("n.\($0.first)", "o.\($0.second)") })])
-    case .added:
-      return (other, others + [absence(of: one, own, match.map { ("o.\($0.second)", "n.\($0.first)") })])
-    case .changed:
-      return ("\(one) JOIN \(other) ON \(isSame)", own + others + [Self.any(properties.map(\.differs))])
+    case .missing: return (one, own + [absence(of: other, others, match.map { ("n.\($0.first)", "o.\($0.second)") })])
+    case .added: return (other, others + [absence(of: one, own, match.map { ("o.\($0.second)", "n.\($0.first)") })])
+    case .changed: return ("\(one) JOIN \(other) ON \(isSame)", own + others + [Self.any(properties.map(\.differs))])
     }
   }
 
@@ -213,7 +210,5 @@ struct JoinTablePair {
   }
 
   /// The condition that a position differs; false if unordered.
-  private var changed: [String] {
-    [places.isEmpty ? "0" : "(\(places.map(\.differs).joined(separator: " OR ")))"]
-  }
+  private var changed: [String] { [places.isEmpty ? "0" : "(\(places.map(\.differs).joined(separator: " OR ")))"] }
 }

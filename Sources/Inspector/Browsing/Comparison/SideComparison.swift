@@ -29,19 +29,18 @@ package final class SideComparison: Sendable {
       let queue = try BrowsedStore.connect(first.path, attaching: [second.path])
       try queue.inDatabase { database in
         try database.execute(
-          sql: "ATTACH DATABASE ? AS other",
-          arguments: [EvidenceConnection.address(second.path, .unchanging)])
+          sql: "ATTACH DATABASE ? AS other", arguments: [EvidenceConnection.address(second.path, .unchanging)])
       }
       pool = ReaderPool([queue])
-    } catch {
-      throw BrowsedStore.error(error, second.path)
-    }
+    } catch { throw BrowsedStore.error(error, second.path) }
   }
 
   package var names: [String] {
-    var names = first.collections.map(\.name)
-    names += second.collections.map(\.name).filter { name in !names.contains(name) }
-    return names.filter { !$0.hasPrefix("lazaret_") }
+    Self.united(first.collections.map(\.name), second.collections.map(\.name)).filter { !$0.hasPrefix("lazaret_") }
+  }
+
+  private static func united(_ names: [String], _ others: [String]) -> [String] {
+    names + others.filter { !names.contains($0) }
   }
 
   /// Counts an entity's differences.
@@ -72,13 +71,9 @@ package final class SideComparison: Sendable {
   package func records(
     _ name: String, _ difference: RecordDifference, by property: String? = nil, next: RecordKey? = nil, size: Int = 50
   ) throws(PersistentStoreError) -> ComparisonPage {
-    let one = try first.collection(name)
-    let other = try second.collection(name)
-    let pair = try CollectionPair(one, other, by: property)
+    let pair = try CollectionPair(first.collection(name), second.collection(name), by: property)
     let (sql, arguments) = pair.pageSQL(difference, behind: next, size: size)
-    let rows = try read { database in
-      try database.wholeRows(sql, arguments)
-    }
+    let rows = try read { database in try database.wholeRows(sql, arguments) }
     var page = ComparisonPage(records: [], next: nil)
     for row in rows.prefix(size) { page.records.append(try record(row, pair, difference)) }
     if rows.count > size, let last = page.records.last {
@@ -92,18 +87,14 @@ package final class SideComparison: Sendable {
   ) throws(PersistentStoreError) -> ComparedRecord {
     let keys = pair.first.keySQL.count
     func key(_ start: Int) -> RecordKey { RecordKey((start..<(start + keys)).map { row[$0] }) }
+    let own = key(0)
+    let label = try difference == .added ? second.label(of: own, in: pair.second) : first.label(of: own, in: pair.first)
     switch difference {
-    case .missing:
-      let own = key(0)
-      return ComparedRecord(firstKey: own, label: try first.label(of: own, in: pair.first), properties: [])
-    case .added:
-      let own = key(0)
-      return ComparedRecord(secondKey: own, label: try second.label(of: own, in: pair.second), properties: [])
+    case .missing: return ComparedRecord(firstKey: own, label: label, properties: [])
+    case .added: return ComparedRecord(secondKey: own, label: label, properties: [])
     case .changed:
-      let own = key(0)
       return ComparedRecord(
-        firstKey: own, secondKey: key(keys), label: try first.label(of: own, in: pair.first),
-        properties: differing(pair.shown, row, from: 2 * keys))
+        firstKey: own, secondKey: key(keys), label: label, properties: differing(pair.shown, row, from: 2 * keys))
     }
   }
 
@@ -114,41 +105,19 @@ package final class SideComparison: Sendable {
     columns.enumerated().compactMap { index, column in
       let (one, other) = (row[start + 2 * index], row[start + 2 * index + 1])
       guard one != other else { return nil }
+      func value(_ stored: DatabaseValue, _ column: RecordColumn?, _ store: BrowsedStore) -> PresentedValue? {
+        column.map { PresentedValue(stored, of: $0, entityNames: store.entityNames, limit: Self.textLimit) }
+      }
       return ComparedRecord.Property(
-        name: column.name,
-        first: column.first.map {
-          PresentedValue(one, of: $0, entityNames: first.entityNames, limit: Self.textLimit)
-        },
-        second: column.second.map {
-          PresentedValue(other, of: $0, entityNames: second.entityNames, limit: Self.textLimit)
-        })
+        name: column.name, first: value(one, column.first, first), second: value(other, column.second, second))
     }
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value {
-    do {
-      return try pool.read(limit: limit, body)
-    } catch {
-      throw BrowsedStore.error(error, first.path)
-    }
+    do { return try pool.read(limit: limit, body) } catch { throw BrowsedStore.error(error, first.path) }
   }
 
-  func timed<Value>(_ body: (Database) throws -> Value) throws(PersistentStoreError) -> Value? {
-    do {
-      return try read(body)
-    } catch {
-      guard error.kind == .timeLimit else { throw error }
-      return nil
-    }
-  }
-}
-
-extension SideComparison {
-  package var relationshipNames: [String] {
-    var names = first.manyToMany.map(\.name)
-    names += second.manyToMany.map(\.name).filter { name in !names.contains(name) }
-    return names
-  }
+  package var relationshipNames: [String] { Self.united(first.manyToMany.map(\.name), second.manyToMany.map(\.name)) }
 
   /// Counts a relationship's differing pairs.
   ///
@@ -157,12 +126,8 @@ extension SideComparison {
     let (one, other) = try relationships(name)
     if let found = knownPairs.withLock({ $0[name] }) { return found }
     var result = PairComparison(name, one, other)
-    result.first = try one.flatMap { one throws(PersistentStoreError) in
-      try count(JoinTablePair.countSQL(one, in: "main"))
-    }
-    result.second = try other.flatMap { other throws(PersistentStoreError) in
-      try count(JoinTablePair.countSQL(other, in: "other"))
-    }
+    if let one { result.first = try count(JoinTablePair.countSQL(one, in: "main")) }
+    if let other { result.second = try count(JoinTablePair.countSQL(other, in: "other")) }
     if let one, let other {
       let pair = JoinTablePair(one, other)
       result.counts = try counts { pair.countSQL($0) }
@@ -182,9 +147,7 @@ extension SideComparison {
     guard case (let one?, let other?) = try relationships(name) else { return PairPage(pairs: [], next: nil) }
     let tables = JoinTablePair(one, other)
     let (sql, arguments) = tables.pageSQL(difference, behind: token, size: size)
-    let rows = try read { database in
-      try database.wholeRows(sql, arguments)
-    }
+    let rows = try read { database in try database.wholeRows(sql, arguments) }
     var page = PairPage(pairs: [], next: nil)
     for row in rows.prefix(size) { page.pairs.append(try pair(row, tables, difference)) }
     if rows.count > size { page.next = page.pairs.last?.token.text }
@@ -225,9 +188,7 @@ extension SideComparison {
   }
 
   /// Counts by difference; nil on timeout.
-  private func counts(
-    _ sql: (RecordDifference) -> String
-  ) throws(PersistentStoreError) -> [RecordDifference: Int64]? {
+  private func counts(_ sql: (RecordDifference) -> String) throws(PersistentStoreError) -> [RecordDifference: Int64]? {
     var counts: [RecordDifference: Int64] = [:]
     for difference in RecordDifference.allCases {
       guard let count = try count(sql(difference)) else { return nil }
@@ -237,7 +198,12 @@ extension SideComparison {
   }
 
   private func count(_ sql: String) throws(PersistentStoreError) -> Int64? {
-    try timed { database in try Int64.fetchOne(database, sql: sql) ?? 0 }
+    do {
+      return try read { database in try Int64.fetchOne(database, sql: sql) ?? 0 }
+    } catch {
+      guard error.kind == .timeLimit else { throw error }
+      return nil
+    }
   }
 }
 

@@ -86,11 +86,7 @@ extension BrowsedStore {
     _ work: @escaping @Sendable () throws -> Value
   ) throws(PersistentStoreError) -> Value {
     try QuietThread.run { [path] () throws(PersistentStoreError) in
-      do {
-        return try work()
-      } catch {
-        throw Self.queryError(error, path)
-      }
+      do { return try work() } catch { throw Self.queryError(error, path) }
     }
   }
 
@@ -142,15 +138,11 @@ extension BrowsedStore {
   package func stream(_ query: StoreQuery) throws(PersistentStoreError) -> RowStream {
     let catalog = try catalog()
     try checkStreams()
-    let names = try quietly { [self] in
-      try perform(query.sql, catalog, limit: limits.query) { $0.columnNames }
-    }
+    let names = try quietly { [self] in try perform(query.sql, catalog, limit: limits.query) { $0.columnNames } }
     let columns = QueryResult.unique(names).map { RecordColumn(name: $0, kind: .stored(declaredType: ""), sql: "") }
     return RowStream(columns) { [self] stream throws(PersistentStoreError) in
       try begin(stream) { [self] in
-        try quietly { [self] in
-          try perform(query.sql, catalog, limit: limits.queryExport) { try fill(stream, $0) }
-        }
+        try quietly { [self] in try perform(query.sql, catalog, limit: limits.queryExport) { try fill(stream, $0) } }
       }
     }
   }
@@ -272,8 +264,7 @@ extension BrowsedStore {
     switch error.resultCode {
     case .SQLITE_INTERRUPT: return queryError(Excess.time, path)
     case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_RANGE, .SQLITE_MISUSE, .SQLITE_TOOBIG, .SQLITE_CONSTRAINT:
-      return PersistentStoreError(
-        .queryRejected, operation: operation, path: path, detail: words(error))
+      return PersistentStoreError(.queryRejected, operation: operation, path: path, detail: words(error))
     default: return self.error(error, path)
     }
   }

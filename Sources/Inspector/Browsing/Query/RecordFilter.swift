@@ -8,9 +8,7 @@ internal import Platform
 package struct RecordFilter: Sendable, Hashable {
   /// The comparison; raw values are URL suffixes.
   package enum Comparison: String, Sendable, Hashable, CaseIterable {
-    case exact
-    case not
-    case contains
+    case exact, not, contains
     case startsWith = "startswith"
     case endsWith = "endswith"
     case greater = "gt"
@@ -118,9 +116,7 @@ struct SoughtText {
   func condition(on sql: String, isNumbered: Bool = false) -> String {
     let (first, second) = isNumbered ? ("?1", "?2") : ("?", "?")
     guard pattern != nil else { return "instr(lower(\(sql)), \(first)) > 0" }
-    return """
-      (\(sql) LIKE \(first) ESCAPE '\\' OR instr(\(sql), char(0)) > 0 AND instr(lower(\(sql)), \(second)) > 0)
-      """
+    return "(\(sql) LIKE \(first) ESCAPE '\\' OR instr(\(sql), char(0)) > 0 AND instr(lower(\(sql)), \(second)) > 0)"
   }
 }
 
@@ -200,7 +196,6 @@ enum QueryValue {
   }
 
   private static func wrong(_ column: RecordColumn, _ expected: String) -> PersistentStoreError {
-    .badQuery(
-      "the value for \"\(printable(column.name))\" cannot be understood", hint: "It takes \(expected).")
+    .badQuery("the value for \"\(printable(column.name))\" cannot be understood", hint: "It takes \(expected).")
   }
 }

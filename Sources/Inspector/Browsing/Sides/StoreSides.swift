@@ -81,16 +81,9 @@ package final class StoreSides: Sendable {
     let now = surroundings.now()
     let (preparation, isNew) = state.withLock { state -> (SidePreparation, Bool) in
       state.clock += 1
-      if var open = state.sides[name] {
-        let snapshot = open.preparation.snapshot
-        let isStale =
-          snapshot.result.map { if case .failure = $0 { true } else { false } } == true
-          && now.secondsSince1970 - (snapshot.ended ?? now).secondsSince1970 >= Self.failureSeconds
-        if !isStale {
-          open.used = state.clock
-          state.sides[name] = open
-          return (open.preparation, false)
-        }
+      if let preparation = state.sides[name]?.preparation, !Self.isStale(preparation.snapshot, at: now) {
+        state.sides[name]?.used = state.clock
+        return (preparation, false)
       }
       let preparation = SidePreparation()
       state.sides[name] = Open(preparation: preparation, entry: name, used: state.clock)
@@ -132,6 +125,11 @@ package final class StoreSides: Sendable {
     }
   }
 
+  private static func isStale(_ snapshot: SidePreparation.State, at now: Timestamp) -> Bool {
+    guard case .failure? = snapshot.result else { return false }
+    return now.secondsSince1970 - (snapshot.ended ?? now).secondsSince1970 >= failureSeconds
+  }
+
   /// Closes the least recently used sides.
   private func closeOldest() {
     let closed = state.withLock { state -> [String] in
@@ -156,8 +154,7 @@ package final class StoreSides: Sendable {
       return sums.isEmpty
         ? try lasting("original", files, isFresh: isFresh) : "original-\(digest(try facts(files) + sums))"
     case .file(let files): return "file-\(digest(try facts(files)))"
-    case .backup(let id, let place):
-      return "backup-\(digest([place.location, id.description]))"
+    case .backup(let id, let place): return "backup-\(digest([place.location, id.description]))"
     case .live(let files): return try lasting("live", files, isFresh: isFresh)
     }
   }
@@ -315,9 +312,8 @@ package final class StoreSides: Sendable {
   private func unpack(
     _ id: BackupIdentifier, _ place: FolderPlace, into folder: FilePath, _ preparation: SidePreparation
   ) throws {
-    let extraction = try BackupExtraction(
-      id, in: BackupCatalog(of: place), isTolerant: true, fileSystem: fileSystem
-    ) { _, done, total in
+    let extraction = try BackupExtraction(id, in: BackupCatalog(of: place), isTolerant: true, fileSystem: fileSystem) {
+      _, done, total in
       preparation.tell("unpacking the backup", done, total)
       return true
     }
