@@ -17,9 +17,7 @@ extension Inbox {
     }
   }
 
-  func expiry() -> Timestamp {
-    Timestamp(secondsSince1970: surroundings.now().secondsSince1970 + limits.uploadSeconds)
-  }
+  func expiry() -> Timestamp { Timestamp(secondsSince1970: surroundings.now().secondsSince1970 + limits.uploadSeconds) }
 
   /// Turns a complete upload into a bundle.
   ///

@@ -63,7 +63,7 @@ package final class Inbox: Sendable {
     try InboxPlace.refuse(folders, in: surroundings.fileSystem)
     let database = try InboxDatabase(folders.records)
     self.init(
-      home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database), limits: limits,
+      home: home, records: database.records, queue: database.queue(), limits: limits,
       hasIdentity: hasIdentity, surroundings: surroundings)
   }
 
@@ -77,7 +77,7 @@ package final class Inbox: Sendable {
     frontEnd: String? = nil, limits: InboxLimits, hasIdentity: Bool, surroundings: Surroundings
   ) {
     self.home = home
-    self.storage = storage ?? FolderBundleStorage(home: home, in: surroundings.fileSystem)
+    self.storage = storage ?? Self.storage(of: home, in: surroundings.fileSystem)
     self.frontEnd = frontEnd
     folders = InboxFolders(home: home)
     self.records = records
@@ -85,6 +85,11 @@ package final class Inbox: Sendable {
     self.limits = limits
     self.hasIdentity = hasIdentity
     self.surroundings = surroundings
+  }
+
+  /// The storage of bundles in a home.
+  package static func storage(of home: FilePath, in fileSystem: FileSystem) -> any BundleStorage {
+    FolderBundleStorage(home: home, in: fileSystem)
   }
 
   var fileSystem: FileSystem { surroundings.fileSystem }
@@ -104,13 +109,6 @@ package final class Inbox: Sendable {
   }
 
   // MARK: Senders
-
-  /// Adds a sender.
-  ///
-  /// - Returns: the token, which is not stored and cannot be shown again.
-  package func addSender(_ name: String, quota: Int64) throws -> SenderToken {
-    try records.addSender(name, quota: quota, at: surroundings.now())
-  }
 
   func sender(of token: String) throws(InboxError) -> InboxSender? {
     let sum = SenderToken.sum(of: token)
@@ -211,9 +209,7 @@ package final class Inbox: Sendable {
     try queue.restart(.open, of: bundle.id, at: surroundings.now())
     changes.tell()
   }
-}
 
-extension Inbox {
   /// Salvages again the bundles whose last result is of an earlier version.
   ///
   /// - Returns: nil without such bundles.
@@ -223,14 +219,9 @@ extension Inbox {
     changes.tell()
     return batch
   }
-}
 
-extension InboxError {
-  static let batchIsRunning = InboxError(
-    .notNow, operation: "salvage the bundles again", detail: "an earlier batch of this damage is not over")
-}
+  // MARK: Databases
 
-extension Inbox {
   /// Opens an inbox with a database, which belongs to the first home that uses it.
   ///
   /// - Parameter makesFolders: for a receiving process.
@@ -243,12 +234,10 @@ extension Inbox {
     if makesFolders { try folders.make(in: surroundings.fileSystem) }
     try database.join(folders, makesMark: makesFolders, surroundings)
     self.init(
-      home: home, records: PostgresInboxRecords(database), queue: PostgresJobQueue(database), limits: limits,
+      home: home, records: database.records, queue: database.queue(), limits: limits,
       hasIdentity: hasIdentity, surroundings: surroundings)
   }
-}
 
-extension Inbox {
   /// Opens an inbox with a database and shared storage, for any number of processes.
   ///
   /// - Parameters:
@@ -268,7 +257,7 @@ extension Inbox {
       receives
       ? try InboxPlace.frontEnd(of: folders, inboxMarked: mark, or: name, in: surroundings.fileSystem) : nil
     self.init(
-      home: home, records: PostgresInboxRecords(database), queue: PostgresJobQueue(database), storage: storage,
+      home: home, records: database.records, queue: database.queue(), storage: storage,
       frontEnd: frontEnd, limits: limits, hasIdentity: hasIdentity, surroundings: surroundings)
   }
 }

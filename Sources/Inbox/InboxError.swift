@@ -106,8 +106,10 @@ extension InboxError {
   static let senderExists = InboxError(
     .senderExists, operation: "add a sender", detail: "a sender of that name is known, or was")
 
-  static let senderUnknown = InboxError(
-    .senderUnknown, operation: "revoke a token", detail: "no sender has that name")
+  static let senderUnknown = InboxError(.senderUnknown, operation: "revoke a token", detail: "no sender has that name")
+
+  static let batchIsRunning = InboxError(
+    .notNow, operation: "salvage the bundles again", detail: "an earlier batch of this damage is not over")
 
   static func noBundle(_ operation: String) -> InboxError {
     InboxError(.notFound, operation: operation, detail: "there is no such bundle")

@@ -73,29 +73,29 @@ package protocol BundleStorage: Sendable {
 }
 
 /// Bundles in the home, where workers use them in place.
-package struct FolderBundleStorage: BundleStorage {
-  package let workHome: FilePath
-  package let uses = BundleUses()
+struct FolderBundleStorage: BundleStorage {
+  let workHome: FilePath
+  let uses = BundleUses()
   private let folders: InboxFolders
   private let fileSystem: FileSystem
 
-  package init(home: FilePath, in fileSystem: FileSystem) {
+  init(home: FilePath, in fileSystem: FileSystem) {
     workHome = home
     folders = InboxFolders(home: home)
     self.fileSystem = fileSystem
   }
 
-  package var isShared: Bool { false }
+  var isShared: Bool { false }
 
   // MARK: Bundles
 
   /// Does nothing: the bundle's folder is permanent.
-  package func keep(_ bundle: InboxBundle, from path: FilePath) throws {}
+  func keep(_ bundle: InboxBundle, from path: FilePath) throws {}
 
   /// Does nothing: there is one copy only.
-  package func release(_ bundle: InboxBundle) throws {}
+  func release(_ bundle: InboxBundle) throws {}
 
-  package func received(_ bundle: InboxBundle) throws -> FilePath {
+  func received(_ bundle: InboxBundle) throws -> FilePath {
     let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
     guard try fileSystem.status(of: path, followingLinks: false) != nil else {
       throw InboxError(.missing, operation: "read the bundle", path: path, detail: "its file is gone")
@@ -104,17 +104,17 @@ package struct FolderBundleStorage: BundleStorage {
   }
 
   /// Does nothing: the files were made there.
-  package func place(_ bundle: InboxBundle) throws {}
+  func place(_ bundle: InboxBundle) throws {}
 
-  package func remove(_ id: String) throws {
+  func remove(_ id: String) throws {
     try fileSystem.removeTree(folders.bundle(id))
     try fileSystem.removeTree(folders.work(id))
   }
 
   /// Nil: removed files are gone.
-  package func keepingWords(at date: Timestamp) throws -> String? { nil }
+  func keepingWords(at date: Timestamp) throws -> String? { nil }
 
-  package func removeResults(of id: String) throws {
+  func removeResults(of id: String) throws {
     let folder = folders.bundle(id)
     for name in try fileSystem.entries(of: folder) where !InboxFolders.receivedNames.contains(name.string) {
       try fileSystem.removeTree(folder.appending(name))
@@ -124,13 +124,13 @@ package struct FolderBundleStorage: BundleStorage {
   // MARK: Work
 
   /// Nil: each attempt recreates the result.
-  package func result(of making: BundleMaking) throws -> StoredResult? { nil }
+  func result(of making: BundleMaking) throws -> StoredResult? { nil }
 
-  package func fetch(
+  func fetch(
     _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool
   ) throws -> Bool { true }
 
-  package func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult {
+  func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult {
     StoredResult(
       making: making, archive: nil, opened: result.opened, salvaged: result.salvaged, placedBytes: result.placedBytes)
   }
@@ -138,20 +138,18 @@ package struct FolderBundleStorage: BundleStorage {
   // MARK: Leftovers
 
   /// Does nothing: the inbox's start removes unknown files.
-  package func removeLeftovers(_ records: any InboxRecords) throws {}
+  func removeLeftovers(_ records: any InboxRecords) throws {}
 
   /// Does nothing: there are no copies.
-  package func removeCopies(_ records: any InboxRecords) throws {}
+  func removeCopies(_ records: any InboxRecords) throws {}
 
   // MARK: The place
 
-  package func mark() throws -> String? { try InboxPlace.mark(of: folders, in: fileSystem) }
+  func mark() throws -> String? { try InboxPlace.mark(of: folders, in: fileSystem) }
 
-  package func makeMark(_ mark: String) throws -> String {
-    try InboxPlace.makeMark(mark, of: folders, in: fileSystem)
-  }
+  func makeMark(_ mark: String) throws -> String { try InboxPlace.makeMark(mark, of: folders, in: fileSystem) }
 
-  package func isEmpty() throws -> Bool { try fileSystem.entries(of: folders.bundles).isEmpty }
+  func isEmpty() throws -> Bool { try fileSystem.entries(of: folders.bundles).isEmpty }
 }
 
 /// Bundles in use outside the inbox, such as by an export: their files stay.
@@ -161,13 +159,9 @@ package final class BundleUses: Sendable {
   init() {}
 
   /// Adds a check whether a bundle is in use.
-  package func ask(_ isBeingUsed: @escaping @Sendable (String) -> Bool) {
-    asked.withLock { $0.append(isBeingUsed) }
-  }
+  package func ask(_ isBeingUsed: @escaping @Sendable (String) -> Bool) { asked.withLock { $0.append(isBeingUsed) } }
 
-  func isBeingUsed(_ bundle: String) -> Bool {
-    asked.withLock { $0 }.contains { $0(bundle) }
-  }
+  func isBeingUsed(_ bundle: String) -> Bool { asked.withLock { $0 }.contains { $0(bundle) } }
 }
 
 /// The input of a result; each is stored once.

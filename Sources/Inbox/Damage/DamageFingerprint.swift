@@ -92,9 +92,7 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
 
 extension FileDigest {
   /// Digests texts unambiguously, despite separators in them.
-  init(ofTexts parts: [String]) {
-    self.init(of: Array(parts.map { "\($0.utf8.count):\($0)" }.joined().utf8))
-  }
+  init(ofTexts parts: [String]) { self.init(of: Array(parts.map { "\($0.utf8.count):\($0)" }.joined().utf8)) }
 }
 
 extension DamageFingerprint {
@@ -244,9 +242,7 @@ package struct InboxGroup: Sendable, Hashable {
     return first.count != second.count ? first.count < second.count : left < right
   }
 
-  private static func parts(_ text: String) -> [Substring] {
-    text.split { !$0.isNumber && !$0.isLetter }
-  }
+  private static func parts(_ text: String) -> [Substring] { text.split { !$0.isNumber && !$0.isLetter } }
 }
 
 /// A sighting of damage, which outlives its bundle.

@@ -11,12 +11,6 @@ package struct SalvageBatch: Sendable, Hashable {
     /// Records lost, as far as known.
     package var lost: Int64 = 0
 
-    package init(recovered: Int64 = 0, doubtful: Int64 = 0, lost: Int64 = 0) {
-      self.recovered = recovered
-      self.doubtful = doubtful
-      self.lost = lost
-    }
-
     mutating func add(recovered: Int64, doubtful: Int64, lost: Int64) {
       self.recovered += recovered
       self.doubtful += doubtful
@@ -79,8 +73,7 @@ extension SalvageBatch: Encodable {
     try encoder.encode([
       "number": number, "group": group, "version": version, "date": date, "total": total, "done": done,
       "remaining": remaining, "failed": failed, "unknown": unknown, "over": isOver,
-      "changes": Dictionary(
-        uniqueKeysWithValues: SalvageChange.allCases.map { ($0.rawValue, changes[$0] ?? 0) }),
+      "changes": Dictionary(uniqueKeysWithValues: SalvageChange.allCases.map { ($0.rawValue, changes[$0] ?? 0) }),
       "before": before, "after": after,
     ])
   }
@@ -183,9 +176,7 @@ package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
   /// More certain records, or usable now.
   case better
 
-  case same
-
-  case first
+  case same, first
 
   package init(from before: SalvageCount?, to after: SalvageCount) {
     guard let before else {

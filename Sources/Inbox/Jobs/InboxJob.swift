@@ -9,11 +9,7 @@ package struct InboxJob: Sendable, Hashable {
   }
 
   package enum State: String, Sendable, Hashable, Codable, CaseIterable {
-    case waiting
-
-    case running
-
-    case done
+    case waiting, running, done
 
     /// Failed by the bundle's fault; only a restart helps.
     case failed
@@ -85,8 +81,8 @@ package enum InboxJobOutcome: Sendable, Hashable {
 /// A process leases a job; expiry frees it for the next. Attempts that fail by the bundle's fault are bounded, by the
 /// environment's not. The protocol fits any database.
 package protocol JobQueue: Sendable {
-  /// Adds a job for each bundle without one of that kind.
-  func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
+  /// Adds a job unless the bundle has one of that kind.
+  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
 
   /// Adds a job for each bundle in a state without one of that kind, in order of arrival.
   func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError)
@@ -119,9 +115,6 @@ package protocol JobQueue: Sendable {
   /// The jobs of a bundle in order of execution.
   func jobs(of bundle: String) throws(InboxError) -> [InboxJob]
 
-  /// The jobs in some states, in order of execution.
-  func jobs(in states: [InboxJob.State]) throws(InboxError) -> [InboxJob]
-
   /// A page of jobs, latest bundles first.
   ///
   /// Failed jobs have their reasons; ``restart(_:of:at:)`` queues them again on request, or a salvage when its bundle
@@ -142,21 +135,8 @@ package protocol JobQueue: Sendable {
 }
 
 extension JobQueue {
-  /// Adds a job unless the bundle has one of that kind.
-  package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
-    try add(kind, forEach: [bundle], at: date)
-  }
-
-  /// Waiting and running jobs.
-  package func pending() throws(InboxError) -> [InboxJob] { try jobs(in: [.waiting, .running]) }
-
   /// Running jobs, also with expired leases.
-  package func running() throws(InboxError) -> [InboxJob] { try jobs(in: [.running]) }
-}
-
-extension [InboxJob.State] {
-  /// A list for SQL.
-  var list: String { map { "'\($0.rawValue)'" }.joined(separator: ", ") }
+  package func running() throws(InboxError) -> [InboxJob] { try jobs(in: .running, after: nil, limit: .max) }
 }
 
 /// The rules of attempts, pauses and consequences.
@@ -164,13 +144,13 @@ extension [InboxJob.State] {
 /// Queues only store their results.
 package struct JobRules: Sendable, Hashable {
   /// The most attempts that fail by themselves.
-  var maximumAttempts: Int
+  package var maximumAttempts = 4
 
   /// The most attempts without outcome that restart at once.
-  var maximumInterruptions: Int
+  package var maximumInterruptions = 8
 
   /// The bundles queued per step: a server limits a statement's time.
-  var addedAtOnce: Int
+  package var addedAtOnce = 5000
 
   /// The most put-backs before it waits as in an outage.
   private static let maximumExcused = 200
@@ -192,11 +172,7 @@ package struct JobRules: Sendable, Hashable {
     min(longest, first << Int64(min(max(0, times), 16)))
   }
 
-  package init(maximumAttempts: Int = 4, maximumInterruptions: Int = 8, addedAtOnce: Int = 5000) {
-    self.addedAtOnce = addedAtOnce
-    self.maximumAttempts = maximumAttempts
-    self.maximumInterruptions = maximumInterruptions
-  }
+  package init() {}
 
   /// Returns a job as leased.
   func leased(_ job: InboxJob, by owner: String, for seconds: Int64, at date: Timestamp) -> InboxJob {

@@ -1,30 +1,23 @@
 internal import GRDB
-package import Platform
+internal import Platform
 
-package struct SQLiteJobQueue: JobQueue {
-  var rules: JobRules
-
+struct SQLiteJobQueue: JobQueue {
   let database: InboxDatabase
-
-  package init(_ database: InboxDatabase, rules: JobRules = JobRules()) {
-    self.database = database
-    self.rules = rules
-  }
+  let rules: JobRules
 
   /// A waiting job's columns and values.
   private static let waiting = """
     jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
     """
 
-  package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
-    guard !bundles.isEmpty else { return }
+  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
     try database.write("add a job") { database in
-      let statement = try database.makeStatement(sql: "INSERT OR IGNORE INTO \(Self.waiting)")
-      for bundle in bundles { try statement.execute(arguments: [kind.rawValue, bundle, date.rfc3339]) }
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO \(Self.waiting)", arguments: [kind.rawValue, bundle, date.rfc3339])
     }
   }
 
-  package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
+  func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
     var key: InboxKey?
     repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
   }
@@ -52,7 +45,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
+  func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
     return try database.write("take a job") { database -> InboxJob? in
       let late = try Self.jobs("state = 'running' AND lease_ends < ?", [now], database)
@@ -94,7 +87,7 @@ package struct SQLiteJobQueue: JobQueue {
 
   private static let isOurs = "id = ? AND state = 'running' AND owner = ? AND attempts = ?"
 
-  package func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
+  func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
     try database.write("go on with a job") { database in
       try database.execute(
         sql: "UPDATE jobs SET lease_ends = ? WHERE \(Self.isOurs)",
@@ -103,9 +96,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func end(
-    _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
-  ) throws(InboxError) -> InboxJob.State? {
+  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> InboxJob.State? {
     try database.write("end a job") { database in
       guard let ours = try Self.jobs(Self.isOurs, [job.id, job.owner, job.attempts], database).first else { return nil }
       let ended = rules.ended(ours, outcome, at: date)
@@ -114,7 +105,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func release(owner: String, at date: Timestamp) throws(InboxError) {
+  func release(owner: String, at date: Timestamp) throws(InboxError) {
     try database.write("take back the jobs") { database in
       try database.execute(
         sql: "UPDATE jobs SET lease_ends = 0, date = ? WHERE state = 'running' AND owner = ?",
@@ -122,7 +113,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
+  func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
     try database.write("begin a job anew") { try Self.restart(kind, of: bundle, at: date, $0) }
   }
 
@@ -139,7 +130,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
+  func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
     try database.read("list the jobs") { try Self.jobs(of: bundle, $0) }
   }
 
@@ -147,13 +138,7 @@ package struct SQLiteJobQueue: JobQueue {
     try jobs("bundle = ? ORDER BY id", [bundle], database)
   }
 
-  package func jobs(in states: [InboxJob.State]) throws(InboxError) -> [InboxJob] {
-    try database.read("list the jobs") { try Self.jobs("state IN (\(states.list)) ORDER BY id", [], $0) }
-  }
-
-  package func jobs(
-    in state: InboxJob.State, after id: Int64?, limit: Int
-  ) throws(InboxError) -> [InboxJob] {
+  func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob] {
     try database.read("list the jobs") { database in
       try Self.jobs(
         "state = ? AND id < ? ORDER BY id DESC LIMIT ?", [state.rawValue, id ?? .max, max(0, limit)], database)
@@ -167,11 +152,11 @@ package struct SQLiteJobQueue: JobQueue {
     try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE \(condition)", arguments: arguments).compactMap(job)
   }
 
-  package func counts() throws(InboxError) -> [InboxJob.State: Int] {
+  func counts() throws(InboxError) -> [InboxJob.State: Int] {
     try database.read("count the jobs") { try InboxDatabase.counts("jobs", $0) }.byState()
   }
 
-  package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
+  func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
     try database.read("count the jobs that wait") { database in
       try Row.fetchAll(
         database,
@@ -182,7 +167,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func remove(of bundle: String) throws(InboxError) {
+  func remove(of bundle: String) throws(InboxError) {
     try database.write("forget the jobs") { database in
       try database.execute(sql: "DELETE FROM jobs WHERE bundle = ?", arguments: [bundle])
     }

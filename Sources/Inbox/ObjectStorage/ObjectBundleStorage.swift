@@ -16,7 +16,9 @@ package final class ObjectBundleStorage: BundleStorage {
   let surroundings: Surroundings
   package let uses = BundleUses()
   let copies: LocalCopies
-  let sweep = SweepPosition()
+
+  /// The part of the leftovers to check next.
+  private let sweep = Mutex(0)
 
   /// The least age of leftovers in seconds, by the server's clock.
   let leftoverSeconds: Int64
@@ -189,10 +191,9 @@ package final class ObjectBundleStorage: BundleStorage {
   }
 
   package func isEmpty() throws -> Bool { try client.list(address.key("\(Self.bundles)/")).objects.isEmpty }
-}
 
-/// Objects of unknown bundles, left by kills.
-extension ObjectBundleStorage {
+  // MARK: Leftovers: objects of unknown bundles, left by kills
+
   /// The identifier prefixes, of 256, that one call checks.
   private static let partsAtOnce = 8
 
@@ -200,7 +201,13 @@ extension ObjectBundleStorage {
   private static let askedAtOnce = 1000
 
   package func removeLeftovers(_ records: any InboxRecords) throws {
-    for _ in 0..<Self.partsAtOnce { try removeLeftovers(records, beginningWith: sweep.next()) }
+    for _ in 0..<Self.partsAtOnce {
+      let part = sweep.withLock { part in
+        defer { part = (part + 1) % 256 }
+        return part
+      }
+      try removeLeftovers(records, beginningWith: zeroPadded(String(part, radix: 16), to: 2))
+    }
   }
 
   private func removeLeftovers(_ records: any InboxRecords, beginningWith digits: String) throws {
@@ -209,9 +216,7 @@ extension ObjectBundleStorage {
     guard let date = listing.date else { return }
     let latest = date.secondsSince1970 - leftoverSeconds
     let old = listing.objects.filter { object in object.modified.map { $0.secondsSince1970 <= latest } ?? false }
-    let ids = Dictionary(grouping: old) { object in
-      String(object.key.dropFirst(key(of: "").count).prefix(36))
-    }
+    let ids = Dictionary(grouping: old) { object in String(object.key.dropFirst(key(of: "").count).prefix(36)) }
     for (id, objects) in ids where InboxFolders.isID(id) {
       // In this order, since an upload becomes a bundle in one step.
       let isComing = try records.upload(id)?.state == .open
@@ -238,23 +243,9 @@ extension ObjectBundleStorage {
   }
 
   private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
-}
 
-final class SweepPosition: Sendable {
-  private let position = Mutex(0)
+  // MARK: Results: an archive with a unique name, then one small object that refers to it
 
-  func next() -> String {
-    let number = position.withLock { position in
-      defer { position = (position + 1) % 256 }
-      return position
-    }
-    let digits = String(number, radix: 16)
-    return digits.utf8.count == 1 ? "0" + digits : digits
-  }
-}
-
-/// Results: an archive with a unique name, then one small object that refers to it.
-extension ObjectBundleStorage {
   /// The most bytes of a result object.
   private static let limit = 16 << 20
 
@@ -269,8 +260,7 @@ extension ObjectBundleStorage {
   private func stored(_ making: BundleMaking) throws -> StoredResult? {
     guard let bytes = try object(resultKey(making.bundle, making: making.sum), limit: Self.limit) else { return nil }
     // Another version's or malformed: do not replace it.
-    guard let result = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)),
-      result.isPlausible(for: making)
+    guard let result = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), result.isPlausible(for: making)
     else {
       throw InboxError(
         .altered, operation: "read what was made of the bundle",
@@ -322,9 +312,9 @@ extension ObjectBundleStorage {
     else { return }
     try client.delete(key)
   }
-}
 
-extension ObjectBundleStorage {
+  // MARK: Transfers
+
   /// The bytes per request; more for very large files.
   static let piece = 8 << 20
 

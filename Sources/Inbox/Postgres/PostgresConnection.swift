@@ -34,9 +34,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     unsafe handle = unsafe names.withPointers { names in
       unsafe values.withPointers { values in unsafe library.connect(names, values, 1) }
     }
-    guard unsafe handle != nil, unsafe library.status(handle) == 0 else {
-      throw PostgresFailure(.connecting(words))
-    }
+    guard unsafe handle != nil, unsafe library.status(handle) == 0 else { throw PostgresFailure(.connecting(words)) }
     _ = unsafe library.setNoticeReceiver(handle, ignoreNotice, nil)
     guard unsafe library.serverVersion(handle) >= 120_000 else { throw PostgresFailure(.state("0A000")) }
     try run(
@@ -45,8 +43,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
       SET statement_timeout = '30s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
       SET jit = off; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET search_path = pg_catalog, pg_temp
       """)
-    let encoding = try query(
-      "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()")
+    let encoding = try query("SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()")
     guard try encoding.text(0, 0) == "UTF8" else { throw PostgresFailure(.state("0A000")) }
   }
 
@@ -135,8 +132,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     while let notification = unsafe library.notifies(handle) {
       defer { unsafe library.freeMemory(notification) }
       // PGnotify: char *relname; int be_pid; char *extra.
-      let extra = unsafe notification.load(
-        fromByteOffset: 2 * MemoryLayout<Int>.stride, as: UnsafePointer<CChar>?.self)
+      let extra = unsafe notification.load(fromByteOffset: 2 * MemoryLayout<Int>.stride, as: UnsafePointer<CChar>?.self)
       payloads.append(unsafe extra.map { unsafe String(cString: $0) } ?? "")
     }
     return payloads
@@ -186,6 +182,10 @@ enum PostgresValue {
 
   /// A list for `= ANY` and `unnest`.
   case texts([String])
+
+  static func json(_ value: some Encodable) throws -> PostgresValue { .text(try InboxRecordText.text(value)) }
+
+  static func limit(_ count: Int) -> PostgresValue { .integer(Int64(max(0, count))) }
 
   /// The value in text or binary form; nil for null.
   ///
@@ -289,6 +289,14 @@ enum PostgresValue {
     return number
   }
 
+  func maybeJSON<Value: Decodable>(_ row: Int, _ column: Int) throws -> Value? {
+    try maybeText(row, column).map { try InboxRecordText.value($0) }
+  }
+
+  func json<Value: Decodable>(_ row: Int, _ column: Int) throws -> Value {
+    try InboxRecordText.value(try text(row, column))
+  }
+
   /// Decodes a `bytea`: `\x` and hexadecimal digits.
   func binary(_ row: Int, _ column: Int) throws(PostgresFailure) -> [UInt8] {
     guard let text = try bytes(row, column), text.starts(with: [0x5c, 0x78]),
@@ -367,17 +375,13 @@ struct PostgresFailure: Error, Equatable {
           "cannot connect to its database: \(words)",
           "Look whether the server runs there, and whether this user may use it."
         )
-      case .lost:
-        (
-          "the connection to its database was lost", "Look whether the server runs; then do it again."
-        )
+      case .lost: ("the connection to its database was lost", "Look whether the server runs; then do it again.")
       case .busy: ("all connections to its database are in use", "Wait a moment; then do it again.")
       case .badText: ("a text cannot be kept in PostgreSQL", "Leave control characters out.")
       case .badRow: ("a row of its database is not as this software writes it", "Restore the database from its backup.")
       case .state(let state): ("its database refused the statement (SQLSTATE \(state))", Self.hint(state))
       }
-    return InboxError(
-      .records, operation: operation, detail: detail, hint: hint, isEnvironmental: isEnvironmental)
+    return InboxError(.records, operation: operation, detail: detail, hint: hint, isEnvironmental: isEnvironmental)
   }
 
   private static func hint(_ state: String) -> String {

@@ -22,6 +22,13 @@ package final class PostgresDatabase: Sendable {
 
   static let channel = "lazaret_inbox"
 
+  /// The most bundles searched at a time without index.
+  package static let maximumLooked = 2000
+
+  package var records: any InboxRecords { PostgresInboxRecords(database: self) }
+
+  package func queue(_ rules: JobRules = JobRules()) -> any JobQueue { PostgresJobQueue(database: self, rules: rules) }
+
   /// Opens the database and upgrades its schema.
   ///
   /// - Throws: `inbox-records` without libpq or server, or for a later schema.
@@ -32,11 +39,7 @@ package final class PostgresDatabase: Sendable {
     pool = try PostgresPool(address, connections: connections, clock: clock)
     mark = "\(UniversalIdentifier.random())"
     let operation = "open the records of the inbox"
-    do {
-      try pool.withConnection { try PostgresSchema.bring($0) }
-    } catch {
-      throw Self.told(error, operation)
-    }
+    do { try pool.withConnection { try PostgresSchema.bring($0) } } catch { throw Self.told(error, operation) }
   }
 
   /// Reads in one snapshot.

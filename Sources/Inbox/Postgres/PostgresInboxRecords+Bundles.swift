@@ -1,4 +1,4 @@
-package import Platform
+internal import Platform
 
 extension PostgresInboxRecords {
   /// The fields that lists omit.
@@ -43,14 +43,14 @@ extension PostgresInboxRecords {
   }
 
   private static func bundle(_ result: borrowing PostgresResult, _ row: Int) throws -> InboxBundle {
-    var bundle = try InboxRecordText.value(InboxBundle.self, try result.text(row, 0))
-    let details = try InboxRecordText.value(Details.self, try result.text(row, 1))
+    var bundle: InboxBundle = try result.json(row, 0)
+    let details: Details = try result.json(row, 1)
     bundle.files = details.files
     bundle.account = details.account
     return bundle
   }
 
-  package func bundleIDs() throws(InboxError) -> [String: Bool] {
+  func bundleIDs() throws(InboxError) -> [String: Bool] {
     try database.readOnce("list the bundles") { connection in
       Dictionary(
         uniqueKeysWithValues: try connection.query("SELECT id, placed IS NOT NULL FROM lazaret.bundles")
@@ -58,7 +58,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
+  func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
     try database.readOnce("list the bundles") { connection in
       try connection.query(
         "SELECT id FROM lazaret.bundles WHERE state = $1 ORDER BY date, id", [.text(state.rawValue)]
@@ -66,7 +66,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func known(_ ids: [String]) throws(InboxError) -> Set<String> {
+  func known(_ ids: [String]) throws(InboxError) -> Set<String> {
     try database.readOnce("look for bundles") { connection in
       Set(
         try connection.query("SELECT id FROM lazaret.bundles WHERE id = ANY($1::text[])", [.texts(ids)])
@@ -74,7 +74,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
+  func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
     try database.readOnce("look for the bundle") { try Self.bundle(id, $0) }
   }
 
@@ -87,7 +87,7 @@ extension PostgresInboxRecords {
     ).map { try bundle($0, $1) }.first
   }
 
-  package func entry(_ id: String) throws(InboxError) -> InboxEntry? {
+  func entry(_ id: String) throws(InboxError) -> InboxEntry? {
     try database.read("look for the bundle") { connection in
       guard let bundle = try Self.bundle(id, connection) else { return nil }
       return InboxEntry(bundle: bundle, jobs: try PostgresJobQueue.jobs(of: id, connection))
@@ -102,16 +102,14 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
+  func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
     try database.counts("bundles").byState()
   }
 
   private static func save(_ bundle: InboxBundle, _ connection: PostgresConnection) throws {
     let texts = try texts(of: bundle)
     _ = try connection.query(
-      """
-      UPDATE lazaret.bundles SET state = $1, damage = $2, words = $3, summary = $4, details = $5 WHERE id = $6
-      """,
+      "UPDATE lazaret.bundles SET state = $1, damage = $2, words = $3, summary = $4, details = $5 WHERE id = $6",
       [
         .text(bundle.state.rawValue), .maybe(bundle.fingerprint?.group), .shown(bundle.words), .text(texts.summary),
         .text(texts.details), .text(bundle.id),
@@ -119,19 +117,17 @@ extension PostgresInboxRecords {
   }
 
   /// Changes a bundle under its row lock.
-  static func change(
-    _ id: String, _ connection: PostgresConnection, _ change: (inout InboxBundle) -> Void
-  ) throws {
+  static func change(_ id: String, _ connection: PostgresConnection, _ change: (inout InboxBundle) -> Void) throws {
     guard var bundle = try bundle(id, connection, isLocked: true) else { return }
     change(&bundle)
     try save(bundle, connection)
   }
 
-  package func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
+  func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
     try database.write("note what became of the bundle", isRepeatable: true) { try Self.change(id, $0, change) }
   }
 
-  package func remove(_ bundle: String) throws(InboxError) {
+  func remove(_ bundle: String) throws(InboxError) {
     try database.write("forget the bundle", isRepeatable: true) { connection in
       _ = try connection.query("SELECT 1 FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(bundle)])
       try Self.forget(bundle, connection)
@@ -147,12 +143,10 @@ extension PostgresInboxRecords {
     }
     _ = try connection.query("DELETE FROM lazaret.bundles WHERE id = $1", [.text(bundle)])
   }
-}
 
-extension PostgresInboxRecords {
-  package func admit(
-    _ upload: InboxUpload, quota: Int64, limits: InboxLimits
-  ) throws(InboxError) -> InboxAdmission {
+  // MARK: Uploads
+
+  func admit(_ upload: InboxUpload, quota: Int64, limits: InboxLimits) throws(InboxError) -> InboxAdmission {
     try database.write("begin the upload", isRepeatable: false, tells: false) { connection in
       if let known = try Self.known(upload, connection) { return .known(known) }
       var room = try Self.room(of: upload.sender, connection, isLocked: true)
@@ -195,11 +189,11 @@ extension PostgresInboxRecords {
       """,
       [
         .text(upload.id), .text(upload.sender), .integer(upload.length), .text(upload.state.rawValue),
-        .maybe(upload.bundle), .integer(upload.expires), .text(try InboxRecordText.text(upload)),
+        .maybe(upload.bundle), .integer(upload.expires), .json(upload),
       ])
   }
 
-  package func pruneUploads(at date: Timestamp) throws(InboxError) {
+  func pruneUploads(at date: Timestamp) throws(InboxError) {
     try database.write("forget old uploads", isRepeatable: true, tells: false) { connection in
       _ = try connection.query(
         "DELETE FROM lazaret.uploads WHERE state <> 'open' AND expires <= $1", [.integer(date.secondsSince1970)])
@@ -214,7 +208,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func upload(_ id: String) throws(InboxError) -> InboxUpload? {
+  func upload(_ id: String) throws(InboxError) -> InboxUpload? {
     try database.readOnce("look for the upload") { try Self.uploads("id = $1", [.text(id)], $0).first }
   }
 
@@ -228,11 +222,11 @@ extension PostgresInboxRecords {
     _ condition: String, _ values: [PostgresValue], _ connection: PostgresConnection
   ) throws -> [InboxUpload] {
     try connection.query("SELECT content FROM lazaret.uploads WHERE \(condition)", values)
-      .map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+      .map { try $0.json($1, 0) }
   }
 
   @discardableResult
-  package func changeUpload(
+  func changeUpload(
     _ id: String, to operation: String, _ change: (inout InboxUpload) -> Bool
   ) throws(InboxError) -> Bool {
     try database.write(operation, isRepeatable: true, tells: false) { connection in
@@ -245,27 +239,22 @@ extension PostgresInboxRecords {
   private static func save(_ upload: InboxUpload, _ connection: PostgresConnection) throws {
     _ = try connection.query(
       "UPDATE lazaret.uploads SET state = $1, bundle = $2, expires = $3, content = $4 WHERE id = $5",
-      [
-        .text(upload.state.rawValue), .maybe(upload.bundle), .integer(upload.expires),
-        .text(try InboxRecordText.text(upload)), .text(upload.id),
-      ])
+      [.text(upload.state.rawValue), .maybe(upload.bundle), .integer(upload.expires), .json(upload), .text(upload.id)])
   }
 
-  package func openUploads(limit: Int) throws(InboxError) -> [InboxUpload] {
+  func openUploads(limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
-      try Self.uploads("state = 'open' ORDER BY ordinal LIMIT $1", [.integer(Int64(max(0, limit)))], connection)
+      try Self.uploads("state = 'open' ORDER BY ordinal LIMIT $1", [.limit(limit)], connection)
     }
   }
 
-  package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
+  func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
-      try Self.uploads(
-        "state = 'open' AND id > $1 ORDER BY id LIMIT $2", [.text(id ?? ""), .integer(Int64(max(0, limit)))],
-        connection)
+      try Self.uploads("state = 'open' AND id > $1 ORDER BY id LIMIT $2", [.text(id ?? ""), .limit(limit)], connection)
     }
   }
 
-  package func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
+  func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle", isRepeatable: true) { connection in
       let over = InboxError.noBundle("note the bundle")
       guard var upload = try Self.locked(id, connection), upload.state != .dropped else { throw over }

@@ -1,7 +1,7 @@
-package import Platform
+internal import Platform
 
 extension PostgresInboxRecords {
-  package func note(_ sighting: InboxSighting) throws(InboxError) {
+  func note(_ sighting: InboxSighting) throws(InboxError) {
     try database.write("note the damage", isRepeatable: true) { connection in
       // A known store keeps its first sighting.
       _ = try connection.query(
@@ -14,7 +14,7 @@ extension PostgresInboxRecords {
         [
           .text(sighting.store), .text(sighting.fingerprint.group), .text(sighting.fingerprint.exact),
           .shown(try Self.noted(sighting, connection)), .text(sighting.date), .text(sighting.bundle),
-          .text(try InboxRecordText.text(sighting.fingerprint)),
+          .json(sighting.fingerprint),
         ])
       try Self.noteBands(of: [sighting.fingerprint], connection)
     }
@@ -32,12 +32,8 @@ extension PostgresInboxRecords {
             SELECT 1 FROM lazaret.tallies WHERE kind = 'seen' AND name = $1 GROUP BY part HAVING sum(n) > 0 LIMIT $3
           ) AS parts
         )
-      """,
-      [
-        .text(sighting.fingerprint.group), .shown(version), .integer(Int64(InboxSighting.maximumVersions)),
-      ])
-    return InboxSighting.noted(
-      version, isKnown: try known.text(0, 0) == "t", count: Int(try known.integer(0, 1)))
+      """, [.text(sighting.fingerprint.group), .shown(version), .integer(Int64(InboxSighting.maximumVersions))])
+    return InboxSighting.noted(version, isKnown: try known.text(0, 0) == "t", count: Int(try known.integer(0, 1)))
   }
 
   private static func noteBands(of fingerprints: [DamageFingerprint], _ connection: PostgresConnection) throws {
@@ -60,15 +56,11 @@ extension PostgresInboxRecords {
       ).map { (damage: try $0.text($1, 0), content: try $0.maybeText($1, 1)) }
       guard let end = found.last?.damage else { return }
       last = end
-      try noteBands(
-        of: found.compactMap { try $0.content.map { try InboxRecordText.value(DamageFingerprint.self, $0) } },
-        connection)
+      try noteBands(of: found.compactMap { try $0.content.map { try InboxRecordText.value($0) } }, connection)
     }
   }
 
-  package func fingerprints(
-    sharing bands: [DamageFingerprint.Band], limit: Int
-  ) throws(InboxError) -> [DamageFingerprint] {
+  func fingerprints(sharing bands: [DamageFingerprint.Band], limit: Int) throws(InboxError) -> [DamageFingerprint] {
     try database.readOnce("look for related damage") { connection in
       try connection.query(
         """
@@ -81,14 +73,14 @@ extension PostgresInboxRecords {
         """,
         [
           .texts(bands.map { String($0.mark) }), .integer(Int64(RelatedDamage.maximumOfBand)),
-          .integer(Int64(max(0, limit))), .texts(bands.map { String($0.weight) }),
+          .limit(limit), .texts(bands.map { String($0.weight) }),
         ]
       ).map { try $0.maybeText($1, 0) }.compactMap(\.self)
-        .map { try InboxRecordText.value(DamageFingerprint.self, $0) }
+        .map { try InboxRecordText.value($0) }
     }
   }
 
-  package func groups(after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxGroup> {
+  func groups(after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxGroup> {
     let most = PostgresValue.integer(Int64(max(0, limit)) + 1)
     let groups =
       if let key {
@@ -102,7 +94,7 @@ extension PostgresInboxRecords {
     return InboxList(groups, limit: limit) { InboxKey(date: $0.last, id: $0.id) }
   }
 
-  package func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
+  func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
     // PostgreSQL cannot store a NUL, so no such damage was seen.
     let possible = PostgresValue.texts(ids.filter { !$0.utf8.contains(0) })
     let found = Dictionary(try groups("damages WHERE damage = ANY($1::text[])", [possible]).map { ($0.id, $0) }) {
@@ -135,18 +127,16 @@ extension PostgresInboxRecords {
       return try found.map { result, row -> InboxGroup in
         let id = try result.text(row, 0)
         return InboxGroup(
-          id: id, fingerprint: try InboxRecordText.value(DamageFingerprint.self, try result.text(row, 2)),
+          id: id, fingerprint: try result.json(row, 2),
           first: try result.text(row, 3), last: try result.text(row, 1), versions: versions[id] ?? [],
           bundlesKept: try result.integer(row, 4))
       }
     }
   }
-}
 
-extension PostgresInboxRecords {
-  package func noteSalvage(
-    of bundle: String, before: SalvageCount?, after: SalvageCount
-  ) throws(InboxError) {
+  // MARK: Batches
+
+  func noteSalvage(of bundle: String, before: SalvageCount?, after: SalvageCount) throws(InboxError) {
     try database.write("note the salvage", isRepeatable: true) { connection in
       _ = try connection.query(
         "UPDATE lazaret.bundles SET salvaged_by = $1 WHERE id = $2", [.shown(after.library ?? ""), .text(bundle)])
@@ -158,7 +148,7 @@ extension PostgresInboxRecords {
         """,
         [
           .text(SalvageChange(from: before, to: after).rawValue),
-          .maybe(try before.map { try InboxRecordText.text($0) }), .text(try InboxRecordText.text(after)),
+          .maybe(try before.map { try InboxRecordText.text($0) }), .json(after),
           .maybeInteger(before?.recovered), .maybeInteger(before?.doubtful), .maybeInteger(before?.lost),
           .integer(after.recovered), .integer(after.doubtful), .integer(after.lost), .text(bundle),
           .shown(after.library ?? ""),
@@ -177,15 +167,13 @@ extension PostgresInboxRecords {
       .filter { $0.version.map { InboxGroup.isOlder($0, version) } ?? true }
   }
 
-  package func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int {
+  func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int {
     try database.readOnce("look for earlier salvages") { connection in
       Int(try Self.earlier(group, version, connection).reduce(0) { $0 + $1.count })
     }
   }
 
-  package func beginBatch(
-    of group: String, version: String, at date: Timestamp
-  ) throws(InboxError) -> SalvageBatch? {
+  func beginBatch(of group: String, version: String, at date: Timestamp) throws(InboxError) -> SalvageBatch? {
     let number = try database.write("begin to salvage again", isRepeatable: false) { connection -> Int64? in
       // One batch of a damage at a time.
       _ = try connection.query("SELECT 1 FROM lazaret.damages WHERE damage = $1 FOR UPDATE", [.text(group)])
@@ -225,7 +213,7 @@ extension PostgresInboxRecords {
     return try number.flatMap { number throws(InboxError) in try batch(number) }
   }
 
-  package func batch(_ number: Int64) throws(InboxError) -> SalvageBatch? {
+  func batch(_ number: Int64) throws(InboxError) -> SalvageBatch? {
     try database.read("look for the batch") { connection in
       let found = try connection.query(
         "SELECT number, damage, version, date, total FROM lazaret.batches WHERE number = $1", [.integer(number)]
@@ -267,18 +255,18 @@ extension PostgresInboxRecords {
       date: try result.text(row, 3), total: Int(try result.integer(row, 4)))
   }
 
-  package func batches(of group: String?, after number: Int64?, limit: Int) throws(InboxError) -> [SalvageBatch] {
+  func batches(of group: String?, after number: Int64?, limit: Int) throws(InboxError) -> [SalvageBatch] {
     try database.readOnce("list the batches") { connection in
       try connection.query(
         """
         SELECT number, damage, version, date, total FROM lazaret.batches WHERE ($1::text IS NULL OR damage = $1)
           AND number < $2 ORDER BY number DESC LIMIT $3
-        """, [.maybe(group), .integer(number ?? .max), .integer(Int64(max(0, limit)))], isPlannedAnew: true
+        """, [.maybe(group), .integer(number ?? .max), .limit(limit)], isPlannedAnew: true
       ).map { try Self.batch($0, $1) }
     }
   }
 
-  package func items(
+  func items(
     of batch: Int64, change: SalvageChange?, after bundle: String?, limit: Int
   ) throws(InboxError) -> [SalvageBatchItem] {
     try database.readOnce("list the bundles of the batch") { connection in
@@ -286,13 +274,11 @@ extension PostgresInboxRecords {
         """
         SELECT bundle, change, before, after FROM lazaret.batch_items WHERE batch = $1 AND ($2::text IS NULL OR change = $2)
           AND bundle > $3 ORDER BY bundle LIMIT $4
-        """,
-        [.integer(batch), .maybe(change?.rawValue), .text(bundle ?? ""), .integer(Int64(max(0, limit)))]
+        """, [.integer(batch), .maybe(change?.rawValue), .text(bundle ?? ""), .limit(limit)]
       ).map { result, row in
         SalvageBatchItem(
           bundle: try result.text(row, 0), change: try result.maybeText(row, 1).flatMap { SalvageChange(rawValue: $0) },
-          before: try result.maybeText(row, 2).map { try InboxRecordText.value(SalvageCount.self, $0) },
-          after: try result.maybeText(row, 3).map { try InboxRecordText.value(SalvageCount.self, $0) })
+          before: try result.maybeJSON(row, 2), after: try result.maybeJSON(row, 3))
       }
     }
   }

@@ -1,43 +1,39 @@
-package import Platform
+internal import Platform
 
 /// An inbox's records on a PostgreSQL server.
 ///
 /// The lock order prevents deadlocks: the inbox's room, a bundle, an upload, its sender.
-package struct PostgresInboxRecords: InboxRecords {
+struct PostgresInboxRecords: InboxRecords {
   let database: PostgresDatabase
-
-  package init(_ database: PostgresDatabase) { self.database = database }
 
   // MARK: Senders
 
-  package func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
+  func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
     try sender.checkName()
     try database.write("add a sender", isRepeatable: false) { connection in
       let added = try connection.query(
         """
         INSERT INTO lazaret.senders (name, quota, token, created) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING
-        """,
-        [.text(sender.name), .integer(sender.quota), .bytes(tokenSum), .integer(sender.created.secondsSince1970)])
+        """, [.text(sender.name), .integer(sender.quota), .bytes(tokenSum), .integer(sender.created.secondsSince1970)])
       guard added.changed == 1 else { throw InboxError.senderExists }
     }
   }
 
-  package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
+  func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
     try database.readOnce("list the senders") { connection in
       try connection.query(
         """
         SELECT name, quota, created, revoked, used FROM lazaret.senders WHERE name > coalesce($1, '') ORDER BY name LIMIT $2
-        """, [.maybe(name), .integer(Int64(max(0, limit)))]
+        """, [.maybe(name), .limit(limit)]
       ).map { InboxSenderUsage(sender: try Self.sender($0, $1), used: try $0.integer($1, 4)) }
     }
   }
 
-  package func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
+  func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
     try database.readOnce("look for the sender") { connection in
       try connection.query(
-        """
-        SELECT name, quota, created, revoked, token FROM lazaret.senders WHERE token = $1 AND revoked IS NULL
-        """, [.bytes(sum)]
+        "SELECT name, quota, created, revoked, token FROM lazaret.senders WHERE token = $1 AND revoked IS NULL",
+        [.bytes(sum)]
       ).map { (sum: try $0.binary($1, 4), sender: try Self.sender($0, $1)) }.first
     }
   }
@@ -49,7 +45,7 @@ package struct PostgresInboxRecords: InboxRecords {
       revoked: try result.maybeInteger(row, 3).map { Timestamp(secondsSince1970: $0) })
   }
 
-  package func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
+  func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
     try database.write("revoke a token", isRepeatable: true) { connection in
       let revoked = try connection.query(
         "UPDATE lazaret.senders SET revoked = coalesce(revoked, $1) WHERE name = $2",
@@ -58,7 +54,7 @@ package struct PostgresInboxRecords: InboxRecords {
     }
   }
 
-  package func usage() throws(InboxError) -> [String: Int64] {
+  func usage() throws(InboxError) -> [String: Int64] {
     try database.readOnce("add up what is kept") { connection in
       // Names that differ in the database may be equal in Swift: é is one code point or two.
       Dictionary(
@@ -67,16 +63,12 @@ package struct PostgresInboxRecords: InboxRecords {
     }
   }
 
-  package func usedBytes() throws(InboxError) -> Int64 {
-    try database.counts("used")["bytes"] ?? 0
-  }
+  func usedBytes() throws(InboxError) -> Int64 { try database.counts("used")["bytes"] ?? 0 }
 
   // MARK: Room
 
   /// A sender's room, locked for the transaction if some is to be taken.
-  static func room(
-    of sender: String, _ connection: PostgresConnection, isLocked: Bool
-  ) throws -> InboxRoom {
+  static func room(of sender: String, _ connection: PostgresConnection, isLocked: Bool) throws -> InboxRoom {
     if isLocked {
       try PostgresSchema.lockRoom(connection)
       _ = try connection.query("SELECT 1 FROM lazaret.senders WHERE name = $1 FOR UPDATE", [.text(sender)])
@@ -91,13 +83,13 @@ package struct PostgresInboxRecords: InboxRecords {
       totalUsed: try result.integer(0, 2))
   }
 
-  package func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
+  func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
     try database.readOnce("look for room") { connection in
       try Self.room(of: sender, connection, isLocked: false).left(of: totalBytes)
     }
   }
 
-  package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
+  func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
     try database.write("note what is placed", isRepeatable: true, tells: false) { connection in
       // Before the bundle, by the lock order.
       if totalBytes != nil { try PostgresSchema.lockRoom(connection) }
@@ -116,21 +108,16 @@ package struct PostgresInboxRecords: InboxRecords {
     }
   }
 
-  package func placed(of bundle: String) throws(InboxError) -> Int64? {
+  func placed(of bundle: String) throws(InboxError) -> Int64? {
     try database.readOnce("look what is placed") { connection in
       let result = try connection.query("SELECT placed FROM lazaret.bundles WHERE id = $1", [.text(bundle)])
       return result.count > 0 ? try result.maybeInteger(0, 0) : nil
     }
   }
-}
 
-extension PostgresInboxRecords {
-  /// The most bundles searched at a time without index.
-  package static let maximumLooked = 2000
+  // MARK: Lists
 
-  package func entries(
-    _ filter: InboxFilter, after key: InboxKey?, limit: Int
-  ) throws(InboxError) -> InboxList<InboxEntry> {
+  func entries(_ filter: InboxFilter, after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxEntry> {
     // Only requested conditions, planned for these values, so that an index can serve.
     var (conditions, values) = (["true"], [PostgresValue]())
     func place(_ value: PostgresValue) -> String {
@@ -142,8 +129,7 @@ extension PostgresInboxRecords {
     if let group = filter.group { conditions.append("damage = \(place(.shown(group)))") }
     if let state = filter.state { conditions.append("state = \(place(.text(state.rawValue)))") }
     if let sender = filter.sender { conditions.append("sender = \(place(.shown(sender)))") }
-    let pattern =
-      filter.words.isEmpty ? nil : place(.shown("%\(Self.escaped(filter.words.lowercased()))%"))
+    let pattern = filter.words.isEmpty ? nil : place(.shown("%\(Self.escaped(filter.words.lowercased()))%"))
     let most = place(.integer(Int64(max(0, limit)) + 1))
     let all = conditions.joined(separator: " AND ")
     return try database.readOnce("list the bundles") { connection in
@@ -152,9 +138,9 @@ extension PostgresInboxRecords {
       if let pattern, !isFoundByIndex {
         looked = """
           looked AS MATERIALIZED (
-            SELECT id, date, words FROM lazaret.bundles WHERE \(all) ORDER BY date DESC, id DESC LIMIT \(Self.maximumLooked)
+            SELECT id, date, words FROM lazaret.bundles WHERE \(all) ORDER BY date DESC, id DESC LIMIT \(PostgresDatabase.maximumLooked)
           ), edge AS (
-            SELECT date, id FROM looked WHERE (SELECT count(*) FROM looked) = \(Self.maximumLooked) ORDER BY date, id LIMIT 1
+            SELECT date, id FROM looked WHERE (SELECT count(*) FROM looked) = \(PostgresDatabase.maximumLooked) ORDER BY date, id LIMIT 1
           ), page AS MATERIALIZED (
             SELECT id, date FROM looked WHERE words LIKE \(pattern) ORDER BY date DESC, id DESC LIMIT \(most)
           )
@@ -188,10 +174,7 @@ extension PostgresInboxRecords {
         edge = InboxKey(date: date, id: try result.text(row, count + 3))
       }
       guard let id = try result.maybeText(row, count + 1) else { continue }
-      if entries.last?.bundle.id != id {
-        let bundle = try InboxRecordText.value(InboxBundle.self, try result.text(row, count))
-        entries.append(InboxEntry(bundle: bundle, jobs: []))
-      }
+      if entries.last?.bundle.id != id { entries.append(InboxEntry(bundle: try result.json(row, count), jobs: [])) }
       if let job = try PostgresJobQueue.job(result, row) { entries[entries.count - 1].jobs.append(job) }
     }
     return InboxList(entries, limit: limit, edge: edge, key: \.key)
@@ -201,16 +184,14 @@ extension PostgresInboxRecords {
   private static func hasIndexOfWords(_ connection: PostgresConnection) throws -> Bool {
     try connection.query("SELECT to_regclass('lazaret.bundles_by_words') IS NOT NULL").text(0, 0) == "t"
   }
-}
 
-extension PostgresInboxRecords {
-  package func retentionCandidates(
-    after key: InboxKey?, newer: Int, limit: Int
-  ) throws(InboxError) -> [RetentionCandidate] {
+  // MARK: Retention
+
+  func retentionCandidates(after key: InboxKey?, newer: Int, limit: Int) throws(InboxError) -> [RetentionCandidate] {
     try database.readOnce("look what is kept") { connection in
       try Self.candidates(
         "(date, id) > ($2, $3) ORDER BY date, id LIMIT $4",
-        [.text(key?.date ?? ""), .text(key?.id ?? ""), .integer(Int64(max(0, limit)))], newer: newer, connection)
+        [.text(key?.date ?? ""), .text(key?.id ?? ""), .limit(limit)], newer: newer, connection)
     }
   }
 
@@ -235,7 +216,7 @@ extension PostgresInboxRecords {
           SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
         ), coalesce(received, date)
         FROM lazaret.bundles AS found WHERE \(condition)
-      """, [.integer(Int64(max(0, newer)))] + values
+      """, [.limit(newer)] + values
     ).map { result, row in
       RetentionCandidate(
         id: try result.text(row, 0), sender: try result.text(row, 1), date: try result.text(row, 2),
@@ -245,16 +226,15 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func remove(
+  func remove(
     _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
   ) throws(InboxError) -> InboxRemoval? {
     try database.write("remove the bundle", isRepeatable: false) { connection -> InboxRemoval? in
       // One removal at a time, so that newer bundles stay meanwhile. Batches lock the damage.
       try PostgresSchema.lockRemovals(connection)
       _ = try connection.query(
-        """
-        SELECT 1 FROM lazaret.damages WHERE damage = (SELECT damage FROM lazaret.bundles WHERE id = $1) FOR UPDATE
-        """, [.text(removal.bundle)])
+        "SELECT 1 FROM lazaret.damages WHERE damage = (SELECT damage FROM lazaret.bundles WHERE id = $1) FOR UPDATE",
+        [.text(removal.bundle)])
       // Jobs first, as at a job's end. A concurrent restart waits and finds no bundle.
       let jobs = try connection.query(
         "SELECT state FROM lazaret.jobs WHERE bundle = $1 ORDER BY id FOR UPDATE", [.text(removal.bundle)]
@@ -283,27 +263,27 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func removalsNotCleared() throws(InboxError) -> [String] {
+  func removalsNotCleared() throws(InboxError) -> [String] {
     try database.readOnce("list what was removed") { connection in
       try connection.query("SELECT bundle FROM lazaret.removals WHERE NOT cleared ORDER BY number")
         .map { try $0.text($1, 0) }
     }
   }
 
-  package func noteCleared(_ bundle: String) throws(InboxError) {
+  func noteCleared(_ bundle: String) throws(InboxError) {
     try database.write("note what was removed", isRepeatable: true, tells: false) { connection in
       _ = try connection.query(
         "UPDATE lazaret.removals SET cleared = true WHERE bundle = $1 AND NOT cleared", [.text(bundle)])
     }
   }
 
-  package func removals(after number: Int64?, limit: Int) throws(InboxError) -> [InboxRemoval] {
+  func removals(after number: Int64?, limit: Int) throws(InboxError) -> [InboxRemoval] {
     try database.readOnce("list what was removed") { connection in
       try connection.query(
         """
         SELECT number, bundle, date, rule, sender, arrived, sha256, damage, bytes, cleared FROM lazaret.removals
           WHERE number < $1 ORDER BY number DESC LIMIT $2
-        """, [.integer(number ?? .max), .integer(Int64(max(0, limit)))]
+        """, [.integer(number ?? .max), .limit(limit)]
       ).map { result, row -> InboxRemoval? in
         // A later software version may have more rules.
         guard let rule = InboxRemoval.Rule(rawValue: try result.text(row, 3)) else { return nil }

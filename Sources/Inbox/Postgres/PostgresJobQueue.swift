@@ -1,18 +1,12 @@
-package import Platform
+internal import Platform
 
 /// A job queue on a PostgreSQL server.
 ///
 /// Workers skip locked jobs; see [SKIP
 /// LOCKED](https://www.postgresql.org/docs/15/sql-select.html#SQL-FOR-UPDATE-SHARE).
-package struct PostgresJobQueue: JobQueue {
-  var rules: JobRules
-
+struct PostgresJobQueue: JobQueue {
   let database: PostgresDatabase
-
-  package init(_ database: PostgresDatabase, rules: JobRules = JobRules()) {
-    self.database = database
-    self.rules = rules
-  }
+  let rules: JobRules
 
   /// The columns of ``job(_:_:)``, in order.
   static let columns = """
@@ -57,25 +51,15 @@ package struct PostgresJobQueue: JobQueue {
       ])
   }
 
-  package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
-    guard !bundles.isEmpty else { return }
+  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
     try database.write("add a job", isRepeatable: true) { connection in
-      // Bounded lists, in the jobs' order.
-      for start in stride(from: 0, to: bundles.count, by: 10_000) {
-        _ = try connection.query(
-          """
-          INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT $1, bundle, 'waiting', $2
-            FROM unnest($3::text[]) WITH ORDINALITY AS added (bundle, place) ORDER BY place ON CONFLICT DO NOTHING
-          """,
-          [
-            .text(kind.rawValue), .text(date.rfc3339),
-            .texts(Array(bundles[start..<min(bundles.count, start + 10_000)])),
-          ])
-      }
+      _ = try connection.query(
+        "INSERT INTO lazaret.jobs (kind, bundle, state, date) VALUES ($1, $2, 'waiting', $3) ON CONFLICT DO NOTHING",
+        [.text(kind.rawValue), .text(bundle), .text(date.rfc3339)])
     }
   }
 
-  package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
+  func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
     var key: InboxKey?
     repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
   }
@@ -111,15 +95,14 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
+  func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     // A server crash may undo a lease; the worker learns so on extending it.
     return try database.write("take a job", isRepeatable: false, tells: false, isLasting: false) { connection in
       let date = try Self.serverDate(date, connection)
       let now = date.secondsSince1970
       let often = try Self.jobs(
-        """
-        state = 'running' AND lease_ends < $1 AND interrupted >= $2 ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED
-        """, [.integer(now), .integer(Int64(rules.maximumInterruptions - 1))], connection)
+        "state = 'running' AND lease_ends < $1 AND interrupted >= $2 ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED",
+        [.integer(now), .integer(Int64(rules.maximumInterruptions - 1))], connection)
       for job in often where rules.isPostponed(job) { try note(rules.postponed(job, at: date), connection) }
       // Expired or waiting, whichever waited longest.
       let result = try connection.query(
@@ -162,12 +145,10 @@ package struct PostgresJobQueue: JobQueue {
     ).first
   }
 
-  package func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
+  func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
     try database.write("go on with a job", isRepeatable: true, tells: false, isLasting: false) { connection in
       try connection.query(
-        """
-        UPDATE lazaret.jobs SET lease_ends = $1 WHERE id = $2 AND state = 'running' AND owner = $3 AND attempts = $4
-        """,
+        "UPDATE lazaret.jobs SET lease_ends = $1 WHERE id = $2 AND state = 'running' AND owner = $3 AND attempts = $4",
         [
           .integer(try Self.serverDate(date, connection).secondsSince1970 + seconds), .integer(job.id),
           .maybe(job.owner), .integer(Int64(job.attempts)),
@@ -176,9 +157,7 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  package func end(
-    _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
-  ) throws(InboxError) -> InboxJob.State? {
+  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> InboxJob.State? {
     try database.write("end a job", isRepeatable: false) { connection in
       guard let ours = try Self.ours(job, connection) else { return nil }
       let ended = rules.ended(ours, outcome, at: try Self.serverDate(date, connection))
@@ -187,7 +166,7 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  package func release(owner: String, at date: Timestamp) throws(InboxError) {
+  func release(owner: String, at date: Timestamp) throws(InboxError) {
     try database.write("take back the jobs", isRepeatable: true) { connection in
       _ = try connection.query(
         "UPDATE lazaret.jobs SET lease_ends = 0, date = $1 WHERE state = 'running' AND owner = $2",
@@ -195,12 +174,10 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  package func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
+  func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
     try database.write("begin a job anew", isRepeatable: true) { connection in
       let count = try Self.restart(kind, of: [bundle], at: date, connection)
-      if kind == .open, count > 0 {
-        try PostgresInboxRecords.change(bundle, connection) { $0.receiveAgain() }
-      }
+      if kind == .open, count > 0 { try PostgresInboxRecords.change(bundle, connection) { $0.receiveAgain() } }
     }
   }
 
@@ -220,7 +197,7 @@ package struct PostgresJobQueue: JobQueue {
     ).changed
   }
 
-  package func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
+  func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
     try database.readOnce("list the jobs") { try Self.jobs(of: bundle, $0) }
   }
 
@@ -228,37 +205,29 @@ package struct PostgresJobQueue: JobQueue {
     try jobs("bundle = $1 ORDER BY id", [.text(bundle)], connection)
   }
 
-  package func jobs(in states: [InboxJob.State]) throws(InboxError) -> [InboxJob] {
-    try database.readOnce("list the jobs") { try Self.jobs("state IN (\(states.list)) ORDER BY id", [], $0) }
-  }
-
-  package func jobs(
-    in state: InboxJob.State, after id: Int64?, limit: Int
-  ) throws(InboxError) -> [InboxJob] {
+  func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob] {
     // A generic plan would scan all jobs for a rare state.
     try database.readOnce("list the jobs") { connection in
       try Self.jobs(
         "state = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-        [.text(state.rawValue), .integer(id ?? .max), .integer(Int64(max(0, limit)))], connection, isPlannedAnew: true)
+        [.text(state.rawValue), .integer(id ?? .max), .limit(limit)], connection, isPlannedAnew: true)
     }
   }
 
-  package func counts() throws(InboxError) -> [InboxJob.State: Int] {
-    try database.counts("jobs").byState()
-  }
+  func counts() throws(InboxError) -> [InboxJob.State: Int] { try database.counts("jobs").byState() }
 
-  package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
+  func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
     try database.readOnce("count the jobs that wait") { connection in
       Dictionary(
         uniqueKeysWithValues: try connection.query(
           """
           SELECT code, count(*) AS n FROM lazaret.jobs WHERE hindered AND code IS NOT NULL GROUP BY code ORDER BY n DESC, code LIMIT $1
-          """, [.integer(Int64(max(0, limit)))]
+          """, [.limit(limit)]
         ).map { (try $0.text($1, 0), Int(try $0.integer($1, 1))) })
     }
   }
 
-  package func remove(of bundle: String) throws(InboxError) {
+  func remove(of bundle: String) throws(InboxError) {
     try database.write("forget the jobs", isRepeatable: true) { connection in
       _ = try connection.query("DELETE FROM lazaret.jobs WHERE bundle = $1", [.text(bundle)])
     }

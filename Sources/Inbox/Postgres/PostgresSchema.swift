@@ -254,9 +254,7 @@ enum PostgresSchema {
     INSERT INTO lazaret.tallies SELECT 'used', 'bytes', NULL, sum(used)::bigint FROM lazaret.senders HAVING sum(used) <> 0;
     """
 
-  private static let fifth = """
-    ALTER TABLE lazaret.bundles ADD COLUMN received text COLLATE "C";
-    """
+  private static let fifth = "ALTER TABLE lazaret.bundles ADD COLUMN received text COLLATE \"C\";"
 
   // Jobs waiting for their environment; paged open uploads.
   private static let eighth = """
@@ -280,9 +278,7 @@ enum PostgresSchema {
     );
     CREATE INDEX batch_items_open ON lazaret.batch_items (bundle, batch) WHERE change IS NULL;
     """
-}
 
-extension PostgresSchema {
   // Counts per statement: changing a million rows updates each count once, and pages read a few rows per count.
   static let seventh = """
     -- Adds to a count: to one of its rows that no other transaction is adding to, so that none waits; where there is none, a new one.

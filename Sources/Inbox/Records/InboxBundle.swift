@@ -231,8 +231,7 @@ extension BundleAccount.Entity {
     var count = RecoveryCount(isComplete: lost == 0 && !isUnknown && doubtful == 0 && setAside ?? 0 == 0)
     count.add(
       recovered: recovered, doubtful: doubtful, reasons: [:], setAside: setAside ?? 0, lost: lost,
-      isExact: lostIsExact ?? true,
-      basis: isUnknown ? .unknown : nil)
+      isExact: lostIsExact ?? true, basis: isUnknown ? .unknown : nil)
     return count
   }
 }

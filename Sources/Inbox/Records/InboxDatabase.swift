@@ -11,6 +11,13 @@ package final class InboxDatabase: Sendable {
 
   private static let operation = "open the records of the inbox"
 
+  /// The most bundles searched at a time: words have no index.
+  package static let maximumLooked = 10_000
+
+  package var records: any InboxRecords { SQLiteInboxRecords(database: self) }
+
+  package func queue(_ rules: JobRules = JobRules()) -> any JobQueue { SQLiteJobQueue(database: self, rules: rules) }
+
   package init(_ path: FilePath) throws(InboxError) {
     var configuration = Configuration()
     configuration.label = "Lazaret.Inbox"
@@ -164,11 +171,7 @@ package final class InboxDatabase: Sendable {
 
   /// Reads in one snapshot.
   func read<Value>(_ operation: String, _ body: (Database) throws -> Value) throws(InboxError) -> Value {
-    do {
-      return try queue.read(body)
-    } catch {
-      throw Self.told(error, operation)
-    }
+    do { return try queue.read(body) } catch { throw Self.told(error, operation) }
   }
 
   /// Writes in one transaction.
@@ -199,12 +202,11 @@ package final class InboxDatabase: Sendable {
         : InboxErrorKind.records.usualHint,
       isEnvironmental: isEnvironmental)
   }
-}
 
-/// Counts for pages and quotas, kept by triggers in one row each.
-///
-/// A known part begins with `=`; an empty one is unknown.
-extension InboxDatabase {
+  // MARK: Counts for pages and quotas, kept by triggers in one row each
+
+  // A known part begins with `=`; an empty one is unknown.
+
   /// Creates and fills counts and triggers.
   static func makeCounts(_ database: Database) throws {
     try database.execute(
@@ -296,9 +298,7 @@ extension InboxDatabase {
   }
 
   /// Nonzero counts by a name's part; nil for the unknown one.
-  static func parts(
-    _ kind: String, _ name: String, _ database: Database
-  ) throws -> [(part: String?, count: Int64)] {
+  static func parts(_ kind: String, _ name: String, _ database: Database) throws -> [(part: String?, count: Int64)] {
     try Row.fetchAll(
       database, sql: "SELECT part, n FROM tallies WHERE kind = ? AND name = ? AND n > 0", arguments: [kind, name]
     ).map { row in

@@ -111,9 +111,7 @@ package protocol InboxRecords: Sendable {
   /// A page of bundles for the retention rules, oldest first.
   ///
   /// - Parameter newer: the most newer bundles of the same damage to count.
-  func retentionCandidates(
-    after key: InboxKey?, newer: Int, limit: Int
-  ) throws(InboxError) -> [RetentionCandidate]
+  func retentionCandidates(after key: InboxKey?, newer: Int, limit: Int) throws(InboxError) -> [RetentionCandidate]
 
   /// Removes a bundle with its jobs and uploads, and records the removal, in one step.
   ///
@@ -141,9 +139,7 @@ package protocol InboxRecords: Sendable {
   /// Records a salvage result, also in waiting batches of its version; idempotent for batches.
   ///
   /// - Parameter before: an earlier version's, if known.
-  func noteSalvage(
-    of bundle: String, before: SalvageCount?, after: SalvageCount
-  ) throws(InboxError)
+  func noteSalvage(of bundle: String, before: SalvageCount?, after: SalvageCount) throws(InboxError)
 
   /// The number of a damage's bundles last salvaged by an earlier version.
   func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int
@@ -185,23 +181,11 @@ package protocol InboxRecords: Sendable {
 }
 
 extension InboxRecords {
-  package func senders() throws(InboxError) -> [InboxSender] {
-    try senders(after: nil, limit: .max).map(\.sender)
-  }
+  package func senders() throws(InboxError) -> [InboxSender] { try senders(after: nil, limit: .max).map(\.sender) }
 
   package func bundleCount() throws(InboxError) -> Int { try bundleCounts().values.reduce(0, +) }
 
-  package func entries(
-    words: String, group: String?, state: InboxBundle.State?, limit: Int
-  ) throws(InboxError) -> [InboxEntry] {
-    try entries(InboxFilter(words: words, group: group, state: state), after: nil, limit: limit).items
-  }
-
-  package func groups(limit: Int) throws(InboxError) -> [InboxGroup] { try groups(after: nil, limit: limit).items }
-
   package func group(_ id: String) throws(InboxError) -> InboxGroup? { try groups([id]).first }
-
-  package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: .max) }
 
   /// Updates an existing bundle.
   package func save(_ bundle: InboxBundle) throws(InboxError) { try change(bundle.id) { $0 = bundle } }
@@ -216,8 +200,7 @@ extension InboxRecords {
   }
 
   /// Drops an open upload; returns whether it was open.
-  @discardableResult
-  package func drop(_ id: String) throws(InboxError) -> Bool {
+  @discardableResult package func drop(_ id: String) throws(InboxError) -> Bool {
     try changeUpload(id, to: "end the upload") { upload in
       guard upload.state == .open else { return false }
       upload.state = .dropped
@@ -234,14 +217,6 @@ extension InboxRecords {
       guard uploads.count == InboxUpload.readAtOnce else { return }
       last = uploads.last?.id
     }
-  }
-
-  /// Removes a bundle regardless of the retention rules, and records the removal, in one step.
-  ///
-  /// - Parameter states: spares a bundle with such a job; `waiting` also one that waits to be opened.
-  /// - Returns: false if spared or missing.
-  package func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws(InboxError) -> Bool {
-    try remove(removal, sparing: states, newer: 0) { _ in true } != nil
   }
 
   /// Adds a sender.
@@ -285,37 +260,26 @@ package enum InboxAdmission: Sendable, Hashable {
   /// Too many unfinished uploads of the sender.
   case tooMany
 
-  case senderFull
-
-  case full
+  case senderFull, full
 }
 
 package struct InboxLimits: Sendable, Hashable {
   /// The most bytes of one bundle.
-  package var bundleBytes: Int64
+  package var bundleBytes: Int64 = 4 << 30
 
   /// The most bytes of all bundles and unfinished uploads.
-  package var totalBytes: Int64
+  package var totalBytes: Int64 = 100 << 30
 
   /// The most unfinished uploads of one sender.
-  var openUploads: Int
+  package var openUploads = 16
 
   /// The seconds until an idle upload expires.
-  package var uploadSeconds: Int64
+  package var uploadSeconds: Int64 = 7 * 86_400
 
   /// The disk bytes to keep free.
-  package var freeBytes: Int64
+  package var freeBytes: Int64 = 256 << 20
 
-  package init(
-    bundleBytes: Int64 = 4 << 30, totalBytes: Int64 = 100 << 30, openUploads: Int = 16,
-    uploadSeconds: Int64 = 7 * 86_400, freeBytes: Int64 = 256 << 20
-  ) {
-    self.bundleBytes = bundleBytes
-    self.totalBytes = totalBytes
-    self.openUploads = openUploads
-    self.uploadSeconds = uploadSeconds
-    self.freeBytes = freeBytes
-  }
+  package init() {}
 }
 
 /// The owner of a token for sending bundles.
@@ -462,9 +426,7 @@ package struct InboxFilter: Sendable, Hashable {
 
   package var sender: String?
 
-  package init(
-    words: String = "", group: String? = nil, state: InboxBundle.State? = nil, sender: String? = nil
-  ) {
+  package init(words: String = "", group: String? = nil, state: InboxBundle.State? = nil, sender: String? = nil) {
     self.words = words
     self.group = group
     self.state = state

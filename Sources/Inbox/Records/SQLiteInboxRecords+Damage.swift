@@ -1,9 +1,9 @@
 internal import Foundation
 internal import GRDB
-package import Platform
+internal import Platform
 
 extension SQLiteInboxRecords {
-  package func note(_ sighting: InboxSighting) throws(InboxError) {
+  func note(_ sighting: InboxSighting) throws(InboxError) {
     try database.write("note the damage") { database in
       let before = try String.fetchOne(
         database, sql: "SELECT damage FROM sightings WHERE store = ?", arguments: [sighting.store])
@@ -32,8 +32,7 @@ extension SQLiteInboxRecords {
       database, sql: "SELECT n FROM tallies WHERE kind = 'seen' AND name = ? AND part = '=' || ? AND n > 0",
       arguments: [sighting.fingerprint.group, version])
     let count = try Int.fetchOne(
-      database,
-      sql: "SELECT count(*) FROM (SELECT 1 FROM tallies WHERE kind = 'seen' AND name = ? AND n > 0 LIMIT ?)",
+      database, sql: "SELECT count(*) FROM (SELECT 1 FROM tallies WHERE kind = 'seen' AND name = ? AND n > 0 LIMIT ?)",
       arguments: [sighting.fingerprint.group, InboxSighting.maximumVersions])
     return InboxSighting.noted(version, isKnown: isKnown != nil, count: count ?? 0)
   }
@@ -47,8 +46,7 @@ extension SQLiteInboxRecords {
   }
 
   static func noteBands(of fingerprint: DamageFingerprint, _ database: Database) throws {
-    let statement = try database.makeStatement(
-      sql: "INSERT OR IGNORE INTO damage_bands (band, damage) VALUES (?, ?)")
+    let statement = try database.makeStatement(sql: "INSERT OR IGNORE INTO damage_bands (band, damage) VALUES (?, ?)")
     for band in fingerprint.bands { try statement.execute(arguments: [band.mark, fingerprint.group]) }
   }
 
@@ -56,14 +54,13 @@ extension SQLiteInboxRecords {
   static func fingerprint(_ damage: String, _ database: Database) throws -> DamageFingerprint? {
     try String.fetchOne(
       database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [damage]
-    ).map { try InboxRecordText.value(DamageFingerprint.self, $0) }
+    ).map { try InboxRecordText.value($0) }
   }
 
-  package func groups(after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxGroup> {
+  func groups(after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxGroup> {
     try database.read("list the damage") { database in
       let most = max(0, limit) + 1
-      let arguments: StatementArguments =
-        if let key { [key.date, key.date, key.id, most] } else { [most] }
+      let arguments: StatementArguments = if let key { [key.date, key.date, key.id, most] } else { [most] }
       let groups = try String.fetchAll(
         database,
         sql: """
@@ -75,15 +72,13 @@ extension SQLiteInboxRecords {
     }
   }
 
-  package func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
+  func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
     try database.read("look for the damage") { database in
       try ids.filter { !$0.utf8.contains(0) }.compactMap { try Self.group($0, database) }
     }
   }
 
-  package func fingerprints(
-    sharing bands: [DamageFingerprint.Band], limit: Int
-  ) throws(InboxError) -> [DamageFingerprint] {
+  func fingerprints(sharing bands: [DamageFingerprint.Band], limit: Int) throws(InboxError) -> [DamageFingerprint] {
     try database.read("look for related damage") { database in
       var shared: [String: Int64] = [:]
       for band in bands {
@@ -112,12 +107,10 @@ extension SQLiteInboxRecords {
     return InboxGroup(
       id: id, fingerprint: fingerprint, first: sum["first"], last: sum["last"], versions: versions, bundlesKept: kept)
   }
-}
 
-extension SQLiteInboxRecords {
-  package func retentionCandidates(
-    after key: InboxKey?, newer: Int, limit: Int
-  ) throws(InboxError) -> [RetentionCandidate] {
+  // MARK: Retention
+
+  func retentionCandidates(after key: InboxKey?, newer: Int, limit: Int) throws(InboxError) -> [RetentionCandidate] {
     try database.read("look what is kept") { database in
       try Self.candidates(
         "(date, id) > (:date, :bundle) ORDER BY date, id LIMIT :most",
@@ -151,7 +144,7 @@ extension SQLiteInboxRecords {
     }
   }
 
-  package func remove(
+  func remove(
     _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
   ) throws(InboxError) -> InboxRemoval? {
     try database.write("remove the bundle") { database -> InboxRemoval? in
@@ -179,19 +172,19 @@ extension SQLiteInboxRecords {
     }
   }
 
-  package func removalsNotCleared() throws(InboxError) -> [String] {
+  func removalsNotCleared() throws(InboxError) -> [String] {
     try database.read("list what was removed") { database in
       try String.fetchAll(database, sql: "SELECT bundle FROM removals WHERE cleared = 0 ORDER BY number")
     }
   }
 
-  package func noteCleared(_ bundle: String) throws(InboxError) {
+  func noteCleared(_ bundle: String) throws(InboxError) {
     try database.write("note what was removed") { database in
       try database.execute(sql: "UPDATE removals SET cleared = 1 WHERE bundle = ?", arguments: [bundle])
     }
   }
 
-  package func removals(after number: Int64?, limit: Int) throws(InboxError) -> [InboxRemoval] {
+  func removals(after number: Int64?, limit: Int) throws(InboxError) -> [InboxRemoval] {
     try database.read("list what was removed") { database in
       try Row.fetchAll(
         database, sql: "SELECT * FROM removals WHERE number < ? ORDER BY number DESC LIMIT ?",
@@ -206,12 +199,10 @@ extension SQLiteInboxRecords {
       }
     }
   }
-}
 
-extension SQLiteInboxRecords {
-  package func noteSalvage(
-    of bundle: String, before: SalvageCount?, after: SalvageCount
-  ) throws(InboxError) {
+  // MARK: Batches
+
+  func noteSalvage(of bundle: String, before: SalvageCount?, after: SalvageCount) throws(InboxError) {
     try database.write("note the salvage") { database in
       try database.execute(
         sql: "UPDATE bundles SET salvaged_by = ? WHERE id = ?", arguments: [after.library ?? "", bundle])
@@ -237,15 +228,13 @@ extension SQLiteInboxRecords {
       .filter { $0.version.map { InboxGroup.isOlder($0, version) } ?? true }
   }
 
-  package func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int {
+  func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int {
     try database.read("look for earlier salvages") { database in
       Int(try Self.earlier(group, version, database).reduce(0) { $0 + $1.count })
     }
   }
 
-  package func beginBatch(
-    of group: String, version: String, at date: Timestamp
-  ) throws(InboxError) -> SalvageBatch? {
+  func beginBatch(of group: String, version: String, at date: Timestamp) throws(InboxError) -> SalvageBatch? {
     try database.write("begin to salvage again") { database -> SalvageBatch? in
       let open = try Row.fetchOne(
         database,
@@ -278,7 +267,7 @@ extension SQLiteInboxRecords {
     }
   }
 
-  package func batch(_ number: Int64) throws(InboxError) -> SalvageBatch? {
+  func batch(_ number: Int64) throws(InboxError) -> SalvageBatch? {
     try database.read("look for the batch") { try Self.batch(number, $0) }
   }
 
@@ -315,7 +304,7 @@ extension SQLiteInboxRecords {
     return batch
   }
 
-  package func batches(of group: String?, after number: Int64?, limit: Int) throws(InboxError) -> [SalvageBatch] {
+  func batches(of group: String?, after number: Int64?, limit: Int) throws(InboxError) -> [SalvageBatch] {
     try database.read("list the batches") { database in
       try Row.fetchAll(
         database,
@@ -325,7 +314,7 @@ extension SQLiteInboxRecords {
     }
   }
 
-  package func items(
+  func items(
     of batch: Int64, change: SalvageChange?, after bundle: String?, limit: Int
   ) throws(InboxError) -> [SalvageBatchItem] {
     try database.read("list the bundles of the batch") { database in
@@ -339,8 +328,8 @@ extension SQLiteInboxRecords {
         let (change, before, after): (String?, String?, String?) = (row["change"], row["before"], row["after"])
         return SalvageBatchItem(
           bundle: row["bundle"], change: change.flatMap { SalvageChange(rawValue: $0) },
-          before: try before.map { try InboxRecordText.value(SalvageCount.self, $0) },
-          after: try after.map { try InboxRecordText.value(SalvageCount.self, $0) })
+          before: try before.map { try InboxRecordText.value($0) },
+          after: try after.map { try InboxRecordText.value($0) })
       }
     }
   }
@@ -355,7 +344,7 @@ package enum InboxRecordText {
     String(decoding: try JSON.bytes(of: value, .line, to: "keep the records of the inbox"), as: UTF8.self)
   }
 
-  static func value<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
-    try JSONDecoder().decode(type, from: Data(text.utf8))
+  static func value<Value: Decodable>(_ text: String) throws -> Value {
+    try JSONDecoder().decode(Value.self, from: Data(text.utf8))
   }
 }

@@ -1,15 +1,13 @@
 internal import Foundation
 internal import GRDB
-package import Platform
+internal import Platform
 
-package struct SQLiteInboxRecords: InboxRecords {
+struct SQLiteInboxRecords: InboxRecords {
   let database: InboxDatabase
-
-  package init(_ database: InboxDatabase) { self.database = database }
 
   // MARK: Senders
 
-  package func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
+  func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
     try sender.checkName()
     try database.write("add a sender") { database in
       guard
@@ -21,7 +19,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
+  func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
     try database.read("list the senders") { database in
       try Row.fetchAll(
         database,
@@ -34,7 +32,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
+  func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
     try database.read("look for the sender") { database in
       try Row.fetchOne(
         database,
@@ -54,7 +52,7 @@ package struct SQLiteInboxRecords: InboxRecords {
       revoked: revoked.map { Timestamp(secondsSince1970: $0) })
   }
 
-  package func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
+  func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
     try database.write("revoke a token") { database in
       try database.execute(
         sql: "UPDATE senders SET revoked = coalesce(revoked, ?) WHERE name = ?",
@@ -63,11 +61,11 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func usage() throws(InboxError) -> [String: Int64] {
+  func usage() throws(InboxError) -> [String: Int64] {
     try database.read("add up what is kept") { try InboxDatabase.counts("used", $0) }
   }
 
-  package func usedBytes() throws(InboxError) -> Int64 {
+  func usedBytes() throws(InboxError) -> Int64 {
     try database.read("add up what is kept") { try InboxDatabase.count("all", "used", $0) }
   }
 
@@ -80,9 +78,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   // MARK: Uploads
 
-  package func admit(
-    _ upload: InboxUpload, quota: Int64, limits: InboxLimits
-  ) throws(InboxError) -> InboxAdmission {
+  func admit(_ upload: InboxUpload, quota: Int64, limits: InboxLimits) throws(InboxError) -> InboxAdmission {
     try database.write("begin the upload") { database in
       if let sum = upload.sha256,
         let bundle = try String.fetchOne(
@@ -138,10 +134,10 @@ package struct SQLiteInboxRecords: InboxRecords {
     _ condition: String, _ arguments: StatementArguments, _ database: Database
   ) throws -> [InboxUpload] {
     try String.fetchAll(database, sql: "SELECT content FROM uploads WHERE \(condition)", arguments: arguments)
-      .map { try InboxRecordText.value(InboxUpload.self, $0) }
+      .map { try InboxRecordText.value($0) }
   }
 
-  package func pruneUploads(at date: Timestamp) throws(InboxError) {
+  func pruneUploads(at date: Timestamp) throws(InboxError) {
     try database.write("forget old uploads") { database in
       try database.execute(
         sql: "DELETE FROM uploads WHERE state <> 'open' AND expires <= ?", arguments: [date.secondsSince1970])
@@ -158,7 +154,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   // MARK: Room
 
-  package func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
+  func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
     try database.read("look for room") { try Self.room(of: sender, totalBytes: totalBytes, $0) }
   }
 
@@ -167,7 +163,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     return try room(of: sender, quota: quota, database).left(of: totalBytes)
   }
 
-  package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
+  func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
     try database.write("note what is placed") { database in
       guard
         let row = try Row.fetchOne(
@@ -184,13 +180,13 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func placed(of bundle: String) throws(InboxError) -> Int64? {
+  func placed(of bundle: String) throws(InboxError) -> Int64? {
     try database.read("look what is placed") { database in
       try Int64.fetchOne(database, sql: "SELECT placed FROM bundles WHERE id = ?", arguments: [bundle])
     }
   }
 
-  package func upload(_ id: String) throws(InboxError) -> InboxUpload? {
+  func upload(_ id: String) throws(InboxError) -> InboxUpload? {
     try database.read("look for the upload") { try Self.upload(id, $0) }
   }
 
@@ -199,7 +195,7 @@ package struct SQLiteInboxRecords: InboxRecords {
   }
 
   @discardableResult
-  package func changeUpload(
+  func changeUpload(
     _ id: String, to operation: String, _ change: (inout InboxUpload) -> Bool
   ) throws(InboxError) -> Bool {
     try database.write(operation) { database in
@@ -218,19 +214,19 @@ package struct SQLiteInboxRecords: InboxRecords {
       ])
   }
 
-  package func openUploads(limit: Int) throws(InboxError) -> [InboxUpload] {
+  func openUploads(limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
       try Self.uploads("state = 'open' ORDER BY rowid LIMIT ?", [max(0, limit)], database)
     }
   }
 
-  package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
+  func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
       try Self.uploads("state = 'open' AND id > ? ORDER BY id LIMIT ?", [id ?? "", max(0, limit)], database)
     }
   }
 
-  package func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
+  func makeBundle(_ bundle: InboxBundle, of id: String) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle") { database in
       let over = InboxError.noBundle("note the bundle")
       guard var upload = try Self.upload(id, database), upload.state != .dropped else { throw over }
@@ -241,7 +237,7 @@ package struct SQLiteInboxRecords: InboxRecords {
       let known = try String.fetchOne(
         database, sql: "SELECT content FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
         arguments: [bundle.sender, bundle.sha256, bundle.bytes])
-      let kept = try known.map { try InboxRecordText.value(InboxBundle.self, $0) } ?? bundle
+      let kept = try known.map { try InboxRecordText.value($0) } ?? bundle
       if known != nil {
         try Self.noteReceived(kept.id, at: bundle.date, database)
       } else {
@@ -262,37 +258,37 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   // MARK: Bundles
 
-  package func bundleIDs() throws(InboxError) -> [String: Bool] {
+  func bundleIDs() throws(InboxError) -> [String: Bool] {
     try database.read("list the bundles") { database in
       try Row.fetchAll(database, sql: "SELECT id, placed IS NOT NULL AS known FROM bundles")
         .reduce(into: [:]) { known, row in known[row["id"]] = row["known"] }
     }
   }
 
-  package func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
+  func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
     try database.read("list the bundles") { database in
       try String.fetchAll(
         database, sql: "SELECT id FROM bundles WHERE state = ? ORDER BY date, id", arguments: [state.rawValue])
     }
   }
 
-  package func known(_ ids: [String]) throws(InboxError) -> Set<String> {
+  func known(_ ids: [String]) throws(InboxError) -> Set<String> {
     try database.read("look for bundles") { database in
       let statement = try database.makeStatement(sql: "SELECT 1 FROM bundles WHERE id = ?")
       return Set(try ids.filter { try Int.fetchOne(statement, arguments: [$0]) != nil })
     }
   }
 
-  package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
+  func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
     try database.read("look for the bundle") { try Self.bundle(id, $0) }
   }
 
   private static func bundle(_ id: String, _ database: Database) throws -> InboxBundle? {
     try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
-      .map { try InboxRecordText.value(InboxBundle.self, $0) }
+      .map { try InboxRecordText.value($0) }
   }
 
-  package func entry(_ id: String) throws(InboxError) -> InboxEntry? {
+  func entry(_ id: String) throws(InboxError) -> InboxEntry? {
     try database.read("look for the bundle") { database in
       try Self.bundle(id, database).map { try Self.entry($0, database) }
     }
@@ -302,7 +298,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     InboxEntry(bundle: bundle, jobs: try SQLiteJobQueue.jobs(of: bundle.id, database))
   }
 
-  package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
+  func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
     try database.read("count the bundles") { try InboxDatabase.counts("bundles", $0) }.byState()
   }
 
@@ -320,11 +316,11 @@ package struct SQLiteInboxRecords: InboxRecords {
     try save(bundle, database)
   }
 
-  package func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
+  func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
     try database.write("note what became of the bundle") { try Self.change(id, $0, change) }
   }
 
-  package func remove(_ bundle: String) throws(InboxError) {
+  func remove(_ bundle: String) throws(InboxError) {
     try database.write("forget the bundle") { try Self.forget(bundle, $0) }
   }
 
@@ -337,15 +333,10 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
     try database.execute(sql: "DELETE FROM bundles WHERE id = ?", arguments: [bundle])
   }
-}
 
-extension SQLiteInboxRecords {
-  /// The most bundles searched at a time: words have no index.
-  package static let maximumLooked = 10_000
+  // MARK: Lists
 
-  package func entries(
-    _ filter: InboxFilter, after key: InboxKey?, limit: Int
-  ) throws(InboxError) -> InboxList<InboxEntry> {
+  func entries(_ filter: InboxFilter, after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxEntry> {
     // SQLite binds up to the first NUL, which no name has: it would match another name.
     guard ![filter.group, filter.sender].contains(where: { $0?.utf8.contains(0) == true }) else {
       return InboxList(items: [], next: nil)
@@ -367,7 +358,7 @@ extension SQLiteInboxRecords {
       guard !words.isEmpty else {
         let entries = try String.fetchAll(
           database, sql: "SELECT \(Self.summary) \(rest)", arguments: StatementArguments(arguments + [most])
-        ).map { try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database) }
+        ).map { try Self.entry(try InboxRecordText.value($0), database) }
         return InboxList(entries, limit: limit, key: \.key)
       }
       var entries: [InboxEntry] = []
@@ -376,13 +367,13 @@ extension SQLiteInboxRecords {
       let content = try database.makeStatement(sql: "SELECT \(Self.summary) FROM bundles WHERE id = ?")
       let rows = try Row.fetchCursor(
         database, sql: "SELECT id, date, instr(words, ?) > 0 AS fits \(rest)",
-        arguments: StatementArguments([words] + arguments + [Self.maximumLooked]))
+        arguments: StatementArguments([words] + arguments + [InboxDatabase.maximumLooked]))
       while entries.count < most, let row = try rows.next() {
         looked += 1
-        if looked == Self.maximumLooked { edge = InboxKey(date: row["date"], id: row["id"]) }
+        if looked == InboxDatabase.maximumLooked { edge = InboxKey(date: row["date"], id: row["id"]) }
         let id: String = row["id"]
         guard row["fits"], let text = try String.fetchOne(content, arguments: [id]) else { continue }
-        entries.append(try Self.entry(try InboxRecordText.value(InboxBundle.self, text), database))
+        entries.append(try Self.entry(try InboxRecordText.value(text), database))
       }
       return InboxList(entries, limit: limit, edge: edge, key: \.key)
     }

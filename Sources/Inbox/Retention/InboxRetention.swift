@@ -199,11 +199,7 @@ package struct InboxPruning: Sendable {
     /// Whether storage is at fault, not the bundle.
     var isEnvironmental: Bool
 
-    private enum CodingKeys: CodingKey {
-      case bundle
-      case code
-      case words
-    }
+    private enum CodingKeys: CodingKey { case bundle, code, words }
 
     init(_ bundle: String, _ error: any ReportableError) {
       self.bundle = bundle
@@ -250,8 +246,7 @@ extension Inbox {
     func eachBundle(_ body: (RetentionCandidate) -> Bool) throws(InboxError) {
       var key: InboxKey?
       while !isCancelled() {
-        let bundles = try records.retentionCandidates(
-          after: key, newer: retention.newerKnown, limit: Self.batch)
+        let bundles = try records.retentionCandidates(after: key, newer: retention.newerKnown, limit: Self.batch)
         for bundle in bundles { guard body(bundle) else { return } }
         guard bundles.count == Self.batch, let last = bundles.last else { return }
         key = last.key

@@ -52,19 +52,11 @@ package final class TusServer: Sendable {
   package func respond(to request: Request) -> Response { Self.answer { try router.answer(to: request) } }
 
   private static func answer(_ make: () throws -> Response) -> Response {
-    do {
-      return stamped(try make())
-    } catch {
-      return stamped(TusRefusal(error).response)
-    }
+    do { return stamped(try make()) } catch { return stamped(TusRefusal(error).response) }
   }
 
   private static func intake(_ make: () throws -> BodyIntake) -> BodyIntake {
-    do {
-      return try make()
-    } catch {
-      return .refused(stamped(TusRefusal(error).response))
-    }
+    do { return try make() } catch { return .refused(stamped(TusRefusal(error).response)) }
   }
 
   /// Adds the protocol version, which every response has.
@@ -210,8 +202,7 @@ final class TusUploads: Sendable {
     case .tooMany:
       throw TusRefusal(
         .tooManyRequests, "too-many-uploads", "Finish or end other uploads first.", headers: ["Retry-After": "60"])
-    case .senderFull:
-      throw TusRefusal(.insufficientStorage, "sender-quota", "This sender has no room left here.")
+    case .senderFull: throw TusRefusal(.insufficientStorage, "sender-quota", "This sender has no room left here.")
     case .full: throw TusRefusal(.insufficientStorage, "inbox-quota", "The inbox has no room left.")
     }
     do {
@@ -418,13 +409,11 @@ struct TusRefusal: Error {
   init(_ error: any Error) {
     switch error {
     case let error as TusRefusal: self = error
-    case let error as Refusal:
-      self.init(error.status, "refused", sentence(error.words), headers: error.headers)
+    case let error as Refusal: self.init(error.status, "refused", sentence(error.words), headers: error.headers)
     case let error as FileError where error.kind == .noSpace:
       self.init(.insufficientStorage, error.code, "The disk of the receiver is full.")
     case let error as any ReportableError where error.isEnvironmental:
-      self.init(
-        .serviceUnavailable, error.code, "The receiver cannot keep it now.", headers: ["Retry-After": "60"])
+      self.init(.serviceUnavailable, error.code, "The receiver cannot keep it now.", headers: ["Retry-After": "60"])
     case let error as any ReportableError:
       self.init(.internalServerError, error.code, "The receiver could not keep it.")
     default: self.init(.internalServerError, "unforeseen-error", "The receiver could not keep it.")

@@ -8,44 +8,44 @@ package import SystemPackage
 package final class WorkerPool: Sendable {
   package struct Options: Sendable {
     /// The parallel workers; 0 leaves all work to other processes.
-    var count: Int
+    package var count = 1
 
     /// The file of secret keys.
-    var identity: FilePath?
+    package var identity: FilePath?
 
-    var models: [FilePath]
+    package var models: [FilePath] = []
 
     /// The model versions, oldest first.
-    var versionOrder: [String]?
+    package var versionOrder: [String]?
 
     /// The limits per worker.
-    package var resources: WorkLimits
+    package var resources = WorkLimits()
 
     /// The most unpacked bytes per bundle.
-    var unpackedBytes: Int64
+    package var unpackedBytes: Int64 = 8 << 30
 
     /// The most unpacked bytes per packed byte.
-    var unpackedRatio: Int64
+    package var unpackedRatio: Int64 = 400
 
     /// The most files per bundle.
-    var unpackedEntries: Int
+    package var unpackedEntries = 100_000
 
     /// The seconds of a lease without renewal.
-    var leaseSeconds: Int64
+    var leaseSeconds: Int64 = 60
 
     /// Whether this process receives and holds the lock; others only work.
-    var receives: Bool
+    package var receives = true
 
     /// The interval of checks for arrivals and removals.
-    var pause: Duration
+    package var pause = Duration.seconds(15)
 
     /// The retention rules, applied by the receiving process; nil keeps all.
-    var retention: InboxRetention?
+    package var retention: InboxRetention?
 
-    var onPruning: (@Sendable (InboxPruning) -> Void)?
+    package var onPruning: (@Sendable (InboxPruning) -> Void)?
 
     /// Called with an error that prevents a part of the work, and with nil once it recovers.
-    var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
+    package var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
 
     package enum Part: String, Sendable, CaseIterable {
       case jobs
@@ -57,28 +57,7 @@ package final class WorkerPool: Sendable {
       case removing
     }
 
-    package init(
-      count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
-      resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
-      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true, pause: Duration = .seconds(15),
-      retention: InboxRetention? = nil, onPruning: (@Sendable (InboxPruning) -> Void)? = nil,
-      onTrouble: (@Sendable (Part, (any Error)?) -> Void)? = nil
-    ) {
-      self.count = count
-      self.identity = identity
-      self.models = models
-      self.versionOrder = versionOrder
-      self.resources = resources
-      self.unpackedBytes = unpackedBytes
-      self.unpackedRatio = unpackedRatio
-      self.unpackedEntries = unpackedEntries
-      self.leaseSeconds = leaseSeconds
-      self.receives = receives
-      self.pause = pause
-      self.retention = retention
-      self.onPruning = onPruning
-      self.onTrouble = onTrouble
-    }
+    package init() {}
   }
 
   let inbox: Inbox
@@ -136,8 +115,7 @@ package final class WorkerPool: Sendable {
     WorkThread.start(named: "lazaret.inbox.\(part.rawValue)") { [self] in
       while !isEnding {
         trying(part, body)
-        let next = ContinuousClock.now + options.pause
-        while ContinuousClock.now < next, !isEnding { Thread.sleep(forTimeInterval: 0.2) }
+        rest(for: options.pause)
       }
       threads.leave()
     }
@@ -209,9 +187,12 @@ package final class WorkerPool: Sendable {
   private func waitInOutage() {
     let faults = outages.withLock { $0 }
     guard faults > 0 else { return }
-    let seconds: Int = min(60, 1 << min(faults - 1, 6))
-    let end = ContinuousClock.now + .seconds(seconds)
-    while ContinuousClock.now < end, !isStopping.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.2) }
+    rest(for: .seconds(min(60, 1 << min(faults - 1, 6))))
+  }
+
+  private func rest(for pause: Duration) {
+    let end = ContinuousClock.now + pause
+    while ContinuousClock.now < end, !isEnding { Thread.sleep(forTimeInterval: 0.2) }
   }
 
   /// Runs one job if any is due, and returns whether; for tests.
@@ -228,11 +209,7 @@ package final class WorkerPool: Sendable {
     }
     inbox.changes.tell()
     guard let outcome = try ended(job, bundle) else { return }
-    if case .outage = outcome {
-      outages.withLock { $0 += 1 }
-    } else {
-      outages.withLock { $0 = 0 }
-    }
+    outages.withLock { if case .outage = outcome { $0 += 1 } else { $0 = 0 } }
     guard let state = try queue.end(job, outcome, at: now) else { return }
     if !inbox.storage.isShared {
       // The job's lock is released; the next start removes the rest.
@@ -293,8 +270,7 @@ package final class WorkerPool: Sendable {
     guard try self.making(job, of: bundle) == making else { return Self.modelsChanged }
     let made = MadeResult(
       folders: folders, opened: result.opened, salvaged: result.salvaged,
-      placedBytes: try inbox.placedBytes(of: bundle.id, in: folders),
-      before: before)
+      placedBytes: try inbox.placedBytes(of: bundle.id, in: folders), before: before)
     return try holding(job, lease) { () throws -> InboxJobOutcome? in
       guard made.opened?.isPlausible != false else { return Self.senseless }
       let stored = try inbox.storage.keep(made, of: making)
@@ -303,8 +279,7 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  static let cancelled = InboxJobOutcome.putBack(
-    .init(code: "cancelled", words: "The inbox was ended meanwhile."))
+  static let cancelled = InboxJobOutcome.putBack(.init(code: "cancelled", words: "The inbox was ended meanwhile."))
 
   private static let modelsChanged = InboxJobOutcome.putBack(
     .init(code: InboxError.Kind.worker.rawValue, words: "The models were changed meanwhile."))
@@ -377,9 +352,7 @@ package final class WorkerPool: Sendable {
     job.counted < 2 ? .tryAgain(failure) : .failed(failure)
   }
 
-  private func order(
-    _ job: InboxJob, _ bundle: InboxBundle, _ room: Int64, _ folders: InboxFolders
-  ) -> WorkOrder {
+  private func order(_ job: InboxJob, _ bundle: InboxBundle, _ room: Int64, _ folders: InboxFolders) -> WorkOrder {
     var resources = options.resources
     resources.fileBytes = min(resources.fileBytes, UInt64(RoomWatch.working(room)))
     return WorkOrder(
@@ -503,8 +476,7 @@ package final class WorkerWake: Sendable {
   }
 
   /// Waits for a signal or the timeout; returns whether it was signalled.
-  @discardableResult
-  package func wait(atMost time: DispatchTimeInterval) -> Bool {
+  @discardableResult package func wait(atMost time: DispatchTimeInterval) -> Bool {
     guard semaphore.wait(timeout: .now() + time) == .success else { return false }
     pending.withLock { $0 -= 1 }
     return true
