@@ -3,8 +3,7 @@ import LazaretTesting
 
 struct DamageCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "damage",
-    abstract: "Makes a damaged copy of a store, to rehearse what the app does then.",
+    verb: "damage", abstract: "Makes a damaged copy of a store, to rehearse what the app does then.",
     usage: """
       lazaret damage <store> --output <copy> --kind <kind> ... [--seed <seed>]
       lazaret damage --list
@@ -12,28 +11,19 @@ struct DamageCommand: Verb {
     discussion: """
       The store itself is only read. Its log, its journal and its large values in files of their own are copied with it; \
       those values are not damaged. The same store, kinds and seed give the same bytes.
+      """, examples: "lazaret damage Stores/App.sqlite -o Broken.sqlite --kind zero:5 --seed 7")
 
-      EXAMPLE
-        lazaret damage Stores/App.sqlite -o Broken.sqlite --kind zero:5 --seed 7
+  @Argument(help: "The store's main file.") var store: PathArgument?
 
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument?
-
-  @Option(name: .output, help: ArgumentHelp("The copy's main file; nothing may be there.", valueName: "copy"))
+  @Option(name: .output, help: .text("The copy's main file; nothing may be there.", "copy"))
   var out: PathArgument?
 
-  @Option(
-    help: ArgumentHelp("What is done to the copy; several are done one after the other.", valueName: "kind"))
+  @Option(help: "What is done to the copy; several are done one after the other.")
   var kind: [String] = []
 
-  @Option(help: "What random choices are drawn from.")
-  var seed: UInt64 = 1
+  @Option(help: "What random choices are drawn from.") var seed: UInt64 = 1
 
-  @Flag(help: "List the kinds and end.")
-  var list = false
+  @Flag(help: "List the kinds and end.") var list = false
 
   @OptionGroup var output: OutputOptions
 

@@ -1,8 +1,14 @@
 import ArgumentParser
 import Backup
+import Lazaret
+import ManagedObjectModel
 import Migration
+import PersistentStore
 import Platform
 import SQLiteFormat
+import Salvage
+import SupportBundle
+import SwiftModelSources
 import SystemPackage
 
 /// The exit codes; part of the command line's contract.
@@ -12,14 +18,39 @@ enum ExitStatus {
   static let unavailable = ExitCode(3)
   static let usage = ExitCode.validationFailure
 
-  static let help = """
+  /// The exit codes of a verb, for its help.
+  static func codes(
+    done: String = "done", failed: String = "failed",
+    doubtful: String = "finished, but something was lost or is doubtful; the output says what",
+    unavailable: String = "the store is unavailable: locked, forbidden, no space, newer than the app"
+  ) -> String {
+    """
     EXIT CODES
-      0   done
-      1   failed
-      2   finished, but something was lost or is doubtful; the output says what
-      3   the store is unavailable: locked, forbidden, no space, newer than the app
+      0   \(done)
+      1   \(failed)
+      2   \(doubtful)
+      3   \(unavailable)
       64  the command line was wrong
     """
+  }
+}
+
+extension CommandConfiguration {
+  /// Describes a verb or a group; the help ends with examples and exit codes.
+  ///
+  /// - Parameter examples: a line each; one may go on at an indented line.
+  init(
+    verb: String, abstract: String, usage: String? = nil, discussion: String = "", examples: String...,
+    exitCodes: String = ExitStatus.codes(), subcommands: [any ParsableCommand.Type] = [],
+    defaultSubcommand: (any ParsableCommand.Type)? = nil, aliases: [String] = []
+  ) {
+    let title = examples.count { $0.hasPrefix("lazaret") } == 1 ? "EXAMPLE" : "EXAMPLES"
+    let listed = examples.isEmpty ? "" : ([title] + examples).joined(separator: "\n  ")
+    self.init(
+      commandName: verb, abstract: abstract, usage: usage,
+      discussion: [discussion, listed, exitCodes].filter { !$0.isEmpty }.joined(separator: "\n\n"),
+      subcommands: subcommands, defaultSubcommand: defaultSubcommand, aliases: aliases)
+  }
 }
 
 /// A command that works, and reports its errors as its options say.
@@ -29,9 +60,7 @@ protocol Verb: ParsableCommand {
   func perform() throws
 }
 
-extension Verb {
-  func run() throws { try report(json: output.json, perform) }
-}
+extension Verb { func run() throws { try report(json: output.json, perform) } }
 
 extension ParsableCommand {
   /// Runs a verb; reports an error on standard error, in words or JSON, and exits with its code.
@@ -43,8 +72,7 @@ extension ParsableCommand {
       try checkOutput()
       throw code
     } catch let slip as CommandLineSlip {
-      Terminal.standardError.write(
-        json ? slip.error.jsonLine : "\(Self.toldBy) \(slip.error.told)\n")
+      Terminal.standardError.write(json ? slip.error.jsonLine : "\(Self.toldBy) \(slip.error.told)\n")
       throw ExitStatus.usage
     } catch let error as any ReportableError {
       Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.told)\n")
@@ -98,11 +126,7 @@ struct CommandLineSlip: Error {
 
   /// Runs `read` and rethrows its errors as usage errors.
   static func telling<Value>(_ read: () throws -> Value) throws -> Value {
-    do {
-      return try read()
-    } catch let error as any ReportableError {
-      throw CommandLineSlip(error: error)
-    }
+    do { return try read() } catch let error as any ReportableError { throw CommandLineSlip(error: error) }
   }
 }
 
@@ -150,4 +174,58 @@ extension CommandError {
     self.init(
       .unforeseen, detail: "an error of the kind \(printable("\(type(of: error))")) came up that was not foreseen")
   }
+}
+
+/// The options that follow the hints of the libraries, which know none.
+package enum OptionHints {
+  /// The options of a hint, or of the sentence that ends one.
+  package static let options: KeyValuePairs<String, String> = [
+    BackupErrorKind.ambiguous.usualHint: "--of",
+    BackupErrorKind.encryptionMissing.usualHint: "--encrypt-to age1…, --no-encryption",
+    BackupErrorKind.giveModel: "--model",
+    BackupErrorKind.locked.usualHint: "--identity FILE",
+    BackupErrorKind.notFound.usualHint: "--home, \(HomeOptions.variable)",
+    BackupErrorKind.orWhatIsLeft: "--salvage",
+    BackupErrorKind.otherGeneration.usualHint: "--trust-backup",
+    BackupErrorKind.otherHome: "--home",
+    BackupErrorKind.otherPath: "--to",
+    BackupErrorKind.otherStore.usualHint: "--of, --other-store",
+    LazaretErrorKind.givePlace: "--to",
+    LazaretErrorKind.listVersion: "--versions, --lock",
+    LazaretErrorKind.notInQuarantine.usualHint: "--home, \(HomeOptions.variable)",
+    LazaretErrorKind.placeTaken.usualHint: "--replace, --to",
+    LintListing.releasedSteps: "--all",
+    MigrationErrorKind.lockInvalid.usualHint: "--write-lock",
+    MigrationRefusal.acceptLoss: "--on-migration-loss migrate",
+    ModelErrorKind.sourcesNotBuiltIn.usualHint: "swift build --traits SwiftSources",
+    ModelErrorKind.unknownType.usualHint: "--types A,B",
+    ModelLock.writeAnew: "lazaret model lint --lock <file> --write-lock --versions V1,V2",
+    PersistentStoreErrorKind.newerVersion.usualHint: "--versions, --lock",
+    PersistentStoreErrorKind.unknownDamage.usualHint: "lazaret damage --list",
+    SalvageErrorKind.knownDonor: "--trust-backup",
+    SchemaLint.freezeSources: "--version-name <name> --schema <name>",
+    SchemaLint.freezeStore: "--schema <name>",
+    SourceFinding.giveFlags: "--define",
+    SourceFinding.givePlatform: "--platform",
+    SourceFinding.nameTypes: "--types A,B",
+    SupportBundleErrorKind.answer.usualHint: "--put",
+    SupportBundleErrorKind.notInOutbox.usualHint: "--home, \(HomeOptions.variable)",
+    SupportBundleErrorKind.store.usualHint: "--level",
+    SupportBundleErrorKind.unauthorized.usualHint: "--token-file, LAZARET_TOKEN",
+    SupportBundleErrorKind.wholeAddress: "--to",
+    SupportBundleErrors.reportIt: "without --keep",
+    UnpackedBackup.otherSource: "--home",
+    VerdictReason.listVersion: "--versions, --lock",
+    VerdictReason.repairRecords: "lazaret repair --data",
+  ]
+
+  /// Puts the options into the hint, before its full stop.
+  package static func worded(_ hint: String) -> String {
+    options.reduce(hint) { $0.replacing($1.key, with: "\($1.key.dropLast()) (\($1.value)).") }
+  }
+}
+
+extension ReportableError {
+  /// The error on one line, with options in its hint.
+  var told: String { OptionHints.worded(description) }
 }

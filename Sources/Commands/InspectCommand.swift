@@ -9,8 +9,7 @@ import SystemPackage
 
 struct InspectCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "inspect",
-    abstract: "Says what a store is, whether it is sound, and whether the app's model opens it.",
+    verb: "inspect", abstract: "Says what a store is, whether it is sound, and whether the app's model opens it.",
     usage: "lazaret inspect <store> [--model <model> …] [<options>]",
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it.
@@ -18,28 +17,21 @@ struct InspectCommand: Verb {
       A repairable store has sound pages, but lacks something of its own model; what it lacks is listed.
 
       Exits with 1 where there is no store, with 2 for a damaged or a repairable one, where what was written last may be missing, and where --check data finds something or cannot be done, with 3 for one that is unavailable or encrypted. An outdated or incompatible store is told with 0.
+      """, examples: "lazaret inspect Stores/App.sqlite --model App.xcdatamodeld")
 
-      EXAMPLE
-        lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @OptionGroup var models: FittingModelsOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "How closely to look: at some pages first (quick), at every page (full), or at references, constraints, mandatory values and files of large values of a Core Data store too (data).",
-      valueName: "depth"))
+      "depth"))
   var check: InspectCheck = .full
 
-  @Flag(inversion: .prefixedNo, help: "Count the records of each entity.")
-  var counts = true
+  @Flag(inversion: .prefixedNo, help: "Count the records of each entity.") var counts = true
 
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
@@ -64,9 +56,7 @@ struct InspectCommand: Verb {
     try output.print(
       JSON.Object(
         examination,
-        [
-          "path": PathText(store.path), "data": data, "dataNotChecked": obstacle, "nearestVersion": nearest,
-        ]),
+        ["path": PathText(store.path), "data": data, "dataNotChecked": obstacle, "nearestVersion": nearest]),
       ExaminationText(
         examination: examination, path: store.path, model: models.count == 1 ? models[0] : nil, data: data,
         dataObstacle: obstacle, nearest: nearest
@@ -284,8 +274,7 @@ struct NextStep {
   /// Returns the advice for a store that `open` left in place; empty if there is none.
   func advice(after kind: LazaretErrorKind, in home: ChosenHome) -> String {
     switch kind {
-    case .foreignStore, .foreignFile:
-      " To have it quarantined and a new store made in its place: \(replacing)"
+    case .foreignStore, .foreignFile: " To have it quarantined and a new store made in its place: \(replacing)"
     case .damaged, .incompatible:
       " To have it quarantined and salvaged: lazaret open \(store)\(model) --on-damage salvage"
     // The hint ends with the command.

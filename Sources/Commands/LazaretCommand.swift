@@ -29,9 +29,8 @@ public struct LazaretCommand: ParsableCommand {
         LAZARET_MODEL  the model of verbs that are not given --model
         NO_COLOR       if not empty, no colours unless --color always is said
 
-      \(ExitStatus.help)
-      """,
-    version: LibraryVersion.current,
+      \(ExitStatus.codes())
+      """, version: LibraryVersion.current,
     subcommands: [
       OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, RepairCommand.self,
       SalvageCommand.self, KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self,

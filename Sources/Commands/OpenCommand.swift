@@ -9,8 +9,7 @@ import SystemPackage
 
 struct OpenCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "open",
-    abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
+    verb: "open", abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
     usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
       A sound store is opened; a log or journal of it that was not read to its end is kept in Backups/ of the home first. One that lacks something of its own model (columns, tables, indexes, bookkeeping) is \
@@ -32,54 +31,43 @@ struct OpenCommand: Verb {
       Exits with 2 where records are lost or doubtful, where a log or journal was not read to its end, where an empty store took a store's place, where a repair leaves \
       references that lead to no record, or where records lost something in a migration besides the properties that the \
       model's versions drop.
+      """, examples: "lazaret open Stores/App.sqlite --model App.xcdatamodeld")
 
-      EXAMPLE
-        lazaret open Stores/App.sqlite --model App.xcdatamodeld
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @OptionGroup var model: ModelOption
 
-  @Option(help: ArgumentHelp("The version to open it as; the model's current one if not given.", valueName: "version"))
+  @Option(help: .text("The version to open it as; the model's current one if not given.", "version"))
   var to: String?
 
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var home: HomeOptions
 
   @Option(
-    name: .customLong("on-damage"),
-    help: ArgumentHelp(
+    help: .text(
       "What to do with a damaged or incompatible store: salvage it at once, salvage it later, replace it by an empty one, or refuse.",
-      valueName: "remedy"))
-  var remedy: OpeningPolicy.Remedy = .salvage
+      "remedy"))
+  var onDamage: OpeningPolicy.Remedy = .salvage
 
   @Option(
-    name: .customLong("on-migration-failure"),
-    help: ArgumentHelp(
+    help: .text(
       "What to do with a sound store whose migration failed: refuse (it stays as it is), salvage, later, or replace.",
-      valueName: "remedy"))
-  var migrationRemedy: OpeningPolicy.Remedy = .refuse
+      "remedy"))
+  var onMigrationFailure: OpeningPolicy.Remedy = .refuse
 
   @Option(
-    name: .customLong("on-repairable"),
-    help: ArgumentHelp(
+    help: .text(
       "What to do with a sound store that lacks something of its own model: repair it, keep it as it is, quarantine and salvage it, or refuse.",
-      valueName: "rule"))
-  var repairRule: OpeningPolicy.RepairRule = .repair
+      "rule"))
+  var onRepairable: OpeningPolicy.RepairRule = .repair
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "How closely to look first: at every page (full), or at some (quick), and at all where these are damaged.",
-      valueName: "depth"))
+      "depth"))
   var check: Examination.Depth = .full
 
-  @Option(
-    name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
-  var appVersion: String?
+  @Option(help: .text("The app's version, for the receipt.", "version")) var appVersion: String?
 
   @OptionGroup var foreign: ForeignFileOptions
   @OptionGroup var way: MigrationWayOptions
@@ -92,10 +80,9 @@ struct OpenCommand: Verb {
     var migration = Migrator.Options()
     if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
     var policy = OpeningPolicy(
-      whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
-      whenMigrationLoses: way.lossRemedy == .refuse ? .refuse : .migrate,
-      depth: check == .quick ? .quick : .full)
-    policy.whenRepairable = repairRule
+      whenDamaged: onDamage, whenIncompatible: onDamage, whenMigrationFails: onMigrationFailure,
+      whenMigrationLoses: way.onMigrationLoss == .refuse ? .refuse : .migrate, depth: check == .quick ? .quick : .full)
+    policy.whenRepairable = onRepairable
     policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
     let home = home.of(store: store.path)
     let coordinator = StoreCoordinator(
@@ -122,7 +109,7 @@ struct OpenCommand: Verb {
     let advice = output.json ? nil : try backupAdvice(opening, home)
     try output.print(
       opening.payload(kit, in: home),
-      OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
+      opening.text(kit, path: store.path, home: home) + (advice.map { "\n\($0)" } ?? ""))
     var bundle: ModelBundle?
     if case .coreData(let versions) = model { bundle = versions }
     let planned = PlannedRemovals(bundle, target: to, way)
@@ -181,17 +168,13 @@ extension Opening {
       "notice": notice.map { JSON.Object($0, ["undo": undo]) }, "recoveryKit": kitPath,
     ]
   }
-}
 
-struct OpeningText {
-  let text: String
-
-  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath, home: ChosenHome) {
-    var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
-    lines += "  \(opening.examination.reason.words)\n"
-    if opening.examination.verdict == .compatible { lines += "  \(opening.examination.reason.hint)\n" }
-    let last = opening.events.lastIndex { $0.salvage != nil }
-    for (index, event) in opening.events.enumerated() {
+  fileprivate func text(_ kit: RecoveryKitNote.Outcome?, path: FilePath, home: ChosenHome) -> String {
+    var lines = "\(printable(path.string)): \(examination.verdict.rawValue)\n"
+    lines += "  \(examination.reason.words)\n"
+    if examination.verdict == .compatible { lines += "  \(examination.reason.hint)\n" }
+    let last = events.lastIndex { $0.salvage != nil }
+    for (index, event) in events.enumerated() {
       lines += "\n  \(event.words)\n"
       // The salvage's account has the path under its own name.
       let isInAccount = index == last && event.salvage?.store?.text == event.path.text
@@ -202,7 +185,7 @@ struct OpeningText {
       if let repair = event.repair { lines += Self.text(repair) }
       if let migration = event.migration { lines += Self.text(migration) }
       if index == last, let salvage = event.salvage {
-        let stored = opening.quarantinedPath.map { shellQuoted($0) } ?? "ID"
+        let stored = quarantinedPath.map { shellQuoted($0) } ?? "ID"
         lines += SalvageAccountText(salvage, of: stored + home.optionBesidesStore, below: event.words).text
       }
     }
@@ -211,11 +194,9 @@ struct OpeningText {
     case .failed(let error): lines += "\n  No recovery kit could be noted: \(error.detail).\n"
     case .notDue, nil: break
     }
-    if let notice = opening.notice {
-      lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n"
-    }
-    lines += "\n  The store is open: \(printable(opening.store.path.string))\n"
-    text = lines
+    if let notice { lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n" }
+    lines += "\n  The store is open: \(printable(store.path.string))\n"
+    return lines
   }
 
   private static func text(_ repair: RepairAccount) -> String {

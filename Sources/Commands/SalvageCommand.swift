@@ -5,8 +5,7 @@ import Salvage
 
 struct SalvageCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "salvage",
-    abstract: "Makes a clean store of every row that is still in the bytes of a damaged one.",
+    verb: "salvage", abstract: "Makes a clean store of every row that is still in the bytes of a damaged one.",
     usage: "lazaret salvage <store> [--model <model> … | --schema <sql>] -o <out> [<options>]",
     discussion: """
       Touches nothing of the store: it is only read, byte by byte, and never opened as a database.
@@ -22,22 +21,15 @@ struct SalvageCommand: Verb {
 
       Prints what was recovered, what was lost and what likely happened, and writes it beside the result as JSON: \
       Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful, and with 1 where the model has no \
-      entity \
-      of the store.
+      entity of the store.
+      """, examples: "lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite")
 
-      EXAMPLE
-        lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names."
+  )
   var model: [PathArgument] = []
 
   @Option(help: "The schema of a plain SQLite store: a .sql file, what .schema prints, a sound store, or a backup.")
@@ -49,28 +41,24 @@ struct SalvageCommand: Verb {
   var out: PathArgument
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "Where the database begins in a file with several; if not given, the one that the model fits, else the first.",
-      valueName: "byte"))
+      "byte"))
   var at: Int64?
 
-  @Flag(help: "Look for deleted rows too; they are set aside.")
-  var deleted = false
+  @Flag(help: "Look for deleted rows too; they are set aside.") var deleted = false
 
-  @Flag(help: "Write the rows as found: nothing repaired, nothing migrated.")
-  var raw = false
+  @Flag(help: "Write the rows as found: nothing repaired, nothing migrated.") var raw = false
 
   @Flag(help: "Leave the new store in the version the damaged one was written with.")
   var noMigrate = false
 
   @Option(
-    help: ArgumentHelp(
-      "A recovery kit of the store; if not given, the newest in Recovery/ of the home or beside the store.",
-      valueName: "file"))
+    help: .text(
+      "A recovery kit of the store; if not given, the newest in Recovery/ of the home or beside the store.", "file"))
   var kit: PathArgument?
 
-  @Flag(help: "Use no recovery kit.")
-  var noKit = false
+  @Flag(help: "Use no recovery kit.") var noKit = false
 
   @OptionGroup var backup: DonorOptions
 
@@ -86,29 +74,25 @@ struct SalvageCommand: Verb {
     guard model.isEmpty || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
   }
 
-  private func kitSource(_ home: ChosenHome) -> KitSource {
+  private func kitSource(_ home: ChosenHome, _ backup: UnpackedBackup?) -> KitSource {
     if noKit { return .none }
     if let kit { return .file(kit.path) }
-    return .folders([KitFolder(for: store.path, home: home.path), KitFolder(for: store.path, home: nil)])
+    let folders = [KitFolder(for: store.path, home: home.path), KitFolder(for: store.path, home: nil)]
+    return .any([.folders(folders), backup?.kit ?? .none])
   }
 
   func perform() throws {
     try refuseNoStore(at: store.path, to: "salvage the store")
     let home = home.of(store: store.path)
     let backup = try backup.unpacked(for: store.path, home: home)
-    let kits = kitSource(home)
-    let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
-    try salvage(backup?.donor, kit: kit, home)
-  }
-
-  private func salvage(_ donor: SalvageDonor?, kit: KitSource, _ home: ChosenHome) throws {
+    let kit = kitSource(home, backup)
     let known = try versionOrder.loadAppModel(
       schema.map { [$0.path] } ?? ModelOption.chosen(model), fitting: store.path, json: output.json)
     let line = ProgressLine()
     Interruption.listen()
     var options = Salvager.Options(
       findsDeleted: deleted, migrates: !noMigrate, offset: at, kit: kit, scope: try EvidenceScope(of: store.path),
-      donor: donor
+      donor: backup?.donor
     ) {
       phase, done, total in
       line.show(phase.words, done, of: total, phase.unit)

@@ -5,9 +5,9 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-struct BackupListCommand: ParsableCommand {
+struct BackupListCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
+    verb: "list", abstract: "Lists backups, newest first, with what is known of each.",
     usage: "lazaret backup list [<store>] [--home <dir>] [--identity <file> ...] [<options>]",
     discussion: """
       A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
@@ -17,12 +17,7 @@ struct BackupListCommand: ParsableCommand {
       its backups, and the list says so. Of a store that is named, the list says which \
       backups are of one that was at its place at another time, such as before a salvage. Of an encrypted backup only a label \
       is known without its key; --identity gives the rest.
-
-      EXAMPLE
-        lazaret backup list Stores/App.sqlite
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret backup list Stores/App.sqlite")
 
   @Argument(help: "A store; without it the backups of all stores of the home are listed.")
   var store: PathArgument?
@@ -32,43 +27,29 @@ struct BackupListCommand: ParsableCommand {
   @OptionGroup var identity: BackupIdentityOptions
   @OptionGroup var output: OutputOptions
 
-  func run() throws {
-    try report(json: output.json) {
-      if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
-        throw FileError(.isDirectory, operation: "find the store", path: path)
-      }
-      let storage = try storage.chosen()
-      var home = store.map { self.home.of(store: $0.path) } ?? self.home.current()
-      if storage == nil {
-        home = try home.existing(to: "list the backups")
-      }
-      let backups = Backups(home: home.path, identities: try identity.identities())
-      let scope = try store.map { try backups.evidence(of: $0.path) }
-      let catalogs: [BackupCatalog]
-      if let storage {
-        catalogs = [try BackupCatalog(of: storage.unlocked(with: backups.identities))]
-      } else {
-        catalogs = try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
-      }
-      let all = Self.all(of: catalogs, sorted: store != nil && catalogs.count > 1)
-      if output.json {
-        try Terminal.standardOutput.write(
-          json: home.listed(
-            [
-              "backups": all.map { $0.backup.payload(in: $0.place, of: scope) },
-              // The named store's path at its last backup, if it has moved.
-              "movedFrom": store == nil ? nil : catalogs.first?.place.owner?.movedFrom,
-            ] as JSON.Object))
-      } else if all.isEmpty {
-        let whose = store.map { " of \(printable($0.path.string))" } ?? ""
-        Terminal.standardOutput.write(
-          storage.map { "No backup lies in \(printable($0.location)).\n" }
-            ?? "No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
-      } else {
-        write(all, of: scope, in: home, storage)
-      }
-      if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
+  func perform() throws {
+    if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
+      throw FileError(.isDirectory, operation: "find the store", path: path)
     }
+    let source = try ChosenBackups(of: store?.path, home, storage, identity, to: "list the backups")
+    let backups = source.backups
+    let scope = try store.map { try backups.evidence(of: $0.path) }
+    let catalogs =
+      if source.storage != nil {
+        try source.places().map { try BackupCatalog(of: $0) }
+      } else {
+        try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
+      }
+    let all = Self.all(of: catalogs, sorted: store != nil && catalogs.count > 1)
+    try output.print(
+      source.home.listed(
+        [
+          "backups": all.map { $0.backup.payload(in: $0.place, of: scope) },
+          // The named store's path at its last backup, if it has moved.
+          "movedFrom": store == nil ? nil : catalogs.first?.place.owner?.movedFrom,
+        ] as JSON.Object),
+      all.isEmpty ? source.emptyWords(of: store?.path) : text(all, of: scope, in: source))
+    if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
   }
 
   private static func word(of backup: StoredBackup) -> String {
@@ -88,10 +69,10 @@ struct BackupListCommand: ParsableCommand {
     return sorted ? all.sorted { $0.backup.id > $1.backup.id } : all
   }
 
-  private func write(
-    _ all: [(place: any BackupPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome,
-    _ storage: ObjectStoragePlace?
-  ) {
+  private func text(
+    _ all: [(place: any BackupPlace, backup: StoredBackup)], of scope: EvidenceScope?, in source: ChosenBackups
+  ) -> String {
+    let home = source.home
     let isVerbose = TextStyle.current.isVerbose
     var table = TextTable(
       ["id", "store", "age", "state", "kind", "size", "model"] + (isVerbose ? ["content", "ratio", "chain"] : []),
@@ -126,7 +107,7 @@ struct BackupListCommand: ParsableCommand {
         Self.days(from: backup.id.date, to: now) < 30,
         all.contains(where: { $0.place.location == place.location && $0.backup.id == last && !$0.backup.isReleased })
       else { continue }
-      text += "\(backup.id): records became few\n" + FallText(backup, home).text
+      text += "\(backup.id): records became few\n" + backup.fallWords(in: home)
     }
     for (_, backup) in all {
       guard let exclusion = scope.flatMap({ backup.exclusion(from: $0) }) else { continue }
@@ -138,8 +119,7 @@ struct BackupListCommand: ParsableCommand {
       text += "lazaret backup release \(backup.id)\(home.option)\n"
     }
     if store != nil, let words = all.first?.place.movedWords { text += words }
-    text += storage.map { "\nPlace: \(printable($0.location))\n" } ?? "\nHome: \(home.words)\n"
-    Terminal.standardOutput.write(text)
+    return text + (source.storage.map { "\nPlace: \(printable($0.location))\n" } ?? "\nHome: \(home.words)\n")
   }
 
   private func details(of backup: StoredBackup) -> [String] {

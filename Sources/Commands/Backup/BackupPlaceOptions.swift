@@ -7,42 +7,23 @@ import Platform
 import SystemPackage
 
 struct BackupPlaceOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "The store, or the name of its folder in Backups/; not needed where there is only one.", valueName: "store"))
+  @Option(help: .text("The store, or the name of its folder in Backups/; not needed where there is only one.", "store"))
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var storage: StorageOptions
   @OptionGroup var identity: BackupIdentityOptions
 
-  /// Resolves the selection.
-  ///
-  /// - Parameter json: whether backups kept elsewhere by earlier versions are reported in the JSON.
-  /// - Throws: `home-missing`.
-  func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
-    let storage = try storage.chosen()
-    var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
-    if storage == nil {
-      home = try home.existing(to: operation)
-    }
-    return ChosenBackups(home: home, of: of?.path, identities: try identity.identities(), storage: storage)
+  func chosen(to operation: String) throws -> ChosenBackups {
+    try ChosenBackups(of: of?.path, home, storage, identity, to: operation)
   }
 }
 
 struct BackupIdentityOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp("A file with secret keys, for encrypted backups; may be given again.", valueName: "file"))
+  @Option(help: .text("A file with secret keys, for encrypted backups; may be given again.", "file"))
   var identity: [PathArgument] = []
 
   func identities() throws -> [AgeIdentity] { try KeyFiles.identities(identity.map(\.path)) }
-}
-
-extension Backups {
-  init(home: FilePath, identities: [AgeIdentity]) {
-    self.init(home: home)
-    self.identities = identities
-  }
 }
 
 struct ChosenBackups {
@@ -51,15 +32,29 @@ struct ChosenBackups {
   /// The store, or the name of its folder.
   let of: FilePath?
 
-  var identities: [AgeIdentity] = []
-
   /// The object storage; nil for the home.
-  var storage: ObjectStoragePlace?
+  let storage: ObjectStoragePlace?
 
-  var backups: Backups { Backups(home: home.path, identities: identities) }
+  let backups: Backups
+
+  /// Resolves the options.
+  ///
+  /// - Throws: `home-missing`.
+  init(
+    of store: FilePath?, _ home: HomeOptions, _ storage: StorageOptions, _ identity: BackupIdentityOptions,
+    to operation: String
+  ) throws {
+    of = store
+    self.storage = try storage.chosen()
+    let home = store.map { home.of(store: $0) } ?? home.current()
+    self.home = try self.storage == nil ? home.existing(to: operation) : home
+    var backups = Backups(home: home.path)
+    backups.identities = try identity.identities()
+    self.backups = backups
+  }
 
   func places() throws -> [any BackupPlace] {
-    if let storage { return [storage.unlocked(with: identities)] }
+    if let storage { return [storage.unlocked(with: backups.identities)] }
     return try folders()
   }
 
@@ -97,8 +92,15 @@ struct ChosenBackups {
     return other.place
   }
 
+  /// The words for a place without a backup, or without one of the store.
+  func emptyWords(of store: FilePath? = nil) -> String {
+    if let storage { return "No backup lies in \(printable(storage.location)).\n" }
+    let whose = store.map { " of \(printable($0.string))" } ?? ""
+    return "No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n"
+  }
+
   func place() throws -> any BackupPlace {
-    if let storage { return storage.unlocked(with: identities) }
+    if let storage { return storage.unlocked(with: backups.identities) }
     var places = try folders()
     if places.count > 1 { places = try places.withBackups() }
     // Several folders of one store, without their note: use the newest backup's.
@@ -110,8 +112,7 @@ struct ChosenBackups {
     guard let first = places.first else {
       throw BackupError(
         .notFound, operation: "find the backups", path: home.path,
-        detail: "there are no backups in the home: \(home.words)",
-        hint: ChosenHome.another)
+        detail: "there are no backups in the home: \(home.words)", hint: ChosenHome.another)
     }
     guard places.count == 1 else {
       throw BackupError(
@@ -157,9 +158,9 @@ struct BackupArgument: ExpressibleByArgument {
 struct StorageOptions: ParsableArguments {
   // Plain text: an invalid address may contain a secret and must not be shown.
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "Object storage with the backups of one store, instead of Backups/ in the home: s3://bucket/prefix. Its server and credentials are those of the environment and ~/.aws.",
-      valueName: "address"))
+      "address"))
   var place: String?
 
   /// - Throws: `s3-address`, `s3-settings`, `s3-credentials`.

@@ -8,9 +8,9 @@ import Platform
 import Salvage
 import SystemPackage
 
-struct BackupRestoreCommand: ParsableCommand {
+struct BackupRestoreCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Restores a backup over the store, or to another path.",
+    verb: "restore", abstract: "Restores a backup over the store, or to another path.",
     usage: "lazaret backup restore [<id>] [--at <time>] [--to <path>] [<options>]",
     discussion: """
       Without an id, restores the newest backup of the store that is whole, of a sound store, not found damaged and not \
@@ -29,34 +29,25 @@ struct BackupRestoreCommand: ParsableCommand {
       Exits with 2 where the store was damaged when it was backed up, a part of the backup was lost, a large value that \
       records refer to is not in it, references were \
       cut, or --preview shows that something would change or be lost, or could not compare everything.
+      """, examples: "lazaret backup restore --of Stores/App.sqlite --preview",
+    "lazaret backup restore --of Stores/App.sqlite --at 2026-11-21T18:00:00Z",
+    "lazaret backup restore --of Stores/App.sqlite --entity Car --to Cars.sqlite")
 
-      EXAMPLES
-        lazaret backup restore --of Stores/App.sqlite --preview
-        lazaret backup restore --of Stores/App.sqlite --at 2026-11-21T18:00:00Z
-        lazaret backup restore --of Stores/App.sqlite --entity Car --to Cars.sqlite
+  @Argument(help: "The name of a backup, such as b-2026-11-21-10-11-12.") var id: BackupArgument?
 
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The name of a backup, such as b-2026-11-21-10-11-12.")
-  var id: BackupArgument?
-
-  @Option(help: ArgumentHelp("The newest backup that is not later, such as 2026-11-20T18:00:00Z.", valueName: "time"))
+  @Option(help: .text("The newest backup that is not later, such as 2026-11-20T18:00:00Z.", "time"))
   var at: TimeArgument?
 
-  @Option(help: ArgumentHelp("Where to; nothing may be there.", valueName: "path"))
-  var to: PathArgument?
+  @Option(help: .text("Where to; nothing may be there.", "path")) var to: PathArgument?
 
   @OptionGroup var source: BackupPlaceOptions
 
-  @Flag(help: "Only tell what restoring it over the store would change.")
-  var preview = false
+  @Flag(help: "Only tell what restoring it over the store would change.") var preview = false
 
-  @Option(help: ArgumentHelp("Only the records of this entity; may be given again.", valueName: "name"))
+  @Option(help: .text("Only the records of this entity; may be given again.", "name"))
   var entity: [String] = []
 
-  @Option(help: ArgumentHelp("Only the records with these primary keys.", valueName: "key,key"))
-  var records: String?
+  @Option(help: .text("Only the records with these primary keys.", "key,key")) var records: String?
 
   @Flag(help: "Take no backup of the present store first; it is quarantined all the same.")
   var noBackup = false
@@ -64,8 +55,7 @@ struct BackupRestoreCommand: ParsableCommand {
   @Flag(help: "Restore a backup of another store over the one that is named with --of.")
   var otherStore = false
 
-  @Flag(help: "Salvage what is left where parts of the backup are lost.")
-  var salvage = false
+  @Flag(help: "Salvage what is left where parts of the backup are lost.") var salvage = false
 
   @Option(
     help:
@@ -77,9 +67,7 @@ struct BackupRestoreCommand: ParsableCommand {
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
-  private var primaryKeys: [Int64]? {
-    records.map { $0.split(separator: ",").compactMap { Int64($0) } }
-  }
+  private var primaryKeys: [Int64]? { records.map { $0.split(separator: ",").compactMap { Int64($0) } } }
 
   func validate() throws {
     try to?.requirePlace()
@@ -92,62 +80,55 @@ struct BackupRestoreCommand: ParsableCommand {
     if preview, to != nil || !entity.isEmpty { throw ValidationError("--preview goes with neither --to nor --entity.") }
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let source = try source.chosen(to: "restore the backup", json: output.json)
-      let place = try source.place(with: id?.id, allowsOtherStore: otherStore)
-      let restorer = BackupRestorer(of: place)
-      let choice = try source.home.finding(backup: id?.id, forQuarantined: "quarantine release ID") {
-        try restorer.choice(id?.id, notLaterThan: at?.time)
-      }
-      let backup = choice.backup
-      let known = try ModelOption.chosen([model].compactMap(\.self)).first.map {
-        try versionOrder.loadAppModel($0, json: output.json)
-      }
-      let line = ProgressLine()
-      let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
-        phase, done, total in
-        line.show(phase.words, done, of: total, .bytes)
-        return true
-      }
-      defer { line.clear() }
-      let mark = to.flatMap { PrivateFolder.mark(of: $0.path) }
-      defer { withExtendedLifetime(mark) {} }
-      if !entity.isEmpty, let to {
-        try extract(restorer, backup, to.path, known, options, line, source.home)
-      } else if let to {
-        let report = try restorer.restore(backup.id, to: to.path, options: options)
+  func perform() throws {
+    let source = try source.chosen(to: "restore the backup")
+    let place = try source.place(with: id?.id, allowsOtherStore: otherStore)
+    let restorer = BackupRestorer(of: place)
+    let choice = try source.home.finding(backup: id?.id, forQuarantined: "quarantine release ID") {
+      try restorer.choice(id?.id, notLaterThan: at?.time)
+    }
+    let backup = choice.backup
+    let known = try ModelOption.chosen([model].compactMap(\.self)).first.map {
+      try versionOrder.loadAppModel($0, json: output.json)
+    }
+    let line = ProgressLine()
+    let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
+      phase, done, total in
+      line.show(phase.words, done, of: total, .bytes)
+      return true
+    }
+    defer { line.clear() }
+    let mark = to.flatMap { PrivateFolder.mark(of: $0.path) }
+    defer { withExtendedLifetime(mark) {} }
+    if !entity.isEmpty, let to {
+      try extract(restorer, backup, to.path, known, options, line, source.home)
+    } else if let to {
+      let report = try restorer.restore(backup.id, to: to.path, options: options)
+      line.clear()
+      try show(report, quarantined: nil, choice, source.home)
+    } else {
+      let path = try storePath(backup, source.of, place)
+      if !otherStore { try source.storage?.requireOwn(path) }
+      let backups = source.backups
+      if preview {
+        var bundles: [ModelBundle] = []
+        if case .coreData(let bundle) = known { bundles = [bundle] }
+        let preview = try backups.preview(
+          of: path, backup.id, from: place, allowsOtherStore: otherStore, options: options, models: bundles)
         line.clear()
-        try show(report, quarantined: nil, choice, source.home)
+        try show(preview, choice, path, source.home)
       } else {
-        let path = try storePath(backup, source.of, place)
-        if !otherStore { try source.storage?.requireOwn(path) }
-        let backups = source.backups
-        if preview {
-          var bundles: [ModelBundle] = []
-          if case .coreData(let bundle) = known { bundles = [bundle] }
-          let preview = try backups.preview(
-            of: path, backup.id, from: place, allowsOtherStore: otherStore, options: options, models: bundles)
-          line.clear()
-          try show(preview, choice, path, source.home)
-        } else {
-          let restored = try backups.restore(
-            over: path, backup.id, from: place, takesBackup: !noBackup, allowsOtherStore: otherStore,
-            options: options)
-          line.clear()
-          try show(restored.report, quarantined: restored.quarantined, before: restored.backup, choice, source.home)
-        }
+        let restored = try backups.restore(
+          over: path, backup.id, from: place, takesBackup: !noBackup, allowsOtherStore: otherStore, options: options)
+        line.clear()
+        try show(restored.report, quarantined: restored.quarantined, before: restored.backup, choice, source.home)
       }
     }
   }
 
   /// Returns the store to replace: the named one, or the backup's own.
-  private func storePath(
-    _ backup: StoredBackup, _ named: FilePath?, _ place: any BackupPlace
-  ) throws -> FilePath {
-    if let named, named.components.count > 1 || named.isAbsolute || named.extension != nil {
-      return named
-    }
+  private func storePath(_ backup: StoredBackup, _ named: FilePath?, _ place: any BackupPlace) throws -> FilePath {
+    if let named, named.components.count > 1 || named.isAbsolute || named.extension != nil { return named }
     // A moved home has taken the store along.
     if let present = place.owner?.present { return present }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute else {
@@ -185,9 +166,7 @@ struct BackupRestoreCommand: ParsableCommand {
     if !report.isComplete || report.damage(choice.backup) != nil { throw ExitStatus.doubtful }
   }
 
-  private func show(
-    _ preview: RestorePreview, _ choice: BackupChoice, _ path: FilePath, _ home: ChosenHome
-  ) throws {
+  private func show(_ preview: RestorePreview, _ choice: BackupChoice, _ path: FilePath, _ home: ChosenHome) throws {
     let id = choice.backup.id
     try output.print(
       JSON.Object(preview, ["backup": id, "store": PathText(path)]), preview.text(id, path) + choice.text)
@@ -272,15 +251,12 @@ extension RestorePreview {
       ["", "added", "changed", "lost", "unchanged"], numericColumns: [1, 2, 3, 4], tints: [2: .doubtful, 3: .bad],
       leavingOut: "entities without records")
     for entity in entities {
-      table.append([
+      table.append(
         printable(entity.name), grouped(entity.added), grouped(entity.changed), grouped(entity.lost),
-        grouped(entity.unchanged),
-      ])
+        grouped(entity.unchanged))
     }
     for pairs in pairs {
-      table.append([
-        "pairs of \(pairs.words)", grouped(pairs.added), grouped(pairs.changed), grouped(pairs.lost), "",
-      ])
+      table.append(["pairs of \(pairs.words)", grouped(pairs.added), grouped(pairs.changed), grouped(pairs.lost), ""])
     }
     lines += table.text()
     for words in schemaWords + valueWords + remarks { lines += "  \(words)\n" }

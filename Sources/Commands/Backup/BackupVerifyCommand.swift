@@ -5,9 +5,9 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-struct BackupVerifyCommand: ParsableCommand {
+struct BackupVerifyCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Verifies that backups can be restored.",
+    verb: "verify", abstract: "Verifies that backups can be restored.",
     usage: "lazaret backup verify [<id>] [--of <store>] [--home <dir>] [--budget <time>] [<options>]",
     discussion: """
       Reads every file of each backup and compares its digest; then restores the backup into a file without a name, opens it, \
@@ -21,34 +21,25 @@ struct BackupVerifyCommand: ParsableCommand {
 
       Exits with 2 where a backup fails, where it is the evidence of a damaged store, where large values that its records refer to are not in it, or nothing certain can \
       be said.
-
-      EXAMPLE
-        lazaret backup verify --of Stores/App.sqlite --budget 2m
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret backup verify --of Stores/App.sqlite --budget 2m")
 
   @Argument(help: "The backup; all of the home, or of the store given with --of, without it.")
   var id: String?
 
-  @Option(help: ArgumentHelp("Only backups of this store.", valueName: "store"))
-  var of: PathArgument?
+  @Option(help: .text("Only backups of this store.", "store")) var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var storage: StorageOptions
   @OptionGroup var identity: BackupIdentityOptions
 
-  @Flag(help: "Only read the files and compare their digests; restore nothing.")
-  var quick = false
+  @Flag(help: "Only read the files and compare their digests; restore nothing.") var quick = false
 
   @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.",
-      valueName: "model"))
+    help: .text(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.", "model"))
   var migrate: PathArgument?
 
-  @Option(help: ArgumentHelp("How long to go on, such as 90s, 2m or 1h.", valueName: "time"))
-  var budget: TimeSpan?
+  @Option(help: .text("How long to go on, such as 90s, 2m or 1h.", "time")) var budget: TimeSpan?
 
   @OptionGroup var output: OutputOptions
 
@@ -78,62 +69,46 @@ struct BackupVerifyCommand: ParsableCommand {
     var removedMeanwhile = 0
   }
 
-  func run() throws {
-    try report(json: output.json) {
-      let line = ProgressLine()
-      var options = BackupProver.Options { phase, done, total in
-        line.show(phase.words, done, of: total, .bytes)
-        return true
-      }
-      options.depth = quick ? .files : migrate == nil ? .restored : .migrated
-      options.model = try migrate.map { try LoadedModel.load($0.path, json: output.json) }
-      options.deadline = budget.map { ContinuousClock.now + $0.duration }
-      let storage = try storage.chosen()
-      var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
-      if storage == nil {
-        home = try home.existing(to: "verify the backups")
-      }
-      let backups = Backups(home: home.path, identities: try identity.identities())
-      let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities, storage: storage)
-      var report = Report()
-      for case let place as FolderPlace in try source.places() where try place.hasUnreadableNote() {
-        report.warn(of: place)
-      }
-      for (place, catalog, backup) in try chosen(backups, source) {
-        if let deadline = options.deadline, ContinuousClock.now > deadline {
-          report.notReached += 1
-          continue
-        }
-        let proof: BackupProof
-        do {
-          proof = try BackupProver(surroundings: .machine).prove(backup.id, in: catalog, options)
-        } catch {
-          let error = BackupError(any: error)
-          line.clear()
-          // A backup selected by name must exist.
-          guard error.kind == .notFound, id == nil else { throw error }
-          report.removedMeanwhile += 1
-          continue
-        }
-        line.clear()
-        report.add(proof, place)
-        if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
-      }
-      if output.json {
-        try Terminal.standardOutput.write(json: report)
-      } else {
-        Terminal.standardOutput.write(report.text(home, source.storage))
-      }
-      if report.failed + report.inconclusive + report.evidence > 0 || report.isValueMissing {
-        throw ExitStatus.doubtful
-      }
+  func perform() throws {
+    let line = ProgressLine()
+    var options = BackupProver.Options { phase, done, total in
+      line.show(phase.words, done, of: total, .bytes)
+      return true
     }
+    options.depth = quick ? .files : migrate == nil ? .restored : .migrated
+    options.model = try migrate.map { try LoadedModel.load($0.path, json: output.json) }
+    options.deadline = budget.map { ContinuousClock.now + $0.duration }
+    let source = try ChosenBackups(of: of?.path, home, storage, identity, to: "verify the backups")
+    var report = Report()
+    for case let place as FolderPlace in try source.places() where try place.hasUnreadableNote() {
+      report.warn(of: place)
+    }
+    for (place, catalog, backup) in try chosen(source) {
+      if let deadline = options.deadline, ContinuousClock.now > deadline {
+        report.notReached += 1
+        continue
+      }
+      let proof: BackupProof
+      do {
+        proof = try BackupProver(surroundings: .machine).prove(backup.id, in: catalog, options)
+      } catch {
+        let error = BackupError(any: error)
+        line.clear()
+        // A backup selected by name must exist.
+        guard error.kind == .notFound, id == nil else { throw error }
+        report.removedMeanwhile += 1
+        continue
+      }
+      line.clear()
+      report.add(proof, place)
+      if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
+    }
+    try output.print(report, report.text(source))
+    if report.failed + report.inconclusive + report.evidence > 0 || report.isValueMissing { throw ExitStatus.doubtful }
   }
 
   /// Returns the backups to verify, longest unverified first.
-  private func chosen(
-    _ backups: Backups, _ source: ChosenBackups
-  ) throws -> [(any BackupPlace, BackupCatalog, StoredBackup)] {
+  private func chosen(_ source: ChosenBackups) throws -> [(any BackupPlace, BackupCatalog, StoredBackup)] {
     var all: [(place: any BackupPlace, catalog: BackupCatalog, backup: StoredBackup)] = []
     for place in try source.places() {
       let catalog = try BackupCatalog(of: place)
@@ -146,7 +121,7 @@ struct BackupVerifyCommand: ParsableCommand {
       }
       // Throws for a missing or ambiguous one.
       if all.isEmpty || all.count > 1 {
-        let found = try source.home.finding(backup: id) { try backups.find(id) }
+        let found = try source.home.finding(backup: id) { try source.backups.find(id) }
         if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
       }
     }
@@ -193,13 +168,8 @@ extension BackupVerifyCommand.Report {
     }
   }
 
-  fileprivate func text(_ home: ChosenHome, _ storage: ObjectStoragePlace?) -> String {
-    if let storage, backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
-      return "No backup lies in \(printable(storage.location)).\n"
-    }
-    if backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
-      return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
-    }
+  fileprivate func text(_ source: ChosenBackups) -> String {
+    if backups.isEmpty, notReached == 0, removedMeanwhile == 0 { return source.emptyWords() }
     var text = warnings.map { "warning: \($0.words)\n" }.joined()
     let compared = backups.count {
       $0.result == BackupProof.Result.proven.rawValue && $0.depth == BackupProof.Depth.files.rawValue

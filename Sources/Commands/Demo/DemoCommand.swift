@@ -11,28 +11,20 @@ import Salvage
 /// `lazaret demo`: opens example stores damaged in several ways.
 struct DemoCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "demo",
-    abstract: "Makes example stores, breaks them in several ways, and opens each as an app would.",
+    verb: "demo", abstract: "Makes example stores, breaks them in several ways, and opens each as an app would.",
     usage: "lazaret demo [--folder <dir>] [--no-browser] [<options>]",
     discussion: """
       The stores are damaged as stores are: cut off, without a first page, with nothing but a log, beside the log of another. \
       Everything happens in a folder of its own, which is left for you to look at. On a terminal it ends in the browser, on a \
       store that was rescued; Ctrl-C ends it.
+      """, examples: "lazaret demo --no-browser")
 
-      EXAMPLE
-        lazaret demo --no-browser
-
-      \(ExitStatus.help)
-      """)
-
-  @Option(help: ArgumentHelp("The folder that the demonstration's own folder is made in.", valueName: "dir"))
+  @Option(help: .text("The folder that the demonstration's own folder is made in.", "dir"))
   var folder: PathArgument?
 
-  @Option(help: ArgumentHelp("The folder with Garage.xcdatamodeld.", valueName: "dir"))
-  var examples: PathArgument?
+  @Option(help: .text("The folder with Garage.xcdatamodeld.", "dir")) var examples: PathArgument?
 
-  @Flag(help: "Do not end in the browser; say how to get there.")
-  var noBrowser = false
+  @Flag(help: "Do not end in the browser; say how to get there.") var noBrowser = false
 
   @OptionGroup var output: OutputOptions
 
@@ -54,9 +46,7 @@ struct DemoCommand: Verb {
         if !output.json { say("   → left as it is: \(error.detail).\n     \(error.hint)\n") }
       }
     }
-    if output.json {
-      return say(try JSON.shown(["folder": PathText(stage.folder), "scenes": scenes] as JSON.Object))
-    }
+    if output.json { return say(try JSON.shown(["folder": PathText(stage.folder), "scenes": scenes] as JSON.Object)) }
     say(try epilogue(stage, modelPath))
     // Without a terminal, do not wait.
     if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
@@ -110,11 +100,10 @@ struct DemoCommand: Verb {
     var text = "\nIn quarantine, with a receipt beside each:\n"
     var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1])
     for store in stores {
-      table.append([
+      table.append(
         store.id, store.receipt?.originalPath.path?.lastComponent.map { printable($0.string) } ?? "?",
         readableSize(store.receipt?.totalBytes ?? 0), store.receipt?.salvage?.word ?? "–",
-        store.receipt?.reason.word ?? "?",
-      ])
+        store.receipt?.reason.word ?? "?")
     }
     text += table.text()
     let home = shellQuoted(stage.home)
@@ -148,9 +137,8 @@ enum ExampleFolder {
       }
     }
     candidates.append("Examples")
-    for candidate in candidates where try system.status(of: candidate.appending("Garage.xcdatamodeld")) != nil {
-      return candidate
-    }
+    let found = try candidates.first { try system.status(of: $0.appending("Garage.xcdatamodeld")) != nil }
+    if let found { return found }
     throw FileError(
       .notFound, operation: "find the example models", path: "Examples/Garage.xcdatamodeld",
       detail: "it is neither in the current folder nor near the executable",
@@ -294,8 +282,7 @@ struct DemoStage {
   }
 
   private static let otherApp = ManagedObjectModel(entities: [
-    Entity(
-      name: "Star", properties: [.attribute(Attribute(traits: PropertyTraits(name: "name"), type: .string))])
+    Entity(name: "Star", properties: [.attribute(Attribute(traits: PropertyTraits(name: "name"), type: .string))])
   ])
 }
 
@@ -332,8 +319,7 @@ struct ExampleStore {
           ])
       }
       for (root, highest) in [("Owner", 12), ("Vehicle", vehicles)] {
-        try database.execute(
-          sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = ?", arguments: [highest, root])
+        try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = ?", arguments: [highest, root])
       }
     }
     try store.close()

@@ -8,7 +8,7 @@ import SystemPackage
 
 struct ExportCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "export",
+    verb: "export",
     abstract: "Makes a bundle for support: what is wrong with a store, and as much of it as you agree to.",
     usage: "lazaret export <store or id> -o <bundle> [--level <level>] [--encrypt-to <key>] [<options>]",
     discussion: """
@@ -26,37 +26,29 @@ struct ExportCommand: Verb {
       found nothing is written.
 
       Exits with 1 where it was not confirmed. Ctrl-C ends it in good order and leaves nothing.
-
-      EXAMPLES
-        lazaret export 2026-11-21-10-11-12 --home Stores -o .
-        lazaret export Stores/App.sqlite -o . --encrypt-to support.pub
-        lazaret export Stores/App.sqlite --level facts --dry-run
-        lazaret export Stores/App.sqlite -o Report.tar.gz --keep Car.name --yes
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret export 2026-11-21-10-11-12 --home Stores -o .",
+    "lazaret export Stores/App.sqlite -o . --encrypt-to support.pub",
+    "lazaret export Stores/App.sqlite --level facts --dry-run",
+    "lazaret export Stores/App.sqlite -o Report.tar.gz --keep Car.name --yes")
 
   @Argument(help: "The store's main file, or the name of a quarantined store.")
   var store: PathArgument
 
-  @Option(name: .output, help: ArgumentHelp("A folder, or the path of the new bundle.", valueName: "bundle"))
+  @Option(name: .output, help: .text("A folder, or the path of the new bundle.", "bundle"))
   var out: PathArgument?
 
-  @Option(help: ArgumentHelp("facts, damaged-pages, scrubbed or full.", valueName: "level"))
-  var level: BundleLevel = .scrubbed
+  @Option(help: "facts, damaged-pages, scrubbed or full.") var level: BundleLevel = .scrubbed
 
   @Option(
-    help: ArgumentHelp(
-      "Encrypt to this key, age1…, or to those in a file, one a line; may be given several times.", valueName: "key"))
+    help: .text("Encrypt to this key, age1…, or to those in a file, one a line; may be given several times.", "key"))
   var encryptTo: [String] = []
 
-  @Flag(help: "Write an encrypted bundle as text.")
-  var armor = false
+  @Flag(help: "Write an encrypted bundle as text.") var armor = false
 
-  @Option(help: ArgumentHelp("Leave the values of Entity.attribute; may be given several times.", valueName: "name"))
+  @Option(help: .text("Leave the values of Entity.attribute; may be given several times.", "name"))
   var keep: [String] = []
 
-  @Option(help: ArgumentHelp("Overwrite the values of Entity.attribute with filling.", valueName: "name"))
+  @Option(help: .text("Overwrite the values of Entity.attribute with filling.", "name"))
   var drop: [String] = []
 
   @Flag(help: "Use the scrubbing key of the home, so that bundles can be compared.")
@@ -66,17 +58,13 @@ struct ExportCommand: Verb {
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(help: ArgumentHelp("The app's identifier, such as com.example.Garage.", valueName: "id"))
-  var app: String?
+  @Option(help: .text("The app's identifier, such as com.example.Garage.", "id")) var app: String?
 
-  @Option(help: ArgumentHelp("The app's own version.", valueName: "version"))
-  var appVersion: String?
+  @Option(help: .text("The app's own version.", "version")) var appVersion: String?
 
-  @Flag(help: "Do not ask.")
-  var yes = false
+  @Flag(help: "Do not ask.") var yes = false
 
-  @Flag(help: "Only show what the bundle would hold.")
-  var dryRun = false
+  @Flag(help: "Only show what the bundle would hold.") var dryRun = false
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -144,8 +132,7 @@ struct ExportCommand: Verb {
           detail: "it was not confirmed, and nothing was written",
           hint: "Look at it with --dry-run, then add --yes to write it without being asked."))
     }
-    let summary = try exports.write(
-      prepared, to: recipients, armored: armor, at: out.path, progress: progress)
+    let summary = try exports.write(prepared, to: recipients, armored: armor, at: out.path, progress: progress)
     line.clear()
     try output.print(summary, ExportText.summary(summary))
   }
@@ -169,14 +156,12 @@ struct ExportText {
 
   var preview: String {
     var text = content.scrub.map { Self.consent($0) } ?? ""
-    text +=
-      "A bundle about \(printable(content.store)), level \(content.level.rawValue): \(content.level.words).\n\n"
+    text += "A bundle about \(printable(content.store)), level \(content.level.rawValue): \(content.level.words).\n\n"
     var levels = TextTable(["level", "files", "unpacked", "packed"], numericColumns: [1, 2, 3])
     for level in content.levels {
-      levels.append([
+      levels.append(
         (level.level == content.level ? "* " : "  ") + level.level.rawValue, "\(level.files)",
-        (level.isExact ? "" : "about ") + readableSize(level.bytes), "about " + readableSize(level.packedBytes),
-      ])
+        (level.isExact ? "" : "about ") + readableSize(level.bytes), "about " + readableSize(level.packedBytes))
     }
     text += levels.text() + "\n"
     var files = TextTable(["file", "size", "what it is"], numericColumns: [1])
@@ -209,12 +194,11 @@ struct ExportText {
     var told: Set<String> = []
     for column in columns.prefix(40) {
       let name = column.name.contains(".") ? column.name : "\(column.table).\(column.name)"
-      table.append([
+      table.append(
         // The table's own column first, then its copies in indexes.
         printable(told.insert(name).inserted ? name : "\(name) in \(column.table)"),
         grouped(column.counts.replaced), grouped(column.counts.shifted), grouped(column.counts.kept),
-        grouped(column.counts.dropped),
-      ])
+        grouped(column.counts.dropped))
     }
     var text = "What was done to the values:\n" + table.text()
     if columns.count > 40 { text += "  and \(columns.count - 40) more columns; scrub.json has all\n" }

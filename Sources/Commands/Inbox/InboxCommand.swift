@@ -6,36 +6,28 @@ import SystemPackage
 
 struct InboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "inbox",
-    abstract: "Says who may send bundles here, and which are kept; lazaret serve --inbox receives them.",
-    discussion: ExitStatus.help,
+    verb: "inbox", abstract: "Says who may send bundles here, and which are kept; lazaret serve --inbox receives them.",
     subcommands: [InboxTokenCommand.self, InboxPruneCommand.self, InboxRemovedCommand.self, InboxBatchCommand.self])
 }
 
 struct InboxTokenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "token", abstract: "Makes, lists and revokes the tokens of senders.", discussion: ExitStatus.help,
+    verb: "token", abstract: "Makes, lists and revokes the tokens of senders.",
     subcommands: [InboxTokenNewCommand.self, InboxTokenListCommand.self, InboxTokenRevokeCommand.self],
     defaultSubcommand: InboxTokenListCommand.self)
 }
 
 struct InboxTokenNewCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "new", abstract: "Lets a sender send bundles, and prints the token, once.",
+    verb: "new", abstract: "Lets a sender send bundles, and prints the token, once.",
     usage: "lazaret inbox token new <name> [--quota <size>] [--home <dir> | --database <url>] [<options>]",
     discussion: """
       Only the token's SHA-256 is kept: it cannot be shown again. Give it to the sender by a way that no one else reads.
+      """, examples: "lazaret inbox token new \"Garage 3\" --home Support --quota 20GiB")
 
-      EXAMPLE
-        lazaret inbox token new "Garage 3" --home Support --quota 20GiB
+  @Argument(help: "What the sender is called, on pages and in receipts.") var name: String
 
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "What the sender is called, on pages and in receipts.")
-  var name: String
-
-  @Option(help: ArgumentHelp("The most bytes of bundles that are kept of this sender.", valueName: "size"))
+  @Option(help: .text("The most bytes of bundles that are kept of this sender.", "size"))
   var quota = ByteCount(10 << 30)
 
   @OptionGroup var home: HomeOptions
@@ -59,14 +51,9 @@ struct InboxTokenNewCommand: Verb {
 
 struct InboxTokenListCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists the senders; never their tokens.",
+    verb: "list", abstract: "Lists the senders; never their tokens.",
     usage: "lazaret inbox token list [--home <dir> | --database <url>] [<options>]",
-    discussion: """
-      EXAMPLE
-        lazaret inbox token list --home Support
-
-      \(ExitStatus.help)
-      """)
+    examples: "lazaret inbox token list --home Support")
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var database: DatabaseOptions
@@ -76,47 +63,34 @@ struct InboxTokenListCommand: Verb {
     let records = try database.records { try home.current().existing(to: "list the senders").path }
     let usage = try records.usage()
     let senders = try records.senders()
-    if output.json {
-      let payload = senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }
-      try Terminal.standardOutput.write(json: ["senders": payload])
-      return
-    }
+    try output.print(["senders": senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }], text(senders, usage))
+  }
+
+  private func text(_ senders: [InboxSender], _ usage: [String: Int64]) throws -> String {
     guard !senders.isEmpty else {
-      if try database.address() == nil {
-        let home = home.current()
-        Terminal.standardOutput.write(
-          "No sender has a token for the home yet: \(home.words). Make one: lazaret inbox token new NAME\(home.option)\n"
-        )
-      } else {
-        Terminal.standardOutput.write(
-          "No sender has a token in the database yet. Make one: lazaret inbox token new NAME --database URL\n")
+      guard try database.address() == nil else {
+        return "No sender has a token in the database yet. Make one: lazaret inbox token new NAME --database URL\n"
       }
-      return
+      let (words, option) = (home.current().words, home.current().option)
+      return "No sender has a token for the home yet: \(words). Make one: lazaret inbox token new NAME\(option)\n"
     }
     var table = TextTable(["sender", "since", "used", "quota", "state"], numericColumns: [2, 3])
     for sender in senders {
-      table.append([
+      table.append(
         printable(sender.name), String(sender.created.rfc3339.prefix(10)), readableSize(usage[sender.name] ?? 0),
-        readableSize(sender.quota), sender.revoked.map { "revoked \($0.rfc3339.prefix(10))" } ?? "may send",
-      ])
+        readableSize(sender.quota), sender.revoked.map { "revoked \($0.rfc3339.prefix(10))" } ?? "may send")
     }
-    Terminal.standardOutput.write(table.text())
+    return table.text()
   }
 }
 
 struct InboxTokenRevokeCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
+    verb: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
     usage: "lazaret inbox token revoke <name> [--home <dir> | --database <url>] [<options>]",
-    discussion: """
-      EXAMPLE
-        lazaret inbox token revoke "Garage 2" --home Support
+    examples: "lazaret inbox token revoke \"Garage 2\" --home Support")
 
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "What the sender is called.")
-  var name: String
+  @Argument(help: "What the sender is called.") var name: String
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var database: DatabaseOptions
@@ -131,7 +105,7 @@ struct InboxTokenRevokeCommand: Verb {
 
 struct InboxPruneCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "prune", abstract: "Removes the bundles that no rule keeps, for good.",
+    verb: "prune", abstract: "Removes the bundles that no rule keeps, for good.",
     usage: "lazaret inbox prune [--keep-days <days>] [--keep-last <n>] [--keep-bytes <size>] [<options>]",
     discussion: """
       A bundle stays if any rule keeps it, or none is about it: --keep-last is about bundles with a damage. --keep-bytes \
@@ -142,19 +116,13 @@ struct InboxPruneCommand: Verb {
       lazaret inbox removed. That its damage was seen stays known too.
 
       It works beside lazaret serve --inbox, which takes the same rules and keeps to them every hour.
-
-      EXAMPLE
-        lazaret inbox prune --home Support --keep-days 90 --keep-last 5 --dry-run
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret inbox prune --home Support --keep-days 90 --keep-last 5 --dry-run")
 
   @OptionGroup(title: "Rules") var rules: InboxRetentionOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var database: DatabaseOptions
 
-  @Flag(help: "Only tell what would be removed, and why.")
-  var dryRun = false
+  @Flag(help: "Only tell what would be removed, and why.") var dryRun = false
 
   @OptionGroup var output: OutputOptions
 
@@ -178,7 +146,7 @@ struct InboxPruneCommand: Verb {
 
   private func text(_ result: InboxPruning) -> String {
     var text = ""
-    if !result.removed.isEmpty { text += InboxRemovalTable(result.removed).text }
+    if !result.removed.isEmpty { text += result.removed.table }
     let would = dryRun ? "would be " : ""
     text += "  \(counted(Int64(result.removed.count), "bundle")) \(would)removed (\(readableSize(result.bytes)))\n"
     for reason in InboxKeepingReason.allCases {
@@ -210,21 +178,14 @@ extension InboxKeepingReason {
 
 struct InboxRemovedCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",
+    verb: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",
     usage: "lazaret inbox removed [--limit <n>] [--home <dir> | --database <url>] [<options>]",
-    discussion: """
-      The latest come first. A bundle that was discarded on the pages is there too.
+    discussion: "The latest come first. A bundle that was discarded on the pages is there too.",
+    examples: "lazaret inbox removed --home Support")
 
-      EXAMPLE
-        lazaret inbox removed --home Support
+  @Option(help: .text("The most that are listed.", "n")) var limit = 100
 
-      \(ExitStatus.help)
-      """)
-
-  @Option(help: ArgumentHelp("The most that are listed.", valueName: "n"))
-  var limit = 100
-
-  @Option(help: ArgumentHelp("Only those before this number, as \"next\" of --json says.", valueName: "number"))
+  @Option(help: .text("Only those before this number, as \"next\" of --json says.", "number"))
   var after: Int64?
 
   @OptionGroup var home: HomeOptions
@@ -240,24 +201,21 @@ struct InboxRemovedCommand: Verb {
     let found = try records.removals(after: after, limit: limit + 1)
     let removals = Array(found.prefix(limit))
     let next = found.count > removals.count ? removals.last?.number : nil
-    var text = removals.isEmpty ? "No bundle was removed.\n" : InboxRemovalTable(removals).text
+    var text = removals.isEmpty ? "No bundle was removed.\n" : removals.table
     if let next { text += "  There are earlier ones: lazaret inbox removed --after \(next)\n" }
     try output.print(["removed": removals, "next": JSON.orNull(next)] as JSON.Object, content: text)
   }
 }
 
-struct InboxRemovalTable {
-  let text: String
-
-  init(_ removals: [InboxRemoval]) {
+extension [InboxRemoval] {
+  fileprivate var table: String {
     var table = TextTable(["bundle", "removed", "rule", "sender", "arrived", "size"], numericColumns: [5])
-    for removal in removals {
-      table.append([
+    for removal in self {
+      table.append(
         removal.bundle, String(removal.date.prefix(10)), removal.rule.words, printable(removal.sender),
-        String(removal.arrived.prefix(10)), readableSize(removal.bytes),
-      ])
+        String(removal.arrived.prefix(10)), readableSize(removal.bytes))
     }
-    text = table.text()
+    return table.text()
   }
 }
 
@@ -273,16 +231,13 @@ extension InboxRemoval.Rule {
 }
 
 struct InboxRetentionOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Keep what arrived within so many days.", valueName: "days"))
-  var keepDays: Int?
+  @Option(help: .text("Keep what arrived within so many days.", "days")) var keepDays: Int?
 
-  @Option(help: ArgumentHelp("Keep the newest so many bundles of each damage.", valueName: "n"))
-  var keepLast: Int?
+  @Option(help: .text("Keep the newest so many bundles of each damage.", "n")) var keepLast: Int?
 
   @Option(
-    help: ArgumentHelp(
-      "Keep no more than so many bytes, with what was unpacked and salvaged; the oldest bundles go first.",
-      valueName: "size"))
+    help: .text(
+      "Keep no more than so many bytes, with what was unpacked and salvaged; the oldest bundles go first.", "size"))
   var keepBytes: ByteCount?
 
   @Flag(
@@ -296,32 +251,28 @@ struct InboxRetentionOptions: ParsableArguments {
   }
 
   var rules: InboxRetention? {
-    let rules = InboxRetention(
-      days: keepDays, last: keepLast, bytes: keepBytes?.bytes, keepsOneOfEach: !removesNewest)
+    let rules = InboxRetention(days: keepDays, last: keepLast, bytes: keepBytes?.bytes, keepsOneOfEach: !removesNewest)
     return rules.hasRules ? rules : nil
   }
 }
 
 struct InboxBatchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "batch", abstract: "Salvages the bundles of a damage again, and says what got better.",
-    discussion: ExitStatus.help, subcommands: [InboxBatchNewCommand.self, InboxBatchShowCommand.self])
+    verb: "batch", abstract: "Salvages the bundles of a damage again, and says what got better.",
+    subcommands: [InboxBatchNewCommand.self, InboxBatchShowCommand.self])
 }
 
 struct InboxBatchNewCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "new", abstract: "Begins to salvage the bundles of a damage again.",
+    verb: "new", abstract: "Begins to salvage the bundles of a damage again.",
     usage: "lazaret inbox batch new <damage> [--home <dir> | --database <url>] [<options>]",
     discussion: """
       Takes the bundles of the damage whose last result is of an earlier version of this software. Their salvages wait for \
       the workers of lazaret serve --inbox or lazaret work, which have to be of this version. Earlier results stay; the best \
       is the one to install.
-
-      \(ExitStatus.help)
       """)
 
-  @Argument(help: "The damage: its twelve digits, as the pages show them.")
-  var damage: String
+  @Argument(help: "The damage: its twelve digits, as the pages show them.") var damage: String
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var database: DatabaseOptions
@@ -344,22 +295,16 @@ struct InboxBatchNewCommand: Verb {
 
 struct InboxBatchShowCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Says how far a batch is, and what got better and what worse.",
+    verb: "show", abstract: "Says how far a batch is, and what got better and what worse.",
     usage: "lazaret inbox batch show <number> [--home <dir> | --database <url>] [<options>]",
-    discussion: """
-      Exits with 2 where a store came out worse, or mixed.
+    discussion: "Exits with 2 where a store came out worse, or mixed.")
 
-      \(ExitStatus.help)
-      """)
+  @Argument(help: "The number of the batch.") var number: Int64
 
-  @Argument(help: "The number of the batch.")
-  var number: Int64
-
-  @Option(
-    help: ArgumentHelp("Only bundles with this change: worse, mixed, better, same or first.", valueName: "change"))
+  @Option(help: "Only bundles with this change: worse, mixed, better, same or first.")
   var change: SalvageChange?
 
-  @Option(help: ArgumentHelp("Only bundles behind this one, as \"next\" of --json says.", valueName: "bundle"))
+  @Option(help: .text("Only bundles behind this one, as \"next\" of --json says.", "bundle"))
   var after: String?
 
   @OptionGroup var home: HomeOptions
@@ -377,8 +322,7 @@ struct InboxBatchShowCommand: Verb {
     let items = Array(found.prefix(Self.maximum))
     let next = found.count > items.count ? items.last?.bundle : nil
     try output.print(
-      ["batch": batch, "items": items, "next": JSON.orNull(next)] as JSON.Object,
-      content: text(batch, items, next))
+      ["batch": batch, "items": items, "next": JSON.orNull(next)] as JSON.Object, content: text(batch, items, next))
     if batch.changes[.worse, default: 0] + batch.changes[.mixed, default: 0] > 0 { throw ExitStatus.doubtful }
   }
 
@@ -413,9 +357,9 @@ struct DatabaseOptions: ParsableArguments {
   static let variable = "LAZARET_DATABASE"
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "The PostgreSQL database with the inbox's records: postgresql://HOST/DATABASE, without a password. If not given, what LAZARET_DATABASE says, else a file in the home.",
-      valueName: "url"))
+      "url"))
   var database: String?
 
   func validate() throws {
@@ -435,7 +379,7 @@ struct DatabaseOptions: ParsableArguments {
   }
 
   func records(in home: () throws -> FilePath) throws -> any InboxRecords {
-    if let address = try address() { return PostgresInboxRecords(try PostgresDatabase(address, connections: 1)) }
+    if let address = try address() { return try PostgresDatabase(address, connections: 1).records }
     return try Inbox(home: home()).records
   }
 

@@ -13,7 +13,7 @@ import SystemPackage
 /// `lazaret work`: runs the jobs of an inbox on another machine.
 struct WorkCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
+    verb: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
     usage: "lazaret work --database <url> (--bundles <address> | --home <dir>) [<options>]",
     discussion: """
       Takes jobs from the database, and does them by processes of its own with limits and a sandbox, as lazaret serve \
@@ -25,37 +25,31 @@ struct WorkCommand: Verb {
 
       It works until Ctrl-C or SIGTERM; a job that was begun is given back then. Where it dies, the job comes back within a \
       minute. A job that failed too often stays with its reason on the bundle's page.
-
-      EXAMPLES
-        lazaret work --database postgresql://db/lazaret --bundles s3://box/p
-        lazaret work --database postgresql://db/lazaret --home Support
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret work --database postgresql://db/lazaret --bundles s3://box/p",
+    "lazaret work --database postgresql://db/lazaret --home Support")
 
   @OptionGroup var database: DatabaseOptions
   @OptionGroup var bundles: BundleOptions
   @OptionGroup var home: HomeOptions
 
   @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; may be given several times. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; may be given several times. If not given, what LAZARET_MODEL names."
+  )
   var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(
-    help: ArgumentHelp("The file with the secret key by which encrypted bundles are opened.", valueName: "file"))
+  @Option(help: .text("The file with the secret key by which encrypted bundles are opened.", "file"))
   var identity: PathArgument?
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "The most bytes of all bundles, with what they unpack to and what is salvaged of them; as lazaret serve was given.",
-      valueName: "size"))
+      "size"))
   var quota = ByteCount(100 << 30)
 
-  @Option(help: ArgumentHelp("How many bundles are opened or salvaged at a time, 1 to 16.", valueName: "number"))
+  @Option(help: .text("How many bundles are opened or salvaged at a time, 1 to 16.", "number"))
   var workers = 1
 
   @OptionGroup var output: OutputOptions
@@ -89,37 +83,27 @@ struct WorkCommand: Verb {
           "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers."
       )
     }
-    guard let place = try bundles.address() else {
-      let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
-      return try work(address) { server, limits, hasIdentity in
-        try Inbox(home: home, database: server, makesFolders: false, limits: limits, hasIdentity: hasIdentity)
-      }
+    let bundles = try bundles.address()
+    let folder = try bundles.map { _ in
+      try PrivateFolder(
+        in: self.home.home?.path ?? HomeOptions.environment, to: "work at the jobs of an inbox", .machine)
     }
-    let folder = try PrivateFolder(
-      in: home.home?.path ?? HomeOptions.environment, to: "work at the jobs of an inbox", .machine)
-    let path = try FileSystem().realPath(folder.path)
-    try work(address, bundles: place) { server, limits, hasIdentity in
-      try Inbox(
-        home: path, database: server, storage: BundleOptions.storage(place, home: path), receives: false,
-        limits: limits, hasIdentity: hasIdentity)
-    }
-    withExtendedLifetime(folder) {}
-  }
-
-  /// Works until interrupted.
-  ///
-  /// - Parameter open: opens the inbox with a database, limits, and whether the decryption key is available.
-  private func work(
-    _ address: PostgresAddress, bundles: S3Address? = nil,
-    _ open: (PostgresDatabase, InboxLimits, Bool) throws -> Inbox
-  ) throws {
+    defer { withExtendedLifetime(folder) {} }
+    let home = try FileSystem().realPath(folder?.path ?? self.home.current().existing(to: "work at its inbox").path)
     let models = ModelOption.chosen(model)
     try InboxWorkers.check(models)
     let identity = try InboxWorkers.identity(identity)
     let server = try PostgresDatabase(address, connections: workers + 2)
     var limits = InboxLimits()
     limits.totalBytes = quota.bytes
-    let inbox = try open(server, limits, identity != nil)
+    let inbox =
+      if let bundles {
+        try Inbox(
+          home: home, database: server, storage: BundleOptions.storage(bundles, home: home), receives: false,
+          limits: limits, hasIdentity: identity != nil)
+      } else {
+        try Inbox(home: home, database: server, makesFolders: false, limits: limits, hasIdentity: identity != nil)
+      }
     let pool = try InboxWorkers.pool(
       inbox, count: workers, identity: identity, models: models, order: try versionOrder.order(of: models),
       receives: false)
@@ -138,9 +122,9 @@ struct BundleOptions: ParsableArguments {
 
   // Plain text: an invalid address may contain a secret and must not be shown.
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "Object storage with the inbox's bundles, for any number of machines: s3://bucket/prefix. Its server and credentials are those of the environment and ~/.aws. If not given, what LAZARET_BUNDLES says, else the bundles are in the home.",
-      valueName: "address"))
+      "address"))
   var bundles: String?
 
   func validate() throws {
@@ -223,19 +207,22 @@ enum InboxWorkers {
       throw FileError(
         .notFound, operation: "find this program", path: nil, detail: "the system does not tell where it is")
     }
-    return WorkerPool(
-      inbox,
-      options: WorkerPool.Options(
-        count: count, identity: identity, models: try models.map { try fileSystem.realPath($0) }, versionOrder: order,
-        resources: resources, receives: receives, retention: retention,
-        onPruning: { pruning in
-          for failure in pruning.failures {
-            Terminal.standardError.write(
-              "lazaret: the files of the bundle \(failure.bundle) cannot be removed: \(printable(failure.words))\n")
-          }
-        },
-        onTrouble: { part, error in Terminal.standardError.write("lazaret: \(words(part, error))\n") }),
-      runner: WorkProcess(executable, ["inbox-worker"]))
+    var options = WorkerPool.Options()
+    options.count = count
+    options.identity = identity
+    options.models = try models.map { try fileSystem.realPath($0) }
+    options.versionOrder = order
+    options.resources = resources
+    options.receives = receives
+    options.retention = retention
+    options.onPruning = { pruning in
+      for failure in pruning.failures {
+        Terminal.standardError.write(
+          "lazaret: the files of the bundle \(failure.bundle) cannot be removed: \(printable(failure.words))\n")
+      }
+    }
+    options.onTrouble = { part, error in Terminal.standardError.write("lazaret: \(words(part, error))\n") }
+    return WorkerPool(inbox, options: options, runner: WorkProcess(executable, ["inbox-worker"]))
   }
 
   private static func words(_ part: WorkerPool.Options.Part, _ error: (any Error)?) -> String {
@@ -261,5 +248,62 @@ enum InboxWorkers {
       limits.seconds = seconds
     }
     return limits
+  }
+}
+
+/// `lazaret inbox-worker`: runs one inbox job in a process that isolates itself; only for `serve --inbox`.
+struct InboxWorkerCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inbox-worker", abstract: "Does one job of an inbox.", shouldDisplay: false)
+
+  @Argument(help: "The file with the order.") var order: PathArgument
+
+  @Flag(help: "Do nothing but try what a worker cannot do; the order is a folder.")
+  var isTrial = false
+
+  /// Applies a worker's isolation, tries to escape and reports the outcome.
+  private func tryIsolation() throws {
+    let folder = order.path
+    let isolation = WorkIsolation.apply(readable: [], writable: [])
+    let trial: JSON.Object = [
+      "reached": isolation.reached.map(\.rawValue).sorted(), "missing": isolation.missing.map(\.rawValue),
+      "done": WorkIsolation.trials(outside: folder),
+    ]
+    try Terminal.standardOutput.write(json: trial, .line)
+  }
+
+  func run() throws {
+    try report(json: true) {
+      if isTrial { return try tryIsolation() }
+      let fileSystem = FileSystem()
+      let bytes = try fileSystem.contents(of: order.path, limit: 1 << 20)
+      let order = try JSONDecoder().decode(WorkOrder.self, from: Data(bytes))
+      try order.resources.apply()
+      guard let writable = order.writable, let temporary = order.temporary else { throw ExitStatus.failed }
+      for folder in writable + [temporary] { try fileSystem.makeDirectory(folder) }
+      unsafe setenv("TMPDIR", temporary.string, 1)
+      // Before any other thread starts.
+      let isolation = WorkIsolation.apply(readable: order.readable, writable: writable)
+      Self.endWithItsMaster()
+      var result = BundleWork(order).run()
+      result.isolation = isolation
+      guard let path = order.result.path else { throw ExitStatus.failed }
+      let text = try JSON.bytes(of: result, .line, to: "write the result", at: path)
+      try fileSystem.writeAtomically(text, to: path, replacing: true, permissions: .ownerReadWrite)
+    }
+  }
+
+  /// Exits when the parent, which holds this process's input open, ends.
+  private static func endWithItsMaster() {
+    WorkThread.start(named: "lazaret.master") {
+      while true {
+        do {
+          guard let bytes = try FileHandle.standardInput.read(upToCount: 4096), !bytes.isEmpty else { _exit(1) }
+        } catch {
+          // Interrupted by a signal.
+          Thread.sleep(forTimeInterval: 0.05)
+        }
+      }
+    }
   }
 }

@@ -6,34 +6,22 @@ import SystemPackage
 
 struct KitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "kit",
-    abstract: "Makes and shows recovery kits: what a salvage would want to know of a healthy store.",
+    verb: "kit", abstract: "Makes and shows recovery kits: what a salvage would want to know of a healthy store.",
     discussion: """
       A kit has the store's tables with their pages and rowids, and a sum of each page of stores up to 64 MB. With it a \
       salvage tells exactly which records are lost, finds pages without any other trace and sees flipped bits inside of \
       values. It holds none of the records' values. A coordinator that has a home notes one a day by itself.
-
-      \(ExitStatus.help)
-      """,
-    subcommands: [KitCreateCommand.self, KitShowCommand.self])
+      """, subcommands: [KitCreateCommand.self, KitShowCommand.self])
 }
 
 struct KitCreateCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "create",
-    abstract: "Notes a recovery kit of a healthy store.",
+    verb: "create", abstract: "Notes a recovery kit of a healthy store.",
     usage: "lazaret kit create <store> -o <out> [--json]",
-    discussion: """
-      Touches nothing of the store. Of a damaged store no kit is made.
+    discussion: "Touches nothing of the store. Of a damaged store no kit is made.",
+    examples: "lazaret kit create Stores/App.sqlite -o App.kit")
 
-      EXAMPLE
-        lazaret kit create Stores/App.sqlite -o App.kit
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @Option(name: [.customShort("o"), .customLong("output")], help: "The kit's file; nothing may have its name.")
   var out: PathArgument
@@ -58,18 +46,10 @@ struct KitCreateCommand: Verb {
 
 struct KitShowCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show",
-    abstract: "Shows what is in a recovery kit.",
-    usage: "lazaret kit show <kit> [--json]",
-    discussion: """
-      EXAMPLE
-        lazaret kit show App.kit
+    verb: "show", abstract: "Shows what is in a recovery kit.", usage: "lazaret kit show <kit> [--json]",
+    examples: "lazaret kit show App.kit")
 
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The kit's file.")
-  var kit: PathArgument
+  @Argument(help: "The kit's file.") var kit: PathArgument
 
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
@@ -83,8 +63,7 @@ struct KitShowCommand: Verb {
 }
 
 struct TableOptions: ParsableArguments {
-  @Flag(help: "Show the rows of entities and tables without records too.")
-  var all = false
+  @Flag(help: "Show the rows of entities and tables without records too.") var all = false
 
   func validate() {
     guard all else { return }
@@ -132,11 +111,9 @@ struct KitSummary {
         continue
       }
       let keys = entry.groups.reduce(KeyRanges()) { $0.union(Self.keys($1) ?? KeyRanges()) }
-      table.append([
+      table.append(
         printable(entry.name), grouped(entry.rows), grouped(entry.leaves.count),
-        entry.sums.isEmpty ? "–" : grouped(entry.sums.count),
-        keys.words(limit: 4),
-      ])
+        entry.sums.isEmpty ? "–" : grouped(entry.sums.count), keys.words(limit: 4))
     }
     return lines + table.text() + TextTable.note(empty, "tables without rows")
   }

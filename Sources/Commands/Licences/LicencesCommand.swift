@@ -3,22 +3,15 @@ import Platform
 
 struct LicencesCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "licences",
-    abstract: "Shows what this program is made of, and the licences of all of it.",
+    verb: "licences", abstract: "Shows what this program is made of, and the licences of all of it.",
     usage: "lazaret licences [--list] [--json]",
     discussion: """
       The texts are in the program itself. Shared libraries of the system are listed too; their exact versions are \
       those that the system has.
-
-      EXAMPLE
-        lazaret licences --list
-
-      \(ExitStatus.help)
-      """,
+      """, examples: "lazaret licences --list",
     aliases: ["licenses"])
 
-  @Flag(help: "Leave the texts out.")
-  var list = false
+  @Flag(help: "Leave the texts out.") var list = false
 
   @OptionGroup var output: OutputOptions
 
@@ -39,10 +32,9 @@ struct LicencesCommand: Verb {
       var table = TextTable(["name", "version", "licence", "from"], shrinking: [3, 2])
       for component in LinkedComponent.all where component.linking == linking {
         let version = linking == .own ? LibraryVersion.current : component.version
-        table.append([
+        table.append(
           component.name, version ?? "", component.licence,
-          component.within.map { "in \($0)" } ?? component.home ?? "",
-        ])
+          component.within.map { "in \($0)" } ?? component.home ?? "")
       }
       text += table.text()
     }
@@ -78,8 +70,7 @@ extension LinkedComponent.Linking {
 
 struct LinkedComponent: Encodable {
   enum Linking: String, Encodable {
-    case own
-    case included
+    case own, included
     /// Swift's runtime: included in packaged programs, else shared libraries of the toolchain.
     case runtime
     case shared

@@ -4,85 +4,43 @@
 extension LinkedComponent {
   /// Everything that is linked, the project itself first.
   static let all: [LinkedComponent] = [
-    LinkedComponent(
-      name: "Lazaret", version: nil, within: nil,
-      licence: "MIT", linking: .own,
-      home: nil, texts: ["Lazaret"]),
-    LinkedComponent(
-      name: "GRDB.swift", version: "7.10.0", within: nil,
-      licence: "MIT", linking: .included,
+    LinkedComponent(name: "Lazaret", licence: "MIT", linking: .own, texts: ["Lazaret"]),
+    LinkedComponent(name: "GRDB.swift", version: "7.10.0", licence: "MIT", linking: .included,
       home: "https://github.com/groue/GRDB.swift", texts: ["GRDB"]),
-    LinkedComponent(
-      name: "swift-argument-parser", version: "1.8.2", within: nil,
-      licence: "Apache-2.0 WITH Swift-exception", linking: .included,
-      home: "https://github.com/apple/swift-argument-parser", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "swift-log", version: "1.16.2", within: nil,
-      licence: "Apache-2.0", linking: .included,
+    LinkedComponent(name: "swift-argument-parser", version: "1.8.2", licence: "Apache-2.0 WITH Swift-exception",
+      linking: .included, home: "https://github.com/apple/swift-argument-parser",
+      texts: ["Apache-2.0-Swift-exception"]),
+    LinkedComponent(name: "swift-log", version: "1.16.2", licence: "Apache-2.0", linking: .included,
       home: "https://github.com/apple/swift-log", texts: ["Apache-2.0", "swift-log-NOTICE"]),
-    LinkedComponent(
-      name: "swift-syntax", version: "603.0.1", within: nil,
-      licence: "Apache-2.0 WITH Swift-exception", linking: .included,
-      home: "https://github.com/swiftlang/swift-syntax", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "swift-system", version: "1.8.1", within: nil,
-      licence: "Apache-2.0 WITH Swift-exception", linking: .included,
-      home: "https://github.com/apple/swift-system", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "Swift runtime and standard library", version: nil, within: nil,
-      licence: "Apache-2.0 WITH Swift-exception", linking: .runtime,
-      home: "https://github.com/swiftlang/swift", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "Foundation", version: nil, within: nil,
-      licence: "Apache-2.0 WITH Swift-exception", linking: .runtime,
+    LinkedComponent(name: "swift-syntax", version: "603.0.1", licence: "Apache-2.0 WITH Swift-exception",
+      linking: .included, home: "https://github.com/swiftlang/swift-syntax", texts: ["Apache-2.0-Swift-exception"]),
+    LinkedComponent(name: "swift-system", version: "1.8.1", licence: "Apache-2.0 WITH Swift-exception",
+      linking: .included, home: "https://github.com/apple/swift-system", texts: ["Apache-2.0-Swift-exception"]),
+    LinkedComponent(name: "Swift runtime and standard library", licence: "Apache-2.0 WITH Swift-exception",
+      linking: .runtime, home: "https://github.com/swiftlang/swift", texts: ["Apache-2.0-Swift-exception"]),
+    LinkedComponent(name: "Foundation", licence: "Apache-2.0 WITH Swift-exception", linking: .runtime,
       home: "https://github.com/swiftlang/swift-corelibs-foundation", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "Dispatch", version: nil, within: nil,
-      licence: "Apache-2.0 WITH Swift-exception", linking: .runtime,
+    LinkedComponent(name: "Dispatch", licence: "Apache-2.0 WITH Swift-exception", linking: .runtime,
       home: "https://github.com/swiftlang/swift-corelibs-libdispatch", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "swift-collections", version: nil, within: "Foundation",
-      licence: "Apache-2.0 WITH Swift-exception", linking: .runtime,
-      home: "https://github.com/apple/swift-collections", texts: ["Apache-2.0-Swift-exception"]),
-    LinkedComponent(
-      name: "ICU", version: nil, within: "Foundation",
-      licence: "Unicode-3.0", linking: .runtime,
+    LinkedComponent(name: "swift-collections", within: "Foundation", licence: "Apache-2.0 WITH Swift-exception",
+      linking: .runtime, home: "https://github.com/apple/swift-collections", texts: ["Apache-2.0-Swift-exception"]),
+    LinkedComponent(name: "ICU", within: "Foundation", licence: "Unicode-3.0", linking: .runtime,
       home: "https://github.com/swiftlang/swift-foundation-icu", texts: ["ICU"]),
-    LinkedComponent(
-      name: "SQLite", version: nil, within: nil,
-      licence: "blessing", linking: .shared,
-      home: "https://sqlite.org", texts: ["SQLite"]),
-    LinkedComponent(
-      name: "zlib", version: nil, within: nil,
-      licence: "Zlib", linking: .shared,
-      home: "https://zlib.net", texts: ["zlib"]),
-    LinkedComponent(
-      name: "libdeflate", version: nil, within: nil,
-      licence: "MIT", linking: .shared,
+    LinkedComponent(name: "SQLite", licence: "blessing", linking: .shared, home: "https://sqlite.org",
+      texts: ["SQLite"]),
+    LinkedComponent(name: "zlib", licence: "Zlib", linking: .shared, home: "https://zlib.net", texts: ["zlib"]),
+    LinkedComponent(name: "libdeflate", licence: "MIT", linking: .shared,
       home: "https://github.com/ebiggers/libdeflate", texts: ["libdeflate"]),
-    LinkedComponent(
-      name: "Zstandard", version: nil, within: nil,
-      licence: "BSD-3-Clause", linking: .shared,
+    LinkedComponent(name: "Zstandard", licence: "BSD-3-Clause", linking: .shared,
       home: "https://github.com/facebook/zstd", texts: ["Zstandard"]),
-    LinkedComponent(
-      name: "libmicrohttpd", version: nil, within: nil,
-      licence: "LGPL-2.1-or-later", linking: .shared,
+    LinkedComponent(name: "libmicrohttpd", licence: "LGPL-2.1-or-later", linking: .shared,
       home: "https://www.gnu.org/software/libmicrohttpd/", texts: ["LGPL-2.1"]),
-    LinkedComponent(
-      name: "OpenSSL", version: nil, within: nil,
-      licence: "Apache-2.0", linking: .shared,
-      home: "https://openssl-library.org", texts: ["Apache-2.0"]),
-    LinkedComponent(
-      name: "curl", version: nil, within: nil,
-      licence: "curl", linking: .shared,
-      home: "https://curl.se", texts: ["curl"]),
-    LinkedComponent(
-      name: "GNU C library", version: nil, within: nil,
-      licence: "LGPL-2.1-or-later", linking: .shared,
+    LinkedComponent(name: "OpenSSL", licence: "Apache-2.0", linking: .shared, home: "https://openssl-library.org",
+      texts: ["Apache-2.0"]),
+    LinkedComponent(name: "curl", licence: "curl", linking: .shared, home: "https://curl.se", texts: ["curl"]),
+    LinkedComponent(name: "GNU C library", licence: "LGPL-2.1-or-later", linking: .shared,
       home: "https://www.gnu.org/software/libc/", texts: ["LGPL-2.1"]),
-    LinkedComponent(
-      name: "GCC runtime", version: nil, within: nil,
-      licence: "GPL-3.0-or-later WITH GCC-exception-3.1", linking: .shared,
+    LinkedComponent(name: "GCC runtime", licence: "GPL-3.0-or-later WITH GCC-exception-3.1", linking: .shared,
       home: "https://gcc.gnu.org", texts: []),
   ]
 

@@ -8,8 +8,7 @@ struct ManualCommand: Verb {
   static let configuration = CommandConfiguration(
     commandName: "manual", abstract: "Writes the manual's pages, a file for each verb.", shouldDisplay: false)
 
-  @Option(help: ArgumentHelp("The folder that the pages are written into.", valueName: "dir"))
-  var into: PathArgument
+  @Option(help: .text("The folder that the pages are written into.", "dir")) var into: PathArgument
 
   @OptionGroup var output: OutputOptions
 
@@ -28,12 +27,9 @@ struct ManualCommand: Verb {
 
   /// One page a listed verb, the command's own first.
   private static func pages() throws -> [ManualPage] {
-    func pages(
-      _ description: CommandDescription, _ type: any ParsableCommand.Type, _ path: [String]
-    ) -> [ManualPage] {
+    func pages(_ description: CommandDescription, _ type: any ParsableCommand.Type, _ path: [String]) -> [ManualPage] {
       let page = ManualPage(
-        path: path, command: description, usage: LazaretCommand.usageString(for: type),
-        version: LibraryVersion.current)
+        path: path, command: description, usage: LazaretCommand.usageString(for: type), version: LibraryVersion.current)
       return [page]
         + type.configuration.subcommands.flatMap { subcommand -> [ManualPage] in
           let name = subcommand.configuration.commandName
@@ -44,11 +40,7 @@ struct ManualCommand: Verb {
         }
     }
     let description: CommandDescription
-    do {
-      description = try CommandDescription.of(LazaretCommand.self)
-    } catch {
-      throw CommandError(unforeseen: error)
-    }
+    do { description = try CommandDescription.of(LazaretCommand.self) } catch { throw CommandError(unforeseen: error) }
     return pages(description, LazaretCommand.self, [description.commandName])
   }
 }
@@ -64,7 +56,6 @@ struct CommandDescription: Decodable {
 
     var kind: String
     var shouldDisplay: Bool
-    var isOptional: Bool
     var isRepeating: Bool
     var sectionTitle: String?
     var names: [Name]?
@@ -81,7 +72,6 @@ struct CommandDescription: Decodable {
   var abstract: String?
   var discussion: String?
   var shouldDisplay: Bool
-  var aliases: [String]?
   var arguments: [Argument]?
   var subcommands: [CommandDescription]?
 
@@ -89,7 +79,6 @@ struct CommandDescription: Decodable {
   var isDocumented: Bool { shouldDisplay && commandName != "help" }
 
   private struct Dump: Decodable {
-    var serializationVersion: Int
     var command: CommandDescription
   }
 
@@ -261,9 +250,7 @@ package struct Roff {
     case bold = "B"
     case italic = "I"
 
-    fileprivate func marked(_ words: String) -> String {
-      self == .plain ? words : "\\f\(rawValue)\(words)\\fR"
-    }
+    fileprivate func marked(_ words: String) -> String { self == .plain ? words : "\\f\(rawValue)\(words)\\fR" }
   }
 
   /// A line of text must not begin like a request.
@@ -274,23 +261,20 @@ package struct Roff {
 
   /// Escapes non-ASCII and special characters by name.
   package static func escaped(_ words: String) -> String {
-    var result = ""
-    for scalar in words.unicodeScalars {
+    words.unicodeScalars.map { scalar in
       switch scalar {
-      case "\\": result += "\\e"
-      case "-": result += "\\-"
-      case "'": result += "\\(aq"
-      case "\"": result += "\\(dq"
-      case "`": result += "\\(ga"
-      case "^": result += "\\(ha"
-      case "~": result += "\\(ti"
-      case "\n", "\t": result += " "
-      case _ where scalar.isASCII: result.unicodeScalars.append(scalar)
-      default:
-        result += "\\[u\(zeroPadded(String(scalar.value, radix: 16, uppercase: true), to: 4))]"
+      case "\\": "\\e"
+      case "-": "\\-"
+      case "'": "\\(aq"
+      case "\"": "\\(dq"
+      case "`": "\\(ga"
+      case "^": "\\(ha"
+      case "~": "\\(ti"
+      case "\n", "\t": " "
+      case _ where scalar.isASCII: String(scalar)
+      default: "\\[u\(zeroPadded(String(scalar.value, radix: 16, uppercase: true), to: 4))]"
       }
-    }
-    return result
+    }.joined()
   }
 }
 

@@ -8,34 +8,23 @@ import SystemPackage
 
 struct MigrateCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "migrate",
-    abstract: "Brings a store to the current version of the model, on a copy, verified.",
+    verb: "migrate", abstract: "Brings a store to the current version of the model, on a copy, verified.",
     usage: "lazaret migrate <store> --model <model> [--output <file>] [<options>]",
     discussion: """
       The original is not touched until the migrated copy has passed every check; then it is moved, whole, into \
       Backups/ under the home folder. A migration that was interrupted, also by Ctrl-C, goes on from its last finished step.
-
-      EXAMPLES
-        lazaret migrate Stores/App.sqlite --model App.xcdatamodeld
-        lazaret migrate Old.sqlite --model App.xcdatamodeld --output New.sqlite
-
-      EXIT CODES
-        0   done, or nothing to do
-        1   failed, or cannot be done; the store is as it was
-        2   done, but more was lost than the model drops; the output says what
-        3   the store is unavailable: locked, forbidden, no space, newer than the app
-        64  the command line was wrong
-      """)
+      """, examples: "lazaret migrate Stores/App.sqlite --model App.xcdatamodeld",
+    "lazaret migrate Old.sqlite --model App.xcdatamodeld --output New.sqlite",
+    exitCodes: ExitStatus.codes(
+      done: "done, or nothing to do", failed: "failed, or cannot be done; the store is as it was",
+      doubtful: "done, but more was lost than the model drops; the output says what"))
 
   @OptionGroup var migration: MigrationArguments
 
-  @Option(
-    name: .output,
-    help: ArgumentHelp("Write the migrated store here and leave the original where it is.", valueName: "file"))
+  @Option(name: .output, help: .text("Write the migrated store here and leave the original where it is.", "file"))
   var out: PathArgument?
 
-  @Flag(help: "Say what would be done, as plan does, and touch nothing.")
-  var dryRun = false
+  @Flag(help: "Say what would be done, as plan does, and touch nothing.") var dryRun = false
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -61,11 +50,9 @@ struct MigrateCommand: Verb {
     }
     let line = StepProgress(of: migration.store.path, to: out?.path)
     line.watch(&options) { step, number, count in "Step \(number) of \(count): \(printable(step))" }
-    let result = try migration.finding(in: bundle) {
-      try migrator.migrate(migration.store.path, options: options)
-    }
+    let result = try migration.finding(in: bundle) { try migrator.migrate(migration.store.path, options: options) }
     line.clear()
-    try output.print(result, MigrationText(result).text)
+    try output.print(result, result.text)
     if result.steps.contains(where: {
       !$0.losses.allSatisfy(planned.contains) || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty
     }) {
@@ -74,66 +61,54 @@ struct MigrateCommand: Verb {
   }
 }
 
-struct MigrationText {
-  let text: String
-
-  init(_ result: Migrator.Result) {
-    var lines = "\(printable(result.store.string)): "
-    if let repair = result.repair {
-      lines += repair.isNothing ? "" : "repaired (\(repair.words) added)\(result.steps.isEmpty ? "" : ", ")"
+extension Migrator.Result {
+  fileprivate var text: String {
+    var lines = "\(printable(store.string)): "
+    if let repair {
+      lines += repair.isNothing ? "" : "repaired (\(repair.words) added)\(steps.isEmpty ? "" : ", ")"
     }
-    guard !result.steps.isEmpty else {
-      if result.repair != nil {
-        text = lines + "\n" + (result.backup.map { "\n  The original: \(printable($0.string))\n" } ?? "")
-        return
+    guard !steps.isEmpty else {
+      if repair != nil {
+        return lines + "\n" + (backup.map { "\n  The original: \(printable($0.string))\n" } ?? "")
       }
       let outcome =
-        result.backup == nil
+        backup == nil
         ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished"
-      text = lines + outcome + "\n"
-      return
+      return lines + outcome + "\n"
     }
-    lines += "migrated in \(counted(Int64(result.steps.count), "step"))"
-    if result.resumedSteps > 0 { lines += ", \(result.resumedSteps) of them by an earlier run" }
+    lines += "migrated in \(counted(Int64(steps.count), "step"))"
+    if resumedSteps > 0 { lines += ", \(resumedSteps) of them by an earlier run" }
     lines += "\n"
-    for step in result.steps {
+    for step in steps {
       let rows = step.entities.reduce(0) { $0 + $1.rows }
       lines += "\n  \(printable(step.step)): \(counted(Int64(rows), "record"))\n"
       lines += MigrationPlanText.list("Lost", step.losses)
       for name in step.leftBehind { lines += "    Left behind, since it no longer fits: \(printable(name))\n" }
     }
-    if let metrics = result.metrics { lines += "\n  \(printable(metrics.words))\n" }
-    if let backup = result.backup { lines += "\n  The original: \(printable(backup.string))\n" }
-    text = lines
+    if let metrics { lines += "\n  \(printable(metrics.words))\n" }
+    if let backup { lines += "\n  The original: \(printable(backup.string))\n" }
+    return lines
   }
 }
 
 struct PlanCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "plan",
-    abstract: "Says what a migration would do to a store, step by step, and what it would lose.",
+    verb: "plan", abstract: "Says what a migration would do to a store, step by step, and what it would lose.",
     usage: "lazaret plan <store> --model <model> [--all] [<options>]",
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it. Records are counted in the store as \
       it is. Where that does not tell what a step comes to (a mapping's expressions, records that an earlier step makes), \
       the steps are tried on a private copy among the temporary files, which takes as long as the migration.
-
-      EXAMPLE
-        lazaret plan Stores/App.sqlite --model App.xcdatamodeld
-
-      EXIT CODES
-        0   the migration would lose nothing, or there is nothing to do
-        1   failed
-        2   it would lose more than the model drops, could not be done, or that
-            is not known; the output says what
-        3   the store is unavailable: locked, forbidden, newer than the app
-        64  the command line was wrong
-      """)
+      """, examples: "lazaret plan Stores/App.sqlite --model App.xcdatamodeld",
+    exitCodes: ExitStatus.codes(
+      done: "the migration would lose nothing, or there is nothing to do",
+      doubtful: "it would lose more than the model drops, could not be done, or that\n"
+        + "      is not known; the output says what",
+      unavailable: "the store is unavailable: locked, forbidden, newer than the app"))
 
   @OptionGroup var migration: MigrationArguments
 
-  @Flag(help: "Print everything: each entity of each step, and every finding.")
-  var all = false
+  @Flag(help: "Print everything: each entity of each step, and every finding.") var all = false
 
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
@@ -177,7 +152,7 @@ struct PlannedRemovals {
   /// - Parameters:
   ///   - target: the requested version; nil for the current one.
   init(_ bundle: ModelBundle?, target: String? = nil, _ way: MigrationWayOptions) {
-    let isUsual = target == nil && way.via.isEmpty && way.lossRemedy == .refuse
+    let isUsual = target == nil && way.via.isEmpty && way.onMigrationLoss == .refuse
     self.bundle = isUsual ? bundle : nil
   }
 
@@ -211,9 +186,7 @@ struct MigrationPlanText {
   private typealias Losses = [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]
 
   private func losses(arePlanned: Bool) -> Losses {
-    plan.steps.flatMap { step in
-      step.losses.filter { planned.contains($0) == arePlanned }.map { (step, $0) }
-    }
+    plan.steps.flatMap { step in step.losses.filter { planned.contains($0) == arePlanned }.map { (step, $0) } }
   }
 
   var text: String {
@@ -333,11 +306,10 @@ struct MigrationPlanText {
     for other in step.alternatives { lines += "    not chosen: \(Self.words(for: other))\n" }
     var table = TextTable(["entity", "becomes", "how", "records"], numericColumns: [3])
     for entity in step.entities {
-      table.append([
+      table.append(
         entity.source.map { printable($0) } ?? "–", entity.destination.map { printable($0) } ?? "–",
         entity.way.rawValue + (entity.policy.map { " (\(printable($0)))" } ?? ""),
-        entity.rows.map { grouped($0) } ?? "?",
-      ])
+        entity.rows.map { grouped($0) } ?? "?")
     }
     lines += table.text(indent: "    ")
     return lines

@@ -7,8 +7,7 @@ import SystemPackage
 
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Shows models, compares their versions and checks them.",
-    discussion: ExitStatus.help,
+    verb: "model", abstract: "Shows models, compares their versions and checks them.",
     subcommands: [
       ModelShowCommand.self, ModelHashesCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
       ModelVerifyCommand.self, ModelSealCommand.self, ModelFreezeCommand.self, ModelExportCommand.self,
@@ -17,16 +16,14 @@ struct ModelCommand: ParsableCommand {
 
 struct ModelOptions: ParsableArguments {
   @Argument(
-    help: ArgumentHelp(
-      "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources (a file or a folder), a store, backup or bundle that carries its model, or a folder of these, a version each.",
-      valueName: "model"))
+    help:
+      "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources (a file or a folder), a store, backup or bundle that carries its model, or a folder of these, a version each."
+  )
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  func load(json: Bool) throws -> ModelBundle {
-    try loaded(json: json).bundle
-  }
+  func load(json: Bool) throws -> ModelBundle { try loaded(json: json).bundle }
 
   /// Loads the model; Swift sources with incomplete versions and open questions.
   func loadedWhole(json: Bool) throws -> (model: LoadedModel, isSource: Bool) {
@@ -35,25 +32,16 @@ struct ModelOptions: ParsableArguments {
   }
 
   /// Loads the model with its Swift sources, to name lines.
-  func loaded(json: Bool) throws -> LoadedModel {
-    try versionOrder.loaded(model.path, json: json)
-  }
+  func loaded(json: Bool) throws -> LoadedModel { try versionOrder.loaded(model.path, json: json) }
 }
 
 /// `lazaret model seal`: binds a mapping file to the present versions.
 struct ModelSealCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "seal",
-    abstract: "Writes the version hashes of its two versions into a mapping file.",
+    verb: "seal", abstract: "Writes the version hashes of its two versions into a mapping file.",
     usage: "lazaret model seal <model> <mapping> [<options>]",
-    discussion: """
-      A mapping file with hashes is refused as stale once one of the versions has been changed.
-
-      EXAMPLE
-        lazaret model seal App.xcdatamodeld Split.json
-
-      \(ExitStatus.help)
-      """)
+    discussion: "A mapping file with hashes is refused as stale once one of the versions has been changed.",
+    examples: "lazaret model seal App.xcdatamodeld Split.json")
 
   @OptionGroup var options: ModelOptions
 
@@ -84,8 +72,7 @@ extension MappingModel {
 
 struct ModelHashesCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "hashes",
-    abstract: "Prints the version hash of each entity and the checksum of each version.",
+    verb: "hashes", abstract: "Prints the version hash of each entity and the checksum of each version.",
     usage: "lazaret model hashes <model> [--types <names>] [--json] [<options>]",
     discussion: """
       They are the hashes that Core Data writes into stores (NSStoreModelVersionHashes), and the checksum it names a \
@@ -93,12 +80,7 @@ struct ModelHashesCommand: Verb {
 
       In Swift sources, an entity that only a compiler could tell has no hash. Its file and line are named, and the exit \
       code is 2, as it is where a version cannot be read.
-
-      EXAMPLE
-        lazaret model hashes App.xcdatamodeld
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret model hashes App.xcdatamodeld")
 
   @OptionGroup var options: ModelOptions
   @OptionGroup var output: OutputOptions
@@ -132,27 +114,19 @@ struct ModelHashesCommand: Verb {
 
 struct ModelShowCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show",
-    abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
+    verb: "show", abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
     usage: "lazaret model show <model> [--version-name <name>] [<options>]",
     discussion: """
       Shows the current version unless told otherwise. Versions that cannot be read are named at the end.
 
       What Swift sources leave open is named with file and line. Where something is missing for it, the exit code is 2.
-
-      EXAMPLE
-        lazaret model show App.xcdatamodeld
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret model show App.xcdatamodeld")
 
   @OptionGroup var options: ModelOptions
 
-  @Option(name: .customLong("version-name"), help: ArgumentHelp("The version to show.", valueName: "name"))
-  var versionName: String?
+  @Option(help: .text("The version to show.", "name")) var versionName: String?
 
-  @Flag(help: "Show every version.")
-  var all = false
+  @Flag(help: "Show every version.") var all = false
 
   @OptionGroup var output: OutputOptions
 
@@ -184,29 +158,22 @@ struct ModelShowCommand: Verb {
 
 struct ModelDiffCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "diff",
-    abstract: "Prints the mapping that is inferred between two versions, and what it would lose.",
+    verb: "diff", abstract: "Prints the mapping that is inferred between two versions, and what it would lose.",
     usage: "lazaret model diff <model> [--from <version>] [--to <version>] [<options>]",
     discussion: """
       Compares the version before the current one with the current one unless told otherwise. No store is needed.
-
-      EXAMPLE
-        lazaret model diff App.xcdatamodeld --from V1 --to V2
-
-      EXIT CODES
-        0   nothing would be lost, and nothing is refused
-        1   failed
-        2   something would be lost, or is refused; the output says what
-        3   the model is out of reach
-        64  the command line was wrong
-      """)
+      """, examples: "lazaret model diff App.xcdatamodeld --from V1 --to V2",
+    exitCodes: ExitStatus.codes(
+      done: "nothing would be lost, and nothing is refused",
+      doubtful: "something would be lost, or is refused; the output says what",
+      unavailable: "the model is out of reach"))
 
   @OptionGroup var options: ModelOptions
 
-  @Option(help: ArgumentHelp("The version to start from; the one before the other if not given.", valueName: "version"))
+  @Option(help: .text("The version to start from; the one before the other if not given.", "version"))
   var from: String?
 
-  @Option(help: ArgumentHelp("The version to lead to; the current one if not given.", valueName: "version"))
+  @Option(help: .text("The version to lead to; the current one if not given.", "version"))
   var to: String?
 
   @OptionGroup var output: OutputOptions
@@ -234,8 +201,7 @@ struct ModelDiffCommand: Verb {
       .unknownVersion, operation: "compare the versions", path: options.model.path,
       detail: """
         no version is known to come before "\(printable(version.name))"; the model has \(names.joined(separator: ", "))
-        """,
-      hint: "Name the version to start from with --from.")
+        """, hint: "Name the version to start from with --from.")
   }
 
   private func version(_ name: String, of bundle: ModelBundle) throws -> ModelVersion {
@@ -253,36 +219,24 @@ struct ModelDiffCommand: Verb {
 }
 
 struct ModelExportCommand: Verb {
-  enum Format: String, CaseIterable, ExpressibleByArgument {
-    case mom
-
-    case xcdatamodel
-  }
+  enum Format: String, CaseIterable, ExpressibleByArgument { case mom, xcdatamodel }
 
   static let configuration = CommandConfiguration(
-    commandName: "export",
-    abstract: "Writes a version of a model compiled or as source, with the same hashes.",
+    verb: "export", abstract: "Writes a version of a model compiled or as source, with the same hashes.",
     usage: "lazaret model export <model> --output <file> [--version-name <name>] [<options>]",
     discussion: """
       The version is that of a store, a backup or a bundle, by the model that it carries, or one of a model of any kind. \
       What is written is read back first: its hashes are the version's. What source has no word for, such as a default of \
       bytes, is named.
-
-      EXAMPLE
-        lazaret model export App.store --output V1.mom
-        lazaret model export App.store --output V1.xcdatamodel
-
-      \(ExitStatus.help)
-      """)
+      """,
+    examples: "lazaret model export App.store --output V1.mom\n"
+      + "  lazaret model export App.store --output V1.xcdatamodel")
 
   @OptionGroup var options: ModelOptions
 
-  @Option(name: .output, help: ArgumentHelp("The new file or folder.", valueName: "file"))
-  var out: PathArgument
+  @Option(name: .output, help: .text("The new file or folder.", "file")) var out: PathArgument
 
-  @Option(
-    name: .customLong("version-name"),
-    help: ArgumentHelp("The version; the current one if not given.", valueName: "name"))
+  @Option(help: .text("The version; the current one if not given.", "name"))
   var versionName: String?
 
   @Option(help: "What it is written as; if not given, what the ending says, else mom.")
@@ -325,8 +279,7 @@ struct ModelExportCommand: Verb {
       try system.makeDirectory(out.path, permissions: .init(rawValue: 0o755))
       do {
         try system.writeAtomically(
-          source.contents, to: out.path.appending("contents"), replacing: false,
-          permissions: .init(rawValue: 0o644))
+          source.contents, to: out.path.appending("contents"), replacing: false, permissions: .init(rawValue: 0o644))
       } catch {
         // Report the first error.
         try? system.removeDirectory(out.path)
@@ -349,7 +302,6 @@ extension ModelBundle {
 
   fileprivate func lacksVersion(_ name: String, at path: FilePath) -> ModelError {
     let names = versions.map { printable($0.name) }.joined(separator: ", ")
-    return ModelError(
-      .versionOrder, path: path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
+    return ModelError(.versionOrder, path: path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
   }
 }

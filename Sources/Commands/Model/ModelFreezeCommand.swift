@@ -7,7 +7,7 @@ import SystemPackage
 
 struct ModelFreezeCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "freeze",
+    verb: "freeze",
     abstract: "Writes a version of a model as a VersionedSchema in Swift, whose hashes are the version's.",
     usage: "lazaret model freeze <model> [--schema <name>] [--output <file>] [<options>]",
     discussion: """
@@ -17,35 +17,25 @@ struct ModelFreezeCommand: Verb {
       same elements. The text is read back before it is written: its hashes equal the version's.
 
       With --check the file is compared with the version, and nothing is written.
-
-      EXAMPLES
-        lazaret model freeze App.store --schema SchemaV1 -o SchemaV1.swift
-        lazaret model freeze App.store --schema SchemaV1 --check SchemaV1.swift
-        lazaret model freeze model.lock --version-name SchemaV1 --schema SchemaV1
-
-      EXIT CODES
-        0   done; with --check, the hashes are equal
-        1   failed
-        2   with --check, hashes differ; the output says which
-        3   the model or the store is out of reach
-        64  the command line was wrong
-      """)
+      """, examples: "lazaret model freeze App.store --schema SchemaV1 -o SchemaV1.swift",
+    "lazaret model freeze App.store --schema SchemaV1 --check SchemaV1.swift",
+    "lazaret model freeze model.lock --version-name SchemaV1 --schema SchemaV1",
+    exitCodes: ExitStatus.codes(
+      done: "done; with --check, the hashes are equal", doubtful: "with --check, hashes differ; the output says which",
+      unavailable: "the model or the store is out of reach"))
 
   @Argument(help: "A store, backup or bundle that carries its model, a model of any kind, or a lock file.")
   var model: PathArgument
 
-  @Option(
-    name: .customLong("version-name"),
-    help: ArgumentHelp("The version of a model; the current one if not given.", valueName: "name"))
+  @Option(help: .text("The version of a model; the current one if not given.", "name"))
   var versionName: String?
 
-  @Option(help: ArgumentHelp("The name of the schema in Swift.", valueName: "name"))
-  var schema = "FrozenSchema"
+  @Option(help: .text("The name of the schema in Swift.", "name")) var schema = "FrozenSchema"
 
-  @Option(name: .output, help: ArgumentHelp("The new file; standard output if not given.", valueName: "file"))
+  @Option(name: .output, help: .text("The new file; standard output if not given.", "file"))
   var out: PathArgument?
 
-  @Option(help: ArgumentHelp("The file with the schema that is to have the version's hashes.", valueName: "file"))
+  @Option(help: .text("The file with the schema that is to have the version's hashes.", "file"))
   var check: PathArgument?
 
   @OptionGroup var versionOrder: VersionOrderOptions

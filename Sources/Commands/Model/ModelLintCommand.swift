@@ -12,10 +12,8 @@ import SystemPackage
 /// `lazaret model lint`: finds changes that would harm existing stores.
 struct ModelLintCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "lint",
-    abstract: "Checks a model's versions for changes that lose data or break rules.",
-    usage:
-      "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [<options>]",
+    verb: "lint", abstract: "Checks a model's versions for changes that lose data or break rules.",
+    usage: "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [<options>]",
     discussion: """
       Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
       renames without a renaming identifier, and renames that no migration would carry out. With a lock file, released \
@@ -25,17 +23,10 @@ struct ModelLintCommand: Verb {
 
       Of Swift sources, each finding has its file and line: historical schemas with classes or values that change with the \
       app, copies under another name, versions that the plan lacks, and what differs by platform are found too.
-
-      EXAMPLE
-        lazaret model lint App.xcdatamodeld --lock released.json
-
-      EXIT CODES
-        0   nothing found
-        1   failed
-        2   something was found; the output says what
-        3   the model is out of reach
-        64  the command line was wrong
-      """)
+      """, examples: "lazaret model lint App.xcdatamodeld --lock released.json",
+    exitCodes: ExitStatus.codes(
+      done: "nothing found", doubtful: "something was found; the output says what",
+      unavailable: "the model is out of reach"))
 
   @OptionGroup var options: ModelOptions
 
@@ -46,14 +37,10 @@ struct ModelLintCommand: Verb {
     name: .customLong("cloudkit"), help: "Check the rules of CloudKit too: what it takes, and additive changes only.")
   var cloudKit = false
 
-  @Flag(help: "Check steps between released versions too.")
-  var all = false
+  @Flag(help: "Check steps between released versions too.") var all = false
 
-  @Option(
-    name: .customLong("store"),
-    help: ArgumentHelp(
-      "A store that a released version wrote, or a folder with some; may be given several times.", valueName: "store"))
-  var stores: [PathArgument] = []
+  @Option(help: "A store that a released version wrote, or a folder with some; may be given several times.")
+  var store: [PathArgument] = []
 
   @OptionGroup var annotations: AnnotationOptions
   @OptionGroup var output: OutputOptions
@@ -65,12 +52,11 @@ struct ModelLintCommand: Verb {
 
   func perform() throws {
     let lock = options.versionOrder.lock
-    let loaded = try options.versionOrder.loadUnlocked(
-      options.model.path, includingIncomplete: true)
+    let loaded = try options.versionOrder.loadUnlocked(options.model.path, includingIncomplete: true)
     // An unresolved version would seem to lose properties.
     let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
     let known = try lock.flatMap { try ModelLock.read($0.path) }
-    let stores = try LintedStores(stores.map(\.path))
+    let stores = try LintedStores(store.map(\.path))
     let rules = ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
     var lint = try stores.counting(ModelLint(bundle, lock: known, options: rules), in: bundle)
     if let sources = loaded.sources {
@@ -109,9 +95,7 @@ struct ModelLintCommand: Verb {
     }
     guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
   }
-}
 
-extension ModelLintCommand {
   private static func released(_ lock: ModelLock?) -> [ReleasedVersion] {
     (lock?.versions ?? [:]).sorted { precedesByCodeUnit($0.key, $1.key) }.map { name, version in
       ReleasedVersion(name: name, origin: .lock, hashes: version.entities.compactMapValues { VersionHash(hex: $0) })
@@ -268,9 +252,7 @@ struct LintedStores {
   }
 
   var released: [ReleasedVersion] {
-    stores.map {
-      ReleasedVersion(name: $0.name, origin: .store, hashes: $0.hashes, model: $0.examination.storeModel)
-    }
+    stores.map { ReleasedVersion(name: $0.name, origin: .store, hashes: $0.hashes, model: $0.examination.storeModel) }
   }
 
   /// Returns findings about stores of unknown versions, for models other than Swift.

@@ -4,7 +4,7 @@ import Platform
 
 struct ModelVerifyCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "verify",
+    verb: "verify",
     abstract: "Migrates generated stores of every earlier version to the current one, and checks what comes out.",
     usage: "lazaret model verify <model> [--from <version>] [--rows <n>] [--junit <file>] [<options>]",
     discussion: """
@@ -13,32 +13,23 @@ struct ModelVerifyCommand: Verb {
       on stores of the version it starts from, and every record is held against what the mapping implies. Where a later \
       step depends on what an earlier one makes, stores are taken all the way besides. Versions that are known to be newer \
       than the current one are named and not checked. The same seed makes the same stores.
-
-      EXAMPLE
-        lazaret model verify App.xcdatamodeld --junit report.xml
-
-      EXIT CODES
-        0   every version migrates, and nothing is lost
-        1   failed: a version or usual records do not migrate, or come out wrong
-        2   something would be lost, stores with certain records do not migrate, or a version was not checked
-        3   the model or the folder is out of reach: locked, forbidden, no space
-        64  the command line was wrong
-      """)
+      """, examples: "lazaret model verify App.xcdatamodeld --junit report.xml",
+    exitCodes: ExitStatus.codes(
+      done: "every version migrates, and nothing is lost",
+      failed: "failed: a version or usual records do not migrate, or come out wrong",
+      doubtful: "something would be lost, stores with certain records do not migrate, or a version was not checked",
+      unavailable: "the model or the folder is out of reach: locked, forbidden, no space"))
 
   @OptionGroup var options: ModelOptions
 
-  @Option(
-    help: ArgumentHelp("The only version to start from; every earlier one if not given.", valueName: "version"))
+  @Option(help: .text("The only version to start from; every earlier one if not given.", "version"))
   var from: String?
 
-  @Option(help: ArgumentHelp("What the generated records follow from.", valueName: "n"))
-  var seed: UInt64 = 1
+  @Option(help: .text("What the generated records follow from.", "n")) var seed: UInt64 = 1
 
-  @Option(help: ArgumentHelp("The number of records of each entity.", valueName: "n"))
-  var rows = 20
+  @Option(help: .text("The number of records of each entity.", "n")) var rows = 20
 
-  @Flag(help: "Migrate each version in one step, too.")
-  var direct = false
+  @Flag(help: "Migrate each version in one step, too.") var direct = false
 
   @Flag(help: "Losses are no failure: the exit code is 0 where nothing else is wrong.")
   var allowLosses = false
@@ -47,15 +38,13 @@ struct ModelVerifyCommand: Verb {
   var allowConditions = false
 
   @Option(
-    help: ArgumentHelp(
-      "The number of stores to work on at once; as many as the machine has processors if not given.", valueName: "n"))
+    help: .text("The number of stores to work on at once; as many as the machine has processors if not given.", "n"))
   var jobs: Int?
 
-  @Option(
-    help: ArgumentHelp("Write the results as JUnit's XML, for build servers: a case for each step.", valueName: "file"))
+  @Option(help: .text("Write the results as JUnit's XML, for build servers: a case for each step.", "file"))
   var junit: PathArgument?
 
-  @Option(help: ArgumentHelp("Make the stores in this folder and keep them.", valueName: "dir"))
+  @Option(help: .text("Make the stores in this folder and keep them.", "dir"))
   var keep: PathArgument?
 
   @OptionGroup var mappings: MappingOptions
@@ -135,8 +124,7 @@ extension Annotation {
       _ isError: Bool, _ step: String, _ target: String, _ entity: String?, _ property: String?, _ message: String
     ) {
       let place = places.place(places.version(of: step) ?? target, entity, property)
-      let annotation = Annotation(
-        isError: isError, file: place?.file, line: place?.line, title: step, message: message)
+      let annotation = Annotation(isError: isError, file: place?.file, line: place?.line, title: step, message: message)
       // A step and a whole path may repeat a finding.
       if !result.contains(annotation) { result.append(annotation) }
     }

@@ -10,9 +10,9 @@ struct HomeOptions: ParsableArguments {
   static let variable = "LAZARET_HOME"
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "The folder with Backups/ and the catalogue of quarantined stores. If not given, LAZARET_HOME, else the store's folder; the current one where no store is named.",
-      valueName: "dir"))
+      "dir"))
   var home: PathArgument?
 
   static var environment: FilePath? { FilePath(environment: variable) }
@@ -44,21 +44,11 @@ struct HomeOptions: ParsableArguments {
     return Self.environment.map { ChosenHome($0, because: .environment) }
   }
 
-  private static func home(in folder: FilePath) -> FilePath {
-    QuarantineFolder.isOne(folder) ? folder.folder : folder
-  }
+  private static func home(in folder: FilePath) -> FilePath { QuarantineFolder.isOne(folder) ? folder.folder : folder }
 }
 
 struct ChosenHome {
-  enum Reason {
-    case option
-
-    case environment
-
-    case store
-
-    case currentFolder
-  }
+  enum Reason { case option, environment, store, currentFolder }
 
   let path: FilePath
 
@@ -110,9 +100,7 @@ struct ChosenHome {
       detail: kind == nil ? "\(name) does not exist" : "\(name) is a file")
   }
 
-  func listed(_ value: some Encodable & Sendable) -> JSON.Object {
-    JSON.Object(value, ["home": PathText(wholePath)])
-  }
+  func listed(_ value: some Encodable & Sendable) -> JSON.Object { JSON.Object(value, ["home": PathText(wholePath)]) }
 
   /// Whether two paths lead to one folder; missing ones are compared literally.
   static func isSame(_ left: FilePath, _ right: FilePath) -> Bool {
@@ -120,10 +108,9 @@ struct ChosenHome {
     guard let (left, right) = try? (system.realPath(left), system.realPath(right)) else { return left == right }
     return left == right
   }
-}
 
-/// Errors of lookups by name that suggest another kind or home.
-extension ChosenHome {
+  // MARK: Errors of lookups by name that suggest another kind or home
+
   /// - Parameter verb: the verb for a backup of that name, after `lazaret`, with `ID` for the name.
   /// - Throws: `not-in-quarantine`, or the body's error.
   func finding<Result>(quarantined name: FilePath, forBackup verb: String, _ body: () throws -> Result) throws -> Result
@@ -167,7 +154,7 @@ extension ChosenHome {
   }
 
   private func explain(_ error: inout BackupError, _ id: BackupIdentifier?, _ verb: String) throws {
-    if let id, !id.isMarked, try isQuarantined(id) {
+    if let id, !id.isMarked, try Quarantines(home: path).stores().contains(where: { $0.id == id.description }) {
       error.detail = "\(id) is the name of a quarantined store, and of no backup"
       error.hint = "Use: lazaret \(verb.replacing("ID", with: id.description))\(option)"
       return
@@ -221,9 +208,5 @@ extension ChosenHome {
 
   private func hasBackup(_ id: BackupIdentifier) throws -> Bool {
     try Backups(home: path).catalogs().contains { catalog in catalog.backups.contains { $0.id == id } }
-  }
-
-  private func isQuarantined(_ id: BackupIdentifier) throws -> Bool {
-    try Quarantines(home: path).stores().contains { $0.id == id.description }
   }
 }

@@ -5,16 +5,13 @@ import Platform
 import SystemPackage
 
 struct MigrationArguments: ParsableArguments {
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @OptionGroup var model: ModelOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(
-    help: ArgumentHelp(
-      "The version to lead to, which may be an older one; the current one if not given.", valueName: "version"))
+  @Option(help: .text("The version to lead to, which may be an older one; the current one if not given.", "version"))
   var to: String?
 
   @OptionGroup var way: MigrationWayOptions
@@ -43,17 +40,14 @@ struct MigrationWayOptions: ParsableArguments {
   @Flag(help: "One step from the store's version to the last, whatever mappings and versions lie between.")
   var direct = false
 
-  @Option(
-    help: ArgumentHelp(
-      "A version that the way goes through; may be given several times, in order.", valueName: "version"))
+  @Option(help: .text("A version that the way goes through; may be given several times, in order.", "version"))
   var via: [String] = []
 
   @Option(
-    name: .customLong("on-migration-loss"),
-    help: ArgumentHelp(
+    help: .text(
       "What to do where only renaming identifiers differ and the data of an entity or property of the same name would be deleted: refuse (the store stays as it is), or migrate.",
-      valueName: "remedy"))
-  var lossRemedy: LossRemedy = .refuse
+      "remedy"))
+  var onMigrationLoss: LossRemedy = .refuse
 
   @OptionGroup var mappings: MappingOptions
 
@@ -61,7 +55,7 @@ struct MigrationWayOptions: ParsableArguments {
     var options = Migrator.Options()
     options.isDirect = direct
     options.via = via
-    options.whenMigrationLoses = lossRemedy
+    options.whenMigrationLoses = onMigrationLoss
     options.mappings = try mappings.load(for: bundle)
     return options
   }
@@ -71,9 +65,9 @@ extension LossRemedy: ExpressibleByArgument {}
 
 struct MappingOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "A mapping to use where it fits: a mapping file (.json), a mapping model (.xcmappingmodel, .cdm), or a folder of those; may be given several times.",
-      valueName: "file"))
+      "file"))
   var mapping: [PathArgument] = []
 
   /// Loads the mappings for a model; reports a folder's unusable ones on standard error.

@@ -87,9 +87,7 @@ struct ModelHistory {
   /// Loads the history by name; the current version is that of a single kind of sources, else the last.
   ///
   /// - Throws: a part's error; unreadable parts are skipped.
-  func load(
-    _ options: SourceOptions
-  ) throws -> (bundle: ModelBundle, findings: [SourceFinding]) {
+  func load(_ options: SourceOptions) throws -> (bundle: ModelBundle, findings: [SourceFinding]) {
     var history = Gathered()
     for part in parts { try add(part, options, to: &history) }
     if hasSwiftFiles, let models = try sources(folder, options, onlyItsOwnFiles: true) {
@@ -106,9 +104,7 @@ struct ModelHistory {
     return (try history.bundle(name: folder.stem ?? "History", path: folder), history.findings)
   }
 
-  private func add(
-    _ part: Part, _ options: SourceOptions, to history: inout Gathered
-  ) throws {
+  private func add(_ part: Part, _ options: SourceOptions, to history: inout Gathered) throws {
     switch part {
     case .carrier(let carrier):
       do {
@@ -191,9 +187,7 @@ struct ModelHistory {
       // The present sources follow the released versions.
       var pairs = pairs
       if sources.count == 1, let current {
-        for version in versions where version.name != current {
-          pairs.append((before: version.name, after: current))
-        }
+        for version in versions where version.name != current { pairs.append((before: version.name, after: current)) }
       }
       return bundle.knowing(pairs)
     }

@@ -14,11 +14,10 @@ struct ModelOption: ParsableArguments {
   static let variable = "LAZARET_MODEL"
 
   @Option(
-    name: .customLong("model"),
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
-  var given: PathArgument?
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema. If not given, what LAZARET_MODEL names."
+  )
+  var model: PathArgument?
 
   static var environment: FilePath? { FilePath(environment: variable) }
 
@@ -28,7 +27,7 @@ struct ModelOption: ParsableArguments {
 
   var path: FilePath {
     get throws {
-      guard let path = given?.path ?? Self.environment else { throw Self.missing }
+      guard let path = model?.path ?? Self.environment else { throw Self.missing }
       return path
     }
   }
@@ -43,9 +42,9 @@ struct ModelOption: ParsableArguments {
 /// The models of which the one that fits a store is taken.
 struct FittingModelsOption: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names."
+  )
   var model: [PathArgument] = []
 
   var paths: [FilePath] { ModelOption.chosen(model) }
@@ -53,15 +52,14 @@ struct FittingModelsOption: ParsableArguments {
 
 struct VersionOrderOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "The model's versions, oldest first, separated by commas. Versions left out are passed over. If not given, only mappings and the lock file tell an order.",
-      valueName: "names"))
+      "names"))
   var versions: String?
 
   @Option(
-    help: ArgumentHelp(
-      "The lock file that `model lint` writes, with the hashes and the order of the released versions.",
-      valueName: "file"))
+    help: .text(
+      "The lock file that `model lint` writes, with the hashes and the order of the released versions.", "file"))
   var lock: PathArgument?
 
   @OptionGroup var sources: SourceOptions
@@ -71,15 +69,11 @@ struct VersionOrderOptions: ParsableArguments {
   /// - Parameters:
   ///   - target: the target, if not the current version.
   ///   - json: whether to report uncertainties of Swift sources as JSON.
-  func load(
-    _ path: FilePath, to target: String? = nil, json: Bool
-  ) throws -> ModelBundle {
+  func load(_ path: FilePath, to target: String? = nil, json: Bool) throws -> ModelBundle {
     try loaded(path, to: target, json: json).bundle
   }
 
-  func loaded(
-    _ path: FilePath, to target: String? = nil, json: Bool
-  ) throws -> LoadedModel {
+  func loaded(_ path: FilePath, to target: String? = nil, json: Bool) throws -> LoadedModel {
     var loaded = try loadUnlocked(path, to: target)
     try loaded.tell(json: json)
     loaded.bundle = try locked(loaded.bundle, to: target)
@@ -105,8 +99,7 @@ struct VersionOrderOptions: ParsableArguments {
   func loadUnlocked(
     _ path: FilePath, to target: String? = nil, includingIncomplete: Bool = false
   ) throws -> LoadedModel {
-    var loaded = try LoadedModel.load(
-      path, sources, includingIncomplete: includingIncomplete)
+    var loaded = try LoadedModel.load(path, sources, includingIncomplete: includingIncomplete)
     if let names { loaded.bundle = try loaded.bundle.ordered(names, to: target) }
     return loaded
   }
@@ -178,18 +171,16 @@ extension Substring {
 /// The facts missing from Swift sources.
 struct SourceOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "Where the model is Swift sources: the classes that make it up, or a VersionedSchema, separated by commas. If not given, what the app gives to its containers is taken, and its VersionedSchemas are the versions.",
-      valueName: "names"))
+      "names"))
   var types: String?
 
-  @Option(
-    help: ArgumentHelp("Where the model is Swift sources: the platform of #if os(…).", valueName: "platform"))
+  @Option(help: "Where the model is Swift sources: the platform of #if os(…).")
   var platform: SourcePlatform?
 
   @Option(
-    help: ArgumentHelp(
-      "Where the model is Swift sources: a flag that #if finds set; may be given several times.", valueName: "flag"))
+    help: .text("Where the model is Swift sources: a flag that #if finds set; may be given several times.", "flag"))
   var define: [String] = []
 
   /// Reads sources.
@@ -246,9 +237,7 @@ struct LoadedModel {
       let found = try history.load(options)
       return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)
     }
-    guard try SwiftSources.isSource(path) else {
-      return LoadedModel(bundle: try ModelBundle.load(path: path))
-    }
+    guard try SwiftSources.isSource(path) else { return LoadedModel(bundle: try ModelBundle.load(path: path)) }
     let models = try options.load(path)
     return LoadedModel(bundle: try models.bundle(includingIncomplete: includingIncomplete), sources: models)
   }

@@ -3,12 +3,9 @@ import Logging
 import Platform
 
 struct OutputOptions: ParsableArguments {
-  @Flag(help: "Print JSON for programs; errors go to standard error as JSON too.")
-  var json = false
+  @Flag(help: "Print JSON for programs; errors go to standard error as JSON too.") var json = false
 
-  @Option(
-    help: ArgumentHelp(
-      "When to use colours; auto: on a terminal, unless NO_COLOR is set.", valueName: "when"))
+  @Option(help: .text("When to use colours; auto: on a terminal, unless NO_COLOR is set.", "when"))
   var color = TextStyle.ColorChoice.auto
 
   @Flag(name: .shortAndLong, help: "Say nothing but errors, warnings and questions; the exit code tells the rest.")
@@ -45,6 +42,11 @@ struct OutputOptions: ParsableArguments {
 
 extension TextStyle.ColorChoice: ExpressibleByArgument {}
 
+extension ArgumentHelp {
+  /// The help of an option, and the name of its value.
+  static func text(_ words: String, _ value: String) -> ArgumentHelp { ArgumentHelp(words, valueName: value) }
+}
+
 extension NameSpecification {
   /// The names of a new file's option, of verbs whose `output` are the options of printing.
   static let output: NameSpecification = [.customLong("output"), .customShort("o")]
@@ -56,17 +58,16 @@ struct LogOptions: ParsableArguments {
   }
 
   @Option(
-    name: .customLong("log-level"),
-    help: ArgumentHelp(
+    help: .text(
       "Print on standard error what is done: trace, debug, info, notice, warning, error or critical. At debug every SQL statement, without values.",
-      valueName: "level"))
-  var level: Level?
+      "level"))
+  var logLevel: Level?
 
   /// Makes the logger; silent without a level or `--verbose`.
   ///
   /// - Parameter json: whether to log JSON lines.
   func logger(json: Bool) -> Logger {
-    let told = level ?? (TextStyle.current.isVerbose ? .info : nil)
+    let told = logLevel ?? (TextStyle.current.isVerbose ? .info : nil)
     guard let told, let threshold = Logger.Level(rawValue: told.rawValue) else {
       return Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
     }

@@ -16,9 +16,8 @@ enum AnnotationStyle: String, ExpressibleByArgument, CaseIterable {
 
 struct AnnotationOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
-      "Print each finding once more for a build server or an editor, with file and line: github or xcode.",
-      valueName: "style"))
+    help: .text(
+      "Print each finding once more for a build server or an editor, with file and line: github or xcode.", "style"))
   var annotate: AnnotationStyle?
 }
 
@@ -55,16 +54,14 @@ struct Annotation: Hashable {
 
   /// Escapes a workflow command's message (https://docs.github.com/actions, "Workflow commands").
   private static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
+    text.unicodeScalars.map { scalar in
       switch scalar {
-      case "%": result += "%25"
-      case "\r": result += "%0D"
-      case "\n": result += "%0A"
-      default: result.unicodeScalars.append(scalar)
+      case "%": "%25"
+      case "\r": "%0D"
+      case "\n": "%0A"
+      default: String(scalar)
       }
-    }
-    return result
+    }.joined()
   }
 
   /// Escapes a property, which ends at a comma or colon.

@@ -107,9 +107,7 @@ final class ProgressLine: Sendable {
     state.withLock { $0 = State() }
     if isShown { Terminal.standardError.clearLive() }
   }
-}
 
-extension ProgressLine {
   func show(_ progress: SendingProgress) {
     switch progress.phase {
     case .asking: show("Asking the receiver …")

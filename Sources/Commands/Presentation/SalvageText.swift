@@ -160,9 +160,7 @@ struct SalvageText {
       lines +=
         "  \(place(repair)): \(counted(repair.count, "value")) without a column \(repair.count == 1 ? "was" : "were") set aside\n"
     }
-    if let file = rebuild.setAsideFile {
-      lines += "  In \(printable(file.string)): \(setAside(report))\n"
-    }
+    if let file = rebuild.setAsideFile { lines += "  In \(printable(file.string)): \(setAside(report))\n" }
     let version = rebuild.version.map { printable($0) }
     switch rebuild.basis {
     case .bestFit: lines += "  Nothing tells the version; \(version ?? "the model") fits best\n"
@@ -284,10 +282,9 @@ struct SalvageAccountText {
     for entity in comparison.entities {
       for (word, account) in [("earlier", entity.earlier), ("later", entity.later)] {
         guard let account else { continue }
-        table.append([
+        table.append(
           printable(entity.name), word, grouped(account.recovered), grouped(account.doubtful),
-          RecoveryCount(account).lostNumber,
-        ])
+          RecoveryCount(account).lostNumber)
       }
     }
     return table.text(indent: indent)

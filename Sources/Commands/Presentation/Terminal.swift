@@ -101,9 +101,7 @@ struct Terminal: Sendable {
 ///
 /// Before a verb's options are read, text is unstyled.
 struct TextStyle: Sendable {
-  enum ColorChoice: String, CaseIterable, Sendable {
-    case auto, always, never
-  }
+  enum ColorChoice: String, CaseIterable, Sendable { case auto, always, never }
 
   /// Whether text is for people; JSON and text for other processes stay unchanged.
   var isForPeople = false
@@ -175,15 +173,7 @@ struct TextStyle: Sendable {
 
 /// The meaning of text, shown as a colour.
 enum Tint: Int, CaseIterable {
-  case good
-
-  case doubtful
-
-  case bad
-
-  case strong
-
-  case faint
+  case good, doubtful, bad, strong, faint
 
   /// The control sequence (ECMA-48, SGR), of the sixteen common colours.
   private var sequence: String {
@@ -251,64 +241,44 @@ func tinted(_ text: String, _ tint: Tint?) -> String {
 
 /// A question before data leaves the machine or is deleted for good.
 enum Confirmation {
-  enum Answer {
-    case yes
-    case no
-
-    /// The end of input: no person to ask.
-    case none
-
-    case cancelled
-  }
-
-  enum Line {
-    case text(String)
-    case end
-    case cancelled
-  }
-
   private static let attempts = 3
 
-  /// Asks; `y` and `yes` agree, `n`, `no` and an empty line decline, in any case.
-  static func ask(_ question: String, read: () -> Line = { readLine() }) -> Answer {
+  /// Asks; `y` and `yes` agree, `n`, `no`, an empty line and Ctrl-C decline, in any case.
+  ///
+  /// - Returns: nil at the end of input, without a person to ask.
+  private static func ask(_ question: String) -> Bool? {
     let wasListening = Interruption.isListening
     Interruption.listen()
     defer { if !wasListening { Interruption.endListening() } }
     for _ in 0..<attempts {
       Terminal.standardError.write("\(question) [y/N] ")
-      let line: String
-      switch read() {
-      case .text(let text): line = text
-      case .end:
+      guard let line = readLine() else {
         Terminal.standardError.write("\n")
-        return .none
-      case .cancelled:
-        Terminal.standardError.write("\n")
-        return .cancelled
+        return Interruption.isRequested ? false : nil
       }
       switch line.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased() {
-      case "y", "yes": return .yes
-      case "n", "no", "": return .no
+      case "y", "yes": return true
+      case "n", "no", "": return false
       default: Terminal.standardError.write("Answer y or n.\n")
       }
     }
-    return .no
+    return false
   }
 
   /// Reads a line from standard input, or until Ctrl-C.
   ///
   /// The library's function restarts after a signal. A signal just before the wait is seen after it.
-  private static func readLine() -> Line {
+  private static func readLine() -> String? {
     var bytes: [UInt8] = []
     while true {
-      if Interruption.isRequested { return .cancelled }
+      if Interruption.isRequested { return nil }
       var wait = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
       guard unsafe poll(&wait, 1, 100) > 0 else { continue }
       var byte: UInt8 = 0
       let count = unsafe read(STDIN_FILENO, &byte, 1)
       if count < 0, errno == EINTR || errno == EAGAIN { continue }
-      guard count == 1 else { return bytes.isEmpty ? .end : .text(String(decoding: bytes, as: UTF8.self)) }
-      if byte == UInt8(ascii: "\n") { return .text(String(decoding: bytes, as: UTF8.self)) }
+      guard count == 1 else { return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self) }
+      if byte == UInt8(ascii: "\n") { return String(decoding: bytes, as: UTF8.self) }
       bytes.append(byte)
     }
   }
@@ -321,13 +291,52 @@ enum Confirmation {
   /// - Throws: exit code 1 after no or Ctrl-C, with a message; else the error.
   static func require(_ question: String, undone: String, json: Bool, or error: @autoclosure () -> CommandError) throws
   {
-    guard !json else { throw error() }
-    switch ask(question) {
-    case .yes: return
-    case .no, .cancelled:
+    guard !json, let isAgreed = ask(question) else { throw error() }
+    guard isAgreed else {
       Terminal.standardError.write("Cancelled: nothing was \(undone).\n")
       throw ExitStatus.failed
-    case .none: throw error()
     }
   }
+}
+
+/// Whether Ctrl-C was pressed: long work ends cleanly, a second Ctrl-C ends the process at once.
+///
+/// SIGTERM ends the process within a second, even within a long SQLite call. That is as safe as a kill: the next run
+/// cleans up.
+enum Interruption {
+  /// A signal handler may write only this type and take no lock.
+  nonisolated(unsafe) private static var isAsked: sig_atomic_t = 0
+
+  nonisolated(unsafe) private static var listens = false
+
+  static var isListening: Bool { unsafe listens }
+
+  /// Starts listening for Ctrl-C and SIGTERM.
+  static func listen() {
+    unsafe listens = true
+    for number in [SIGINT, SIGTERM] { _ = signal(number, interrupted) }
+    // The parent may have blocked signals, which a child inherits.
+    var signals = sigset_t()
+    unsafe sigemptyset(&signals)
+    for number in [SIGINT, SIGTERM] { unsafe sigaddset(&signals, number) }
+    unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+  }
+
+  static func endListening() {
+    for number in [SIGINT, SIGTERM] { _ = signal(number, SIG_DFL) }
+    unsafe listens = false
+  }
+
+  static var isRequested: Bool { unsafe isAsked != 0 }
+
+  fileprivate static func request() { unsafe isAsked = 1 }
+}
+
+/// The signal handler; little more than system calls is safe here.
+private func interrupted(_ number: Int32) {
+  Interruption.request()
+  _ = signal(number, SIG_DFL)
+  guard number == SIGTERM else { return }
+  _ = signal(SIGALRM) { _ in _exit(128 + SIGTERM) }
+  alarm(1)
 }

@@ -37,6 +37,8 @@ struct TextTable {
     rowsWithoutNumbers = TextStyle.current.showsZeros ? nil : zeros
   }
 
+  mutating func append(_ row: String...) { append(row) }
+
   mutating func append(_ row: [String]) {
     if rowsWithoutNumbers != nil, numeric.allSatisfy({ !row.indices.contains($0) || ["0", ""].contains(row[$0]) }) {
       leftOut += 1
@@ -77,9 +79,7 @@ struct TextTable {
     return lines
   }
 
-  private func line(
-    _ row: [String], _ widths: [Int], _ indent: String, _ show: (String, Int) -> String
-  ) -> String {
+  private func line(_ row: [String], _ widths: [Int], _ indent: String, _ show: (String, Int) -> String) -> String {
     var line = indent
     for (column, cell) in row.enumerated() {
       if column > 0 { line += "  " }

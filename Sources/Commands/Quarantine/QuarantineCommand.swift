@@ -8,32 +8,26 @@ import SystemPackage
 
 struct QuarantineCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "quarantine", abstract: "Lists, adds, shows, salvages, puts back and removes quarantined stores.",
-    discussion: ExitStatus.help,
+    verb: "quarantine", abstract: "Lists, adds, shows, salvages, puts back and removes quarantined stores.",
     subcommands: [
       QuarantineListCommand.self, QuarantineShowCommand.self, QuarantineAddCommand.self,
       QuarantineSalvageCommand.self, QuarantineReleaseCommand.self, QuarantineDiscardCommand.self,
-    ], defaultSubcommand: QuarantineListCommand.self)
+    ],
+    defaultSubcommand: QuarantineListCommand.self)
 }
 
 struct QuarantineListCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists quarantined stores, newest first.",
+    verb: "list", abstract: "Lists quarantined stores, newest first.",
     usage: "lazaret quarantine list [<place>] [--home <dir>] [<options>]",
     discussion: """
       Without a place, lists what the home's catalogue knows and what lies in Incompatible/ of the home; with a store or a \
       folder, what lies in Incompatible/ beside or in it. One whose files are missing is listed by its receipt. Of \
       the others it compares the sizes with those in the receipt, and no content. What is left of released stores is \
       named at the end.
+      """, examples: "lazaret quarantine list --home Stores")
 
-      EXAMPLE
-        lazaret quarantine list --home Stores
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "A store, or a folder with stores.")
-  var place: PathArgument?
+  @Argument(help: "A store, or a folder with stores.") var place: PathArgument?
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -63,12 +57,10 @@ struct QuarantineListCommand: Verb {
       var table = TextTable(
         ["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1], wrapsLast: true)
       for store in stores {
-        table.append([
+        table.append(
           store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
-          store.receipt.map { readableSize($0.totalBytes) } ?? "?",
-          store.receipt?.salvage?.word ?? "–",
-          store.receipt?.reason.word ?? "its receipt cannot be read",
-        ])
+          store.receipt.map { readableSize($0.totalBytes) } ?? "?", store.receipt?.salvage?.word ?? "–",
+          store.receipt?.reason.word ?? "its receipt cannot be read")
       }
       Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))
       for (store, check) in zip(stores, checks) {
@@ -110,19 +102,12 @@ struct QuarantineListCommand: Verb {
 
 struct QuarantineShowCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Shows the receipt of a quarantined store.",
+    verb: "show", abstract: "Shows the receipt of a quarantined store.",
     usage: "lazaret quarantine show <id> [--home <dir>] [--all] [<options>]",
-    discussion: """
-      Reads every file, and compares its SHA-256 with that in the receipt.
+    discussion: "Reads every file, and compares its SHA-256 with that in the receipt.",
+    examples: "lazaret quarantine show 2026-11-21-10-11-12 --home Stores")
 
-      EXAMPLE
-        lazaret quarantine show 2026-11-21-10-11-12 --home Stores
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The name of a quarantined store, or the path of its file.")
-  var id: PathArgument
+  @Argument(help: "The name of a quarantined store, or the path of its file.") var id: PathArgument
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var table: TableOptions
@@ -131,35 +116,24 @@ struct QuarantineShowCommand: Verb {
   func perform() throws {
     let home = try home.of(quarantined: id.path)
     let quarantines = Quarantines(home: home.path)
-    let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
-      try quarantines.store(id.path)
-    }
+    let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") { try quarantines.store(id.path) }
     let check = try quarantines.check(evidenceOf: store, .content)
-    try output.print(
-      store.payload(in: quarantines, check),
-      QuarantinedStoreText(store, check, undo: try quarantines.undo(of: store)).text)
+    try output.print(store.payload(in: quarantines, check), store.text(check, undo: try quarantines.undo(of: store)))
   }
 }
 
 struct QuarantineDiscardCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "discard", abstract: "Removes a quarantined store for good.",
+    verb: "discard", abstract: "Removes a quarantined store for good.",
     usage: "lazaret quarantine discard <id> [--yes] [--home <dir>] [<options>]",
     discussion: """
       Removes the store, its receipt, and everything that was salvaged of it, but no installed copy. Of a store that \
       was released it removes what is left here. Lists the files and asks first, unless told not to. There is no way back.
+      """, examples: "lazaret quarantine discard 2026-11-21-10-11-12 --home Stores")
 
-      EXAMPLE
-        lazaret quarantine discard 2026-11-21-10-11-12 --home Stores
+  @Argument(help: "The name of a quarantined store, or the path of its file.") var id: PathArgument
 
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The name of a quarantined store, or the path of its file.")
-  var id: PathArgument
-
-  @Flag(help: "Do not ask.")
-  var yes = false
+  @Flag(help: "Do not ask.") var yes = false
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -192,14 +166,11 @@ struct QuarantineDiscardCommand: Verb {
   }
 }
 
-struct QuarantinedStoreText {
-  let text: String
-
-  init(_ store: QuarantinedStore, _ check: EvidenceCheck?, undo: String?) {
-    var lines = "\(store.id)\n  lies in    \(printable(store.files.main.string))\n"
-    guard let receipt = store.receipt else {
-      text = lines + "  Its receipt is missing or cannot be read; the store itself is not affected.\n"
-      return
+extension QuarantinedStore {
+  fileprivate func text(_ check: EvidenceCheck?, undo: String?) -> String {
+    var lines = "\(id)\n  lies in    \(printable(files.main.string))\n"
+    guard let receipt else {
+      return lines + "  Its receipt is missing or cannot be read; the store itself is not affected.\n"
     }
     lines += "  came from  \(printable(receipt.originalPath.text))\n"
     lines += "  when       \(momentText(receipt.date))\n"
@@ -222,7 +193,7 @@ struct QuarantinedStoreText {
     }
     if let check {
       lines += "  \(check.sentence)\n"
-      if let hint = check.hint(on: store) { lines += "  \(hint)\n" }
+      if let hint = check.hint(on: self) { lines += "  \(hint)\n" }
     }
     if let entities = receipt.entities, !entities.isEmpty {
       var table = TextTable(
@@ -248,7 +219,7 @@ struct QuarantinedStoreText {
     if let writer = versions.storeWrittenBySQLite { lines += " · store written by SQLite \(printable(writer))" }
     lines += " · \(printable(versions.operatingSystem))\n"
     if let undo { lines += "\n  undo it with: \(undo)\n" }
-    text = lines
+    return lines
   }
 
   /// The evidence of a result; empty for the quarantined store alone.
@@ -277,47 +248,34 @@ struct QuarantinedStoreText {
     }
     return lines
   }
-}
 
-extension QuarantinedStore {
   func payload(undo: String?) -> JSON.Object { JSON.Object(self, ["undo": undo]) }
 
-  func payload(in quarantines: Quarantines, _ check: EvidenceCheck?) throws -> JSON.Object {
+  func payload(in quarantines: Quarantines, _ check: EvidenceCheck? = nil) throws -> JSON.Object {
     JSON.Object(self, ["undo": try quarantines.undo(of: self), "evidence": check?.payload(on: self)])
   }
-
-  func payload(in quarantines: Quarantines) throws -> JSON.Object { try payload(in: quarantines, nil) }
 }
 
 struct QuarantineAddCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
+    verb: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
     usage: "lazaret quarantine add <store> [--reason <text>] [--replace-foreign] [<options>]",
     discussion: """
       The store goes into Incompatible/ beside it, under the time in UTC. A store that another process has open stays \
       where it is, and so does a file that is plainly no store, unless --replace-foreign says otherwise. What is printed \
       ends with the command that puts it back.
+      """, examples: "lazaret quarantine add Broken.sqlite --reason \"the app did not start\"")
 
-      EXAMPLE
-        lazaret quarantine add Broken.sqlite --reason "the app did not start"
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @Option(help: "The app's model, to tell the store's version by; what LAZARET_MODEL names if not given.")
   var model: PathArgument?
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(help: ArgumentHelp("Why, in words, for the receipt.", valueName: "text"))
-  var reason: String?
+  @Option(help: .text("Why, in words, for the receipt.", "text")) var reason: String?
 
-  @Option(
-    name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
-  var appVersion: String?
+  @Option(help: .text("The app's version, for the receipt.", "version")) var appVersion: String?
 
   @OptionGroup var foreign: ForeignFileOptions
   @OptionGroup var home: HomeOptions
@@ -335,12 +293,9 @@ struct QuarantineAddCommand: Verb {
     let home = home.of(store: store.path)
     let quarantines = Quarantines(home: home.path)
     let stored = try quarantines.add(
-      store.path, model: model, reason: reason, appVersion: appVersion,
-      observer: OpeningObserver { line.show($0) })
+      store.path, model: model, reason: reason, appVersion: appVersion, observer: OpeningObserver { line.show($0) })
     line.clear()
-    try output.print(
-      stored.payload(in: quarantines),
-      QuarantinedStoreText(stored, nil, undo: try quarantines.undo(of: stored)).text)
+    try output.print(stored.payload(in: quarantines), stored.text(nil, undo: try quarantines.undo(of: stored)))
   }
 }
 
@@ -371,26 +326,18 @@ extension ParsableCommand {
 
 struct QuarantineReleaseCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "release", abstract: "Puts a quarantined store back where it came from.",
+    verb: "release", abstract: "Puts a quarantined store back where it came from.",
     usage: "lazaret quarantine release <id> [--to <path>] [--replace] [--home <dir>] [<options>]",
     discussion: """
       Refuses where another store is in its place, unless told to replace it; what is there is then quarantined first. \
       What was salvaged of it stays, with its receipt, and is listed; "quarantine discard" removes it.
+      """, examples: "lazaret quarantine release 2026-11-21-10-11-12 --home Stores --replace")
 
-      EXAMPLE
-        lazaret quarantine release 2026-11-21-10-11-12 --home Stores --replace
+  @Argument(help: "The name of a quarantined store, or the path of its file.") var id: PathArgument
 
-      \(ExitStatus.help)
-      """)
+  @Option(help: .text("Where it goes, if not where it came from.", "path")) var to: PathArgument?
 
-  @Argument(help: "The name of a quarantined store, or the path of its file.")
-  var id: PathArgument
-
-  @Option(help: ArgumentHelp("Where it goes, if not where it came from.", valueName: "path"))
-  var to: PathArgument?
-
-  @Flag(help: "Quarantine what is in its place first.")
-  var replace = false
+  @Flag(help: "Quarantine what is in its place first.") var replace = false
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -406,28 +353,22 @@ struct QuarantineReleaseCommand: Verb {
     let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
     let rest = try quarantines.discarding(stored.files.main)
     let discard = "lazaret quarantine discard \(shellQuoted(stored.files.main))\(home.optionBesidesStore)"
-    if output.json {
-      let payload: JSON.Object = [
-        "store": PathText(result.place.main),
-        "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
-        "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
-      ]
-      try Terminal.standardOutput.write(json: payload)
-    } else {
-      var text = "The store is back at \(printable(result.place.main.string)).\n"
-      if let replaced = result.quarantined {
-        text += "What was there is in quarantine as \(replaced.id).\n"
-        if let undo = try quarantines.undo(of: replaced) { text += "Put that back with: \(undo)\n" }
-      }
-      if !rest.items.isEmpty {
-        text +=
-          "What was made of it stays in \(printable(stored.files.folder.string)), "
-          + "\(counted(rest.items.count, "file")), \(readableSize(rest.bytes)):\n"
-        for item in rest.items { text += "  \(printable(item.name.text))\n" }
-        text += "Remove it with: \(discard)\n"
-      }
-      Terminal.standardOutput.write(text)
+    let undo = try result.quarantined.flatMap { try quarantines.undo(of: $0) }
+    var text = "The store is back at \(printable(result.place.main.string)).\n"
+    if let replaced = result.quarantined { text += "What was there is in quarantine as \(replaced.id).\n" }
+    if let undo { text += "Put that back with: \(undo)\n" }
+    if !rest.items.isEmpty {
+      text +=
+        "What was made of it stays in \(printable(stored.files.folder.string)), "
+        + "\(counted(rest.items.count, "file")), \(readableSize(rest.bytes)):\n"
+      for item in rest.items { text += "  \(printable(item.name.text))\n" }
+      text += "Remove it with: \(discard)\n"
     }
+    try output.print(
+      [
+        "store": PathText(result.place.main), "quarantined": result.quarantined.map { $0.payload(undo: undo) },
+        "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
+      ] as JSON.Object, text)
   }
 }
 

@@ -7,7 +7,7 @@ import SystemPackage
 
 struct QuarantineSalvageCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
+    verb: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
     usage: "lazaret quarantine salvage <id> [--model <model> …] [--deleted] [--install] [<options>]",
     discussion: """
       The quarantined store is only read. The result lies beside it: ID.salvaged.sqlite, and ID.salvage.json with the \
@@ -19,28 +19,21 @@ struct QuarantineSalvageCommand: Verb {
 
       Ctrl-C ends it in good order. Exits with 2 where anything was lost or is doubtful, and with 1 where the \
       model has no entity of the store; nothing is moved then.
+      """,
+    examples: "lazaret quarantine salvage 2026-11-21-10-11-12 --home Stores \\", "  --model App.xcdatamodeld --install")
 
-      EXAMPLE
-        lazaret quarantine salvage 2026-11-21-10-11-12 --home Stores \\
-          --model App.xcdatamodeld --install
-
-      \(ExitStatus.help)
-      """)
-
-  @Argument(help: "The name of a quarantined store, or the path of its file.")
-  var id: PathArgument
+  @Argument(help: "The name of a quarantined store, or the path of its file.") var id: PathArgument
 
   @OptionGroup var models: FittingModelsOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Flag(help: "Look for deleted records too; they are set aside.")
-  var deleted = false
+  @Flag(help: "Look for deleted records too; they are set aside.") var deleted = false
 
   @Flag(help: "Put a copy of the result into the store's place; what is there is quarantined first.")
   var install = false
 
-  @Option(help: ArgumentHelp("Where it is put with --install, if not where it came from.", valueName: "path"))
+  @Option(help: .text("Where it is put with --install, if not where it came from.", "path"))
   var to: PathArgument?
 
   @OptionGroup var backup: DonorOptions
@@ -51,9 +44,7 @@ struct QuarantineSalvageCommand: Verb {
 
   func validate() throws {
     try to?.requirePlace()
-    guard !install || !models.paths.isEmpty else {
-      throw ValidationError("--install needs the app's --model.")
-    }
+    guard !install || !models.paths.isEmpty else { throw ValidationError("--install needs the app's --model.") }
     guard install || to == nil else { throw ValidationError("--to belongs to --install.") }
     try backup.check()
   }
@@ -80,8 +71,7 @@ struct QuarantineSalvageCommand: Verb {
         options: .init(findsDeleted: deleted, backup: source, trustsBackup: backup.trustBackup), observer: observer)
     }
     line.clear()
-    let installed =
-      install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
+    let installed = install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
     let stored = try quarantines.store(salvaged.stored.files.main)
     try output.print(
       [
@@ -133,9 +123,9 @@ struct DonorOptions: ParsableArguments {
   private static let latest: FilePath = "latest"
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "A backup that lost rows are taken from: its id, latest, a healthy store, or a .gz; with its key, one that is encrypted.",
-      valueName: "id|file"))
+      "id|file"))
   var withBackup: PathArgument?
 
   @Flag(help: "Take them even if nothing says that the backup is of this very store, or if it was made later.")

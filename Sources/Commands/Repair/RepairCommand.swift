@@ -7,8 +7,7 @@ import SystemPackage
 /// `lazaret repair`: restores missing parts of a store's own model.
 struct RepairCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "repair",
-    abstract: "Adds what a sound store lacks of its own version of the model, on a copy, verified.",
+    verb: "repair", abstract: "Adds what a sound store lacks of its own version of the model, on a copy, verified.",
     usage: "lazaret repair <store> --model <model> [--data] [--dry-run] [<options>]",
     discussion: """
       Adds missing columns, tables, join tables, indexes, triggers and rows of Z_PRIMARYKEY, raises Z_MAX to the largest \
@@ -20,21 +19,13 @@ struct RepairCommand: Verb {
 
       The original is not touched until the repaired copy has passed every check; then it is moved, whole, into Backups/ \
       under the home folder. A repair that was interrupted is begun again.
+      """, examples: "lazaret repair Stores/App.sqlite --model App.xcdatamodeld --dry-run",
+    "lazaret repair Stores/App.sqlite --model App.xcdatamodeld",
+    exitCodes: ExitStatus.codes(
+      done: "done, or nothing to do", failed: "failed, refused, or damaged; the store is as it was",
+      doubtful: "done, but something was not added, was set aside, or refers to no record; the output says what"))
 
-      EXAMPLES
-        lazaret repair Stores/App.sqlite --model App.xcdatamodeld --dry-run
-        lazaret repair Stores/App.sqlite --model App.xcdatamodeld
-
-      EXIT CODES
-        0   done, or nothing to do
-        1   failed, refused, or damaged; the store is as it was
-        2   done, but something was not added, was set aside, or refers to no record; the output says what
-        3   the store is unavailable: locked, forbidden, no space, newer than the app
-        64  the command line was wrong
-      """)
-
-  @Argument(help: "The store's main file.")
-  var store: PathArgument
+  @Argument(help: "The store's main file.") var store: PathArgument
 
   @OptionGroup var model: ModelOption
 
@@ -63,8 +54,7 @@ struct RepairCommand: Verb {
 
   func perform() throws {
     try refuseNoStore(at: store.path, to: "repair the store")
-    var migrator = Migrator(
-      try versionOrder.load(model.path, json: output.json), logger: log.logger(json: output.json))
+    var migrator = Migrator(try versionOrder.load(model.path, json: output.json), logger: log.logger(json: output.json))
     migrator.keepOriginals()
     var options = Migrator.Options()
     options.repair = data ? .data : .structure
@@ -78,31 +68,29 @@ struct RepairCommand: Verb {
       ? RepairOutcome(store.path, dryRun: migrator.planRepair(store.path, options: options))
       : RepairOutcome(store.path, migrator.repair(store.path, options: options))
     line.clear()
-    try output.print(outcome, RepairText(outcome).text)
+    try output.print(outcome, outcome.text)
     if outcome.leavesSomething { throw ExitStatus.doubtful }
   }
 }
 
-struct RepairText {
-  let text: String
-
-  init(_ outcome: RepairOutcome) {
-    var lines = "\(printable(outcome.store?.text ?? "")): "
-    if outcome.changes.isEmpty {
-      lines += outcome.leftOut.isEmpty ? "lacks nothing of its model; there is nothing to repair\n" : "nothing to add\n"
+extension RepairOutcome {
+  fileprivate var text: String {
+    var lines = "\(printable(store?.text ?? "")): "
+    if changes.isEmpty {
+      lines += leftOut.isEmpty ? "lacks nothing of its model; there is nothing to repair\n" : "nothing to add\n"
     } else {
-      let version = outcome.version.map { "of version \(printable($0))" } ?? "of a model of its own"
-      let made = outcome.dryRun ? "would be repaired" : "repaired"
-      lines += "\(version), \(counted(Int64(outcome.rows), "record")); \(made)\n\n"
-      for change in outcome.changes { lines += "  \(change.text)\n" }
+      let version = version.map { "of version \(printable($0))" } ?? "of a model of its own"
+      let made = dryRun ? "would be repaired" : "repaired"
+      lines += "\(version), \(counted(Int64(rows), "record")); \(made)\n\n"
+      for change in changes { lines += "  \(change.text)\n" }
     }
-    if !outcome.leftOut.isEmpty {
-      lines += "\n  \(outcome.dryRun ? "Would stay" : "Stays") as it is:\n"
-      for remainder in outcome.leftOut { lines += "    \(remainder.wordsWithKeys)\n" }
+    if !leftOut.isEmpty {
+      lines += "\n  \(dryRun ? "Would stay" : "Stays") as it is:\n"
+      for remainder in leftOut { lines += "    \(remainder.wordsWithKeys)\n" }
     }
-    if let backup = outcome.backup { lines += "\n  The original: \(printable(backup.text))\n" }
-    if let aside = outcome.setAside { lines += "  What was taken out: \(printable(aside.text))\n" }
-    if outcome.dryRun { lines += "\n  Nothing was touched.\n" }
-    text = lines
+    if let backup { lines += "\n  The original: \(printable(backup.text))\n" }
+    if let aside = setAside { lines += "  What was taken out: \(printable(aside.text))\n" }
+    if dryRun { lines += "\n  Nothing was touched.\n" }
+    return lines
   }
 }

@@ -96,26 +96,21 @@ struct ReceivingOptions: ParsableArguments {
   @Flag(help: "Receive bundles too, from senders with a token: lazaret inbox token new NAME.")
   var inbox = false
 
-  @Option(
-    help: ArgumentHelp("The file with the secret key by which encrypted bundles are opened.", valueName: "file"))
+  @Option(help: .text("The file with the secret key by which encrypted bundles are opened.", "file"))
   var identity: PathArgument?
 
-  @Option(help: ArgumentHelp("The most bytes of one bundle.", valueName: "size"))
-  var maxBundle = ByteCount(4 << 30)
+  @Option(help: .text("The most bytes of one bundle.", "size")) var maxBundle = ByteCount(4 << 30)
 
-  @Option(
-    help: ArgumentHelp(
-      "The most bytes of all bundles, with what they unpack to and what is salvaged of them.", valueName: "size"))
+  @Option(help: .text("The most bytes of all bundles, with what they unpack to and what is salvaged of them.", "size"))
   var quota = ByteCount(100 << 30)
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "How many bundles are opened or salvaged at a time, 1 to 16; with --bundles also 0, where lazaret work does it.",
-      valueName: "number"))
+      "number"))
   var workers = 1
 
-  @Option(
-    help: ArgumentHelp("With --bundles, the most bytes of copies that stay in the home.", valueName: "size"))
+  @Option(help: .text("With --bundles, the most bytes of copies that stay in the home.", "size"))
   var copies = ByteCount(10 << 30)
 
   @OptionGroup(title: "Which bundles are kept")

@@ -11,8 +11,7 @@ import SystemPackage
 
 struct ServeCommand: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "serve",
-    abstract: "Shows quarantined stores, their damage and their records in a browser.",
+    verb: "serve", abstract: "Shows quarantined stores, their damage and their records in a browser.",
     usage: "lazaret serve [--home <dir>] [--model <model> …] [<options>]",
     discussion: """
       Prints a single-use link, and opens the browser if there is one. Looking changes no byte of \
@@ -30,23 +29,18 @@ struct ServeCommand: Verb {
       A proxy before it is named with --proxy and the name that browsers ask for with --host: it speaks TLS, and this \
       process plain HTTP, at 127.0.0.1. /healthz says whether the process can work, to every client; /metrics what it counts, \
       in Prometheus' text format, to this machine and to each --metrics-reader.
-
-      EXAMPLES
-        lazaret serve --home Stores --model App.xcdatamodeld
-        lazaret serve --home Support --inbox --identity support.key
-        lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com
-        lazaret serve --inbox --database postgresql://db/lazaret
-        lazaret serve --inbox --database postgresql://db/inbox --bundles s3://box/p
-
-      \(ExitStatus.help)
-      """)
+      """, examples: "lazaret serve --home Stores --model App.xcdatamodeld",
+    "lazaret serve --home Support --inbox --identity support.key",
+    "lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com",
+    "lazaret serve --inbox --database postgresql://db/lazaret",
+    "lazaret serve --inbox --database postgresql://db/inbox --bundles s3://box/p")
 
   @OptionGroup var home: HomeOptions
 
   @Option(
-    help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; may be given several times. If not given, what LAZARET_MODEL names.",
-      valueName: "model"))
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; may be given several times. If not given, what LAZARET_MODEL names."
+  )
   var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions
@@ -61,11 +55,9 @@ struct ServeCommand: Verb {
     guard receiving.inbox || bundles.bundles == nil else { throw ValidationError("--bundles is for --inbox.") }
   }
 
-  @Flag(help: "Show and export only; offer no action.")
-  var readOnly = false
+  @Flag(help: "Show and export only; offer no action.") var readOnly = false
 
-  @Flag(help: "Do not open the browser.")
-  var noBrowser = false
+  @Flag(help: "Do not open the browser.") var noBrowser = false
 
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
@@ -106,11 +98,10 @@ struct ServeCommand: Verb {
 
 struct SendToOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp(
-      "Where bundles may be sent from the pages, such as https://support.example.com/inbox/uploads.", valueName: "url"))
+    help: .text("Where bundles may be sent from the pages, such as https://support.example.com/inbox/uploads.", "url"))
   var sendTo: String?
 
-  @Option(help: ArgumentHelp("A file with the token that the receiver gave you.", valueName: "file"))
+  @Option(help: .text("A file with the token that the receiver gave you.", "file"))
   var tokenFile: PathArgument?
 
   /// - Throws: `send-request` for an invalid address; `FileError` for a missing token file.
@@ -129,37 +120,31 @@ struct SendToOptions: ParsableArguments {
 }
 
 struct ListeningOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The port; 0 for any that is free.", valueName: "number"))
-  var port: UInt16 = 8080
+  @Option(help: .text("The port; 0 for any that is free.", "number")) var port: UInt16 = 8080
 
-  @Option(help: ArgumentHelp("The numeric address to listen at.", valueName: "address"))
-  var listen = "127.0.0.1"
+  @Option(help: .text("The numeric address to listen at.", "address")) var listen = "127.0.0.1"
 
-  @Option(
-    help: ArgumentHelp("A name that browsers reach it by, besides the loopback's; several times.", valueName: "name"))
+  @Option(help: .text("A name that browsers reach it by, besides the loopback's; several times.", "name"))
   var host: [String] = []
 
-  @Option(help: ArgumentHelp("The certificate for TLS, in PEM.", valueName: "file"))
-  var tlsCert: PathArgument?
+  @Option(help: .text("The certificate for TLS, in PEM.", "file")) var tlsCert: PathArgument?
 
-  @Option(help: ArgumentHelp("The private key of the certificate, in PEM.", valueName: "file"))
+  @Option(help: .text("The private key of the certificate, in PEM.", "file"))
   var tlsKey: PathArgument?
 
   @Option(
-    help: ArgumentHelp(
+    help: .text(
       "The numeric address of a proxy in front of it that speaks TLS to the browsers: its X-Forwarded-For and X-Forwarded-Host are believed; several times. Give the name that browsers ask for with --host.",
-      valueName: "address"))
+      "address"))
   var proxy: [String] = []
 
   @Option(
-    help: ArgumentHelp(
-      "A numeric address that may read /metrics, besides those of this machine; several times.", valueName: "address"))
+    help: .text("A numeric address that may read /metrics, besides those of this machine; several times.", "address"))
   var metricsReader: [String] = []
 
   @Option(
-    help: ArgumentHelp(
-      "Write the single-use link into this file, which only its owner may read, instead of printing it.",
-      valueName: "file"))
+    help: .text(
+      "Write the single-use link into this file, which only its owner may read, instead of printing it.", "file"))
   var linkFile: PathArgument?
 
   @Flag(help: "Listen beyond this machine without TLS: others on the network can read what is sent.")
@@ -269,9 +254,7 @@ struct InspectorRun {
     let origin = listening.origin(at: port)
     let link = "\(origin)/open/\(token.text)"
     let inbox = uploads == nil ? nil : origin + TusServer.shortPath
-    if let linkFile {
-      try FileSystem().writeAtomically(Array((link + "\n").utf8), to: linkFile, replacing: true)
-    }
+    if let linkFile { try FileSystem().writeAtomically(Array((link + "\n").utf8), to: linkFile, replacing: true) }
     if json {
       let announcement: JSON.Object = [
         "url": linkFile == nil ? link : nil, "port": port, "home": PathText(options.home), "sendTo": inbox,
@@ -384,7 +367,7 @@ struct ListeningPlace {
       func text(_ path: FilePath) throws -> String {
         String(decoding: try files.contents(of: path, limit: 1 << 20), as: UTF8.self)
       }
-      options.tls = ServerOptions.TLS(certificate: try text(tls.certificate), key: try text(tls.key))
+      options.tls = (certificate: try text(tls.certificate), key: try text(tls.key))
     }
     return options
   }
@@ -414,9 +397,8 @@ enum PublicFolder {
         folder.removeLastComponent()
       }
     }
-    for candidate in candidates where try system.status(of: candidate.appending("lazaret.css")) != nil {
-      return candidate
-    }
+    let found = try candidates.first { try system.status(of: $0.appending("lazaret.css")) != nil }
+    if let found { return found }
     throw FileError(
       .notFound, operation: "find the files of the pages", path: candidates.first,
       detail: "they are not near the executable",
