@@ -1,6 +1,18 @@
 import Backup
 import Platform
 
+extension RetentionReason {
+  /// Whether it is one of restic's rules.
+  var isRule: Bool {
+    switch self {
+    case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
+    case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .holdsValues,
+      .showsFall, .unknown, .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
+      false
+    }
+  }
+}
+
 /// Random histories and policies for tests of retention, from a seed.
 struct RetentionHistory {
   var generator: SeededGenerator

@@ -69,7 +69,7 @@ struct StorageSite {
     _ machine: String, copyBytes: Int64 = 1 << 30, copiesStay: Duration = .zero, leftoverSeconds: Int64 = 86_400
   ) throws -> any BundleStorage {
     let home = try home(machine)
-    guard let place else { return FolderBundleStorage(home: home, in: FileSystem()) }
+    guard let place else { return Inbox.storage(of: home, in: FileSystem()) }
     return ObjectBundleStorage(
       place.address, place.client, home: home, copyBytes: copyBytes, copiesStay: copiesStay,
       leftoverSeconds: leftoverSeconds)
@@ -112,9 +112,10 @@ struct SharedDesk: @unchecked Sendable {
 
   /// The workers of a machine.
   func pool(_ inbox: Inbox, runner: (any WorkRunner)? = nil) -> WorkerPool {
-    WorkerPool(
-      inbox, options: .init(receives: inbox.frontEnd != nil),
-      runner: runner ?? WorkInProcess(surroundings: inbox.surroundings))
+    var options = WorkerPool.Options()
+    options.receives = inbox.frontEnd != nil
+    return WorkerPool(
+      inbox, options: options, runner: runner ?? WorkInProcess(surroundings: inbox.surroundings))
   }
 
   /// Has all done that waits, also what waits for a while.

@@ -93,7 +93,7 @@ struct BundleWorkTests {
     }
     let id = try desk.send(
       try desk.bundle([("facts.json", try InboxDesk.json(InboxDesk.facts())), ("store/App.sqlite", store)]))
-    try desk.work(desk.pool(options: WorkerPool.Options(models: models)))
+    try desk.work(desk.pool(identity: nil, models: models))
     let jobs = try desk.inbox.queue.jobs(of: id)
     #expect(jobs.map(\.kind) == [.open, .salvage] && jobs.allSatisfy { $0.state == .done }, "\(jobs)")
     let stored = try #require(try Quarantines(home: desk.home).stores().first)
@@ -114,7 +114,7 @@ struct BundleWorkTests {
     // The next process is given the key.
     let next = try InboxDesk(hasIdentity: true, in: desk.folder)
     try next.inbox.finishInterrupted()
-    try next.work(next.pool(options: .init(identity: key)))
+    try next.work(next.pool(identity: key))
     #expect(try next.inbox.records.bundle(id)?.state == .quarantined)
     #expect(try next.inbox.queue.jobs(of: id).allSatisfy { $0.state == .done })
     // The key is in no file of the inbox.
@@ -129,7 +129,7 @@ struct BundleWorkTests {
     let key = try folder.write(AgeIdentity().secretText, to: "key")
     let desk = try InboxDesk(hasIdentity: true)
     let id = try desk.send(try desk.bundle([("a", [1])], level: .facts, to: [AgeIdentity().recipient]))
-    try desk.work(desk.pool(options: .init(identity: key)))
+    try desk.work(desk.pool(identity: key))
     let bundle = try #require(try desk.inbox.records.bundle(id))
     #expect(bundle.state == .refused)
     #expect(bundle.failure?.code.hasPrefix("age-") == true, "\(bundle.failure?.code ?? "")")
@@ -331,7 +331,7 @@ struct BundleWorkTests {
     let folder = try TemporaryFolder()
     let desk = try InboxDesk(hasIdentity: true)
     let id = try desk.send(try desk.bundle([("a", [1])], level: .facts, to: [identity.recipient]))
-    let pool = desk.pool(options: .init(identity: folder.appending("key")))
+    let pool = desk.pool(identity: folder.appending("key"))
     for _ in 0..<10 {
       #expect(try pool.workOnce())
       desk.clock.pass(300)

@@ -133,7 +133,12 @@ struct CountContractTests {
   @Test(arguments: RecordsKind.available) func manyChangesLeaveFewRowsToSumUp(_ kind: RecordsKind) throws {
     let folder = try TemporaryFolder()
     let (_, queue) = try kind.open(folder)
-    try queue.add(.open, forEach: (0..<3000).map { "\($0)" }, at: time(0))
+    try kind.run(
+      """
+      WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2999)
+        INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
+        SELECT 'open', CAST(n AS text), 'waiting', 0, 0, 0, '\(time(0).rfc3339)' FROM numbers
+      """, folder)
     try kind.run("UPDATE jobs SET state = 'failed' WHERE id % 2 = 0", folder)
     try kind.run("UPDATE jobs SET state = 'waiting' WHERE id % 3 = 0", folder)
     let errors = Mutex<[any Error]>([])

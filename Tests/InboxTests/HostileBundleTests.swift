@@ -14,8 +14,9 @@ struct HostileBundleTests {
     let folder = try TemporaryFolder()
     let key = try folder.write(bundles.identity.secretText, to: "key")
     let desk = try InboxDesk(hasIdentity: true)
-    let options = WorkerPool.Options(
-      identity: key, unpackedBytes: 1 << 20, unpackedRatio: 100, unpackedEntries: 50)
+    var options = WorkerPool.Options()
+    options.identity = key
+    (options.unpackedBytes, options.unpackedRatio, options.unpackedEntries) = (1 << 20, 100, 50)
     let pool = desk.pool(options: options)
     let cases = try bundles.all()
     #expect(cases.count >= 60)

@@ -125,6 +125,13 @@ struct InboxDesk {
     WorkerPool(inbox, options: options, runner: runner ?? WorkInProcess(surroundings: inbox.surroundings))
   }
 
+  func pool(identity: FilePath?, models: [FilePath] = []) -> WorkerPool {
+    var options = WorkerPool.Options()
+    options.identity = identity
+    options.models = models
+    return pool(options: options)
+  }
+
   /// Does all that waits.
   func work(_ pool: WorkerPool) throws {
     for _ in 0..<200 {

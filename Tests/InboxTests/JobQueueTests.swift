@@ -7,7 +7,11 @@ import Testing
 /// The queue of jobs: leases, attempts, pauses.
 @Suite("The queue of the inbox")
 struct JobQueueTests {
-  private static let rules = JobRules(maximumAttempts: 3, maximumInterruptions: 3, addedAtOnce: 2)
+  private static let rules: JobRules = {
+    var rules = JobRules()
+    (rules.maximumAttempts, rules.maximumInterruptions, rules.addedAtOnce) = (3, 3, 2)
+    return rules
+  }()
 
   private func queue(_ kind: RecordsKind, _ folder: TemporaryFolder) throws -> any JobQueue {
     try kind.open(folder, rules: Self.rules).queue

@@ -258,7 +258,7 @@ struct ListContractTests {
     let newer = try receive(records, from: "me", at: 5, fileName: "zqx?")
     try RecordsKind.sqlite.run(
       """
-      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < \(SQLiteInboxRecords.maximumLooked))
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < \(InboxDatabase.maximumLooked))
         INSERT INTO bundles (id, sender, sha256, bytes, date, state, words, content)
           SELECT 'id ' || n, sender, n, 1, '\(time(0).rfc3339)', state, 'other', content FROM numbers, bundles WHERE id = '\(old.id)'
       """, folder)
@@ -303,7 +303,7 @@ struct ListContractTests {
         for _ in 0..<4 { group.addTask { _ = try InboxDatabase(path) } }
         try await group.waitForAll()
       }
-      #expect(try SQLiteInboxRecords(InboxDatabase(path)).removals(after: nil, limit: 1).isEmpty)
+      #expect(try InboxDatabase(path).records.removals(after: nil, limit: 1).isEmpty)
     }
     withExtendedLifetime(folder) {}
   }
@@ -325,7 +325,7 @@ struct ListContractTests {
     let fingerprints = (0..<3).map { DamageFingerprint(InboxDesk.facts(tables: ["Table \($0 / 2)", "\($0)"])) }
     let path = folder.appending("records.sqlite")
     do {
-      let records = SQLiteInboxRecords(try InboxDatabase(path))
+      let records = try InboxDatabase(path).records
       for (number, fingerprint) in fingerprints.enumerated() {
         try records.note(
           InboxSighting(
@@ -333,13 +333,13 @@ struct ListContractTests {
             date: time(Int64(number)).rfc3339))
       }
     }
-    let before = SQLiteInboxRecords(try InboxDatabase(path))
+    let before = try InboxDatabase(path).records
     let (groups, related) = (
       try before.groups(limit: 5), try before.related(to: fingerprints[0], limit: 5)
     )
     #expect(groups.count == 3 && related.count == 2)
     try leaveAsTheSecondVersion(path)
-    let after = SQLiteInboxRecords(try InboxDatabase(path))
+    let after = try InboxDatabase(path).records
     #expect(try after.groups(limit: 5) == groups && after.related(to: fingerprints[0], limit: 5) == related)
   }
 }

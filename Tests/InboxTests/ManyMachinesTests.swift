@@ -32,7 +32,7 @@ struct ManyMachinesTests {
     #expect(try open(site, "b", one).frontEnd != first.frontEnd)
     #expect(try open(site, "worker", one, receives: false).frontEnd == nil)
     // Another storage, another database, another inbox's home, and a home with an inbox of its own.
-    try Self.receive(PostgresInboxRecords(one))
+    try Self.receive(one.records)
     let attempts: [() throws -> Inbox] = [
       { try open(second, "c", one) }, { try open(site, "d", other) },
       {
@@ -56,7 +56,7 @@ struct ManyMachinesTests {
   }
 
   /// Has records know a bundle.
-  private static func receive(_ records: PostgresInboxRecords) throws {
+  private static func receive(_ records: any InboxRecords) throws {
     let date = Timestamp(secondsSince1970: 1_795_255_872)
     try records.add(InboxSender(name: "me", quota: 1000, created: date), tokenSum: [1])
     let id = "\(UniversalIdentifier.random())".lowercased()
@@ -96,7 +96,7 @@ struct ManyMachinesTests {
     try place.client.put(place.address.key("bundles/x"), [1])
     check { try open(site, "a", one) }
     try place.client.delete(place.address.key("bundles/x"))
-    try Self.receive(PostgresInboxRecords(one))
+    try Self.receive(one.records)
     check { try open(site, "a", one) }
     #expect(try site.storage("a").mark() == nil)
   }
@@ -159,7 +159,7 @@ struct ManyMachinesTests {
     killed.kill()
     _ = try killed.finish()
     let database = try server.open(address)
-    let (records, queue) = (PostgresInboxRecords(database), PostgresJobQueue(database))
+    let (records, queue) = (database.records, database.queue())
     for job in try queue.running() { try queue.release(owner: job.owner ?? "", at: Surroundings.machine.now()) }
     let (worker, _) = try start(variables, work)
     var entry: InboxEntry?

@@ -33,11 +33,11 @@ struct PostgresTests {
   @Test func aMachineWhoseClockIsWrongTakesNoJobFromAnother() throws {
     let address = try server.makeDatabase()
     let start = Surroundings.machine.now().secondsSince1970
-    func queue(ahead: Int64) throws -> PostgresJobQueue {
+    func queue(ahead: Int64) throws -> any JobQueue {
       let clock: @Sendable () -> Timestamp = {
         Timestamp(secondsSince1970: Surroundings.machine.now().secondsSince1970 + ahead)
       }
-      return PostgresJobQueue(try PostgresDatabase(PostgresAddress(address, from: .environment), clock: clock))
+      return try PostgresDatabase(PostgresAddress(address, from: .environment), clock: clock).queue()
     }
     func time(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: start + seconds) }
     let back = InboxJobOutcome.putBack(.init(code: "x", words: "x"))
@@ -72,14 +72,14 @@ struct PostgresTests {
     let address = try server.makeDatabase()
     let fingerprints = (0..<3).map { DamageFingerprint(InboxDesk.facts(tables: ["Table \($0 / 2)", "\($0)"])) }
     do {
-      let records = PostgresInboxRecords(try server.open(address))
+      let records = try server.open(address).records
       for (number, fingerprint) in fingerprints.enumerated() {
         try records.note(
           InboxSighting(
             bundle: "b", store: "\(number)", fingerprint: fingerprint, appVersion: nil, date: time(0).rfc3339))
       }
     }
-    let related = try PostgresInboxRecords(try server.open(address)).related(to: fingerprints[0], limit: 5)
+    let related = try server.open(address).records.related(to: fingerprints[0], limit: 5)
     #expect(related.count == 2)
     // As the first version left it.
     try server.run(
@@ -109,11 +109,11 @@ struct PostgresTests {
       DELETE FROM lazaret.versions WHERE version > 1
       """, in: address)
     let database = try server.open(address)
-    let again = PostgresInboxRecords(database)
+    let again = database.records
     #expect(try again.related(to: fingerprints[0], limit: 5) == related)
     #expect(try again.usedBytes() == 77)
     #expect(try again.bundleCounts() == [.refused: 1, .quarantined: 10])
-    #expect(try PostgresJobQueue(database).counts() == [.waiting: 11])
+    #expect(try database.queue().counts() == [.waiting: 11])
     #expect(try again.salvagedEarlier(of: "d", than: "0.1") == 10)
     #expect(
       try server.run("SELECT count(*) FROM lazaret.tallies WHERE kind IN ('jobs', 'bundles')", in: address) == "3")
@@ -125,9 +125,10 @@ struct PostgresTests {
     let clock: @Sendable () -> Timestamp = {
       Timestamp(secondsSince1970: Surroundings.machine.now().secondsSince1970 + ahead.withLock { $0 })
     }
-    let right = PostgresJobQueue(try server.open(address, connections: 1))
-    let wrong = PostgresJobQueue(
-      try PostgresDatabase(PostgresAddress(address, from: .environment), connections: 1, clock: clock))
+    let right = try server.open(address, connections: 1).queue()
+    let wrong = try PostgresDatabase(
+      PostgresAddress(address, from: .environment), connections: 1, clock: clock
+    ).queue()
     try right.add(.open, for: "a", at: clock())
     try right.add(.open, for: "b", at: clock())
     #expect(try right.lease(by: "right", for: 600, at: clock())?.bundle == "a")
@@ -145,7 +146,7 @@ struct PostgresTests {
 
   @Test func wordsThatNoIndexFindsAreLookedForPageByPage() throws {
     let address = try server.makeDatabase()
-    let records = PostgresInboxRecords(try server.open(address))
+    let records = try server.open(address).records
     try records.add(InboxSender(name: "me", quota: 1 << 40, created: time(0)), tokenSum: [1])
     let bundle = InboxBundle(
       id: "old", sender: "me", date: time(0), sha256: "s", bytes: 1, fileName: "zq!", level: nil, isEncrypted: false)
@@ -153,7 +154,7 @@ struct PostgresTests {
       """
       INSERT INTO lazaret.bundles (id, sender, sha256, bytes, date, state, words, summary, details)
         SELECT 'id ' || n, 'me', n::text, 1, '1980-01-01T00:00:00Z', 'received', CASE n WHEN 0 THEN 'zq!' ELSE 'other' END,
-          '\(try InboxRecordText.text(bundle))', '{"files":[]}' FROM generate_series(0, \(PostgresInboxRecords.maximumLooked)) AS n;
+          '\(try InboxRecordText.text(bundle))', '{"files":[]}' FROM generate_series(0, \(PostgresDatabase.maximumLooked)) AS n;
       UPDATE lazaret.bundles SET id = 'old', date = '\(bundle.date)' WHERE id = 'id 0'
       """, in: address)
     let first = try records.entries(InboxFilter(words: "ZQ"), after: nil, limit: 10)
@@ -172,7 +173,7 @@ struct PostgresTests {
 
   @Test func textThatPostgreSQLCannotKeepIsAnErrorAndNotCutOff() throws {
     let database = try server.open(try server.makeDatabase())
-    let records = PostgresInboxRecords(database)
+    let records = database.records
     try records.add(InboxSender(name: "me", quota: 100, created: time(0)), tokenSum: [1])
     let upload = InboxUpload(id: "a\u{0}b", sender: "me", length: 1, created: time(0), expires: time(1))
     let error = #expect(throws: InboxError.self) { try records.admit(upload, quota: 100, limits: InboxLimits()) }
@@ -183,7 +184,7 @@ struct PostgresTests {
   @Test func aServerThatRestartsIsMetAgain() throws {
     let own = try PostgresServer(isShared: false)
     let database = try own.open(try own.makeDatabase(), connections: 3)
-    let (records, queue) = (PostgresInboxRecords(database), PostgresJobQueue(database))
+    let (records, queue) = (database.records, database.queue())
     try records.add(InboxSender(name: "me", quota: 100, created: time(0)), tokenSum: [1])
     try queue.add(.open, forEach: (0..<300).map { "\($0)" }, at: time(0))
     for word in ["restart", "crash"] {
@@ -253,10 +254,10 @@ struct PostgresTests {
     }
     // It tells that it has begun to listen.
     #expect(waits(for: 1))
-    try PostgresJobQueue(mine).add(.open, for: "a", at: time(0))
+    try mine.queue().add(.open, for: "a", at: time(0))
     Thread.sleep(forTimeInterval: 0.3)
     #expect(heard.withLock { $0 } == 1)
-    try PostgresJobQueue(other).add(.open, for: "b", at: time(0))
+    try other.queue().add(.open, for: "b", at: time(0))
     #expect(waits(for: 2))
     // Its connection is lost: it makes another, and tells of it.
     try server.run(
@@ -265,7 +266,7 @@ struct PostgresTests {
     #expect(waits(for: 3))
     Thread.sleep(forTimeInterval: 0.3)
     let before = heard.withLock { $0 }
-    try PostgresJobQueue(other).add(.open, for: "c", at: time(0))
+    try other.queue().add(.open, for: "c", at: time(0))
     #expect(waits(for: before + 1))
   }
 

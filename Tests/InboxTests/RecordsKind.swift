@@ -26,11 +26,11 @@ enum RecordsKind: String, CaseIterable, CustomTestStringConvertible {
     case .sqlite:
       // The folder has to be there until the file is open.
       let database = try withExtendedLifetime(folder) { try InboxDatabase(folder.appending("records.sqlite")) }
-      return (SQLiteInboxRecords(database), SQLiteJobQueue(database, rules: rules))
+      return (database.records, database.queue(rules))
     case .postgres:
       let server = try #require(PostgresServer.shared)
       let database = try server.database(named: folder.path.string)
-      return (PostgresInboxRecords(database), PostgresJobQueue(database, rules: rules))
+      return (database.records, database.queue(rules))
     }
   }
 }

@@ -147,12 +147,12 @@ struct RetentionTests {
     let old = try bench.receive(30, table: nil)
     let new = try bench.receive(0, table: nil)
     let told = Mutex<[[String]]>([])
-    let pool = WorkerPool(
-      bench.inbox,
-      options: .init(
-        count: 0, pause: .milliseconds(20), retention: InboxRetention(days: 1),
-        onPruning: { pruning in told.withLock { $0.append(pruning.removed.map(\.bundle)) } }),
-      runner: WorkInProcess(surroundings: .machine))
+    var options = WorkerPool.Options()
+    options.count = 0
+    options.pause = .milliseconds(20)
+    options.retention = InboxRetention(days: 1)
+    options.onPruning = { pruning in told.withLock { $0.append(pruning.removed.map(\.bundle)) } }
+    let pool = WorkerPool(bench.inbox, options: options, runner: WorkInProcess(surroundings: .machine))
     try pool.start()
     defer { pool.stop() }
     while told.withLock(\.isEmpty) { Thread.sleep(forTimeInterval: 0.01) }

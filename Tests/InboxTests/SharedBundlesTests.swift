@@ -115,13 +115,13 @@ struct SharedBundlesTests {
     // The first that cannot be removed ends the round.
     #expect(pruning.removed.count <= 1 && pruning.failures.count <= 1 && bucket.requests - requests <= 3)
     let told = Mutex<[String]>([])
-    let pool = WorkerPool(
-      inbox,
-      options: .init(
-        count: 0, pause: .milliseconds(20),
-        onTrouble: { part, error in
-          told.withLock { $0.append("\(part) \((error as? any ReportableError)?.code ?? "good")") }
-        }), runner: WorkInProcess(surroundings: .machine))
+    var options = WorkerPool.Options()
+    options.count = 0
+    options.pause = .milliseconds(20)
+    options.onTrouble = { part, error in
+      told.withLock { $0.append("\(part) \((error as? any ReportableError)?.code ?? "good")") }
+    }
+    let pool = WorkerPool(inbox, options: options, runner: WorkInProcess(surroundings: .machine))
     try pool.start()
     defer { pool.stop() }
     func wait(for words: String) {

@@ -9,21 +9,27 @@ import Testing
 /// Workers as processes: how their ends are told apart.
 @Suite("Worker processes")
 struct WorkProcessTests {
-  private func order(_ folder: TemporaryFolder, seconds: Int = 20) -> WorkOrder {
+  private func order(_ folder: TemporaryFolder, seconds: Int = 20) throws -> WorkOrder {
+    let text = """
+      {
+        "kind": "open", "home": "\(folder.path)", "bundle": "00000000-0000-0000-0000-000000000000", "sender": "me",
+        "date": "2026-11-21T10:11:12Z", "isEncrypted": false, "models": [], "unpackedBytes": 1, "unpackedRatio": 1,
+        "unpackedEntries": 1, "resources": RESOURCES, "result": "\(folder.appending("result.json"))"
+      }
+      """
     var resources = WorkLimits()
     resources.seconds = seconds
-    return WorkOrder(
-      kind: .open, home: PathText(folder.path), bundle: "00000000-0000-0000-0000-000000000000", sender: "me",
-      date: "2026-11-21T10:11:12Z", isEncrypted: false, models: [], unpackedBytes: 1, unpackedRatio: 1,
-      unpackedEntries: 1, resources: resources, result: PathText(folder.appending("result.json")))
+    let limits = String(decoding: try JSONEncoder().encode(resources), as: UTF8.self)
+    return try JSONDecoder().decode(WorkOrder.self, from: Data(text.replacing("RESOURCES", with: limits).utf8))
   }
 
   private func code(_ script: String, seconds: Int = 20) throws -> String {
     let folder = try TemporaryFolder()
     let result = folder.appending("result.json").string
+    let order = try order(folder, seconds: seconds)
     do throws(InboxError) {
       let answer = try WorkProcess("/bin/sh", ["-c", script.replacing("RESULT", with: result)]).run(
-        order(folder, seconds: seconds), beat: {}, isCancelled: { false })
+        order, beat: {}, isCancelled: { false })
       let left = try? FileSystem().entries(of: folder.path)
       #expect(left == [], "what was told and answered is removed")
       return answer?.failure?.code ?? "none"
@@ -80,7 +86,8 @@ struct WorkProcessTests {
   func limitsHold(_ expected: String, memory: UInt64, fileBytes: UInt64) throws {
     let desk = try InboxDesk()
     let id = try desk.send(try Self.large.get())
-    var options = WorkerPool.Options(unpackedRatio: 2000)
+    var options = WorkerPool.Options()
+    options.unpackedRatio = 2000
     options.resources = WorkLimits(memory: memory, fileBytes: fileBytes)
     let pool = desk.pool(options: options, runner: WorkProcess(FilePath(ChildProcess.tool), ["inbox-worker"]))
     while try pool.workOnce() { desk.clock.pass(1000) }

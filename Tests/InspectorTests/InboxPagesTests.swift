@@ -14,6 +14,13 @@ import Testing
 /// The pages of the inbox.
 @Suite("The pages of the inbox")
 struct InboxPagesTests {
+  /// Runs the work in this process, without protection.
+  private struct WorkInProcess: WorkRunner {
+    func run(
+      _ order: WorkOrder, beat: () -> Void, isCancelled: @Sendable () -> Bool
+    ) throws(InboxError) -> WorkResult? { BundleWork(order).run() }
+  }
+
   /// A scene with an inbox that a sender sends to.
   private struct Post {
     let scene: Scene
@@ -25,7 +32,7 @@ struct InboxPagesTests {
       scene = try Scene()
       self.inbox = try inbox?(scene.home) ?? Inbox(home: scene.home)
       uploads = TusServer(self.inbox)
-      token = try self.inbox.addSender(sender, quota: 1 << 30).text
+      token = try self.inbox.records.addSender(sender, quota: 1 << 30, at: self.inbox.surroundings.now()).text
     }
 
     func inspector(allowsActions: Bool = true) throws -> Inspector {
@@ -48,7 +55,7 @@ struct InboxPagesTests {
             "Upload-Metadata": "filename \(encoded)", "Content-Type": "application/offset+octet-stream",
           ], body: bytes))
       try #require(response.status == .created, "\(response.text)")
-      let pool = WorkerPool(inbox, options: .init(), runner: WorkInProcess(surroundings: .machine))
+      let pool = WorkerPool(inbox, options: .init(), runner: WorkInProcess())
       while works, try pool.workOnce() {}
       let id = String((response.headers["Location"] ?? "").suffix(36))
       return try inbox.records.upload(id)?.bundle ?? ""
@@ -197,7 +204,7 @@ struct InboxPagesTests {
     #expect(begun.status == .seeOther && target.hasPrefix("/inbox/batches/"))
     #expect(try browser.get(target).text.contains("0 of 1"))
     #expect(try browser.post("\(address)/salvage").status == .conflict)
-    let pool = WorkerPool(post.inbox, options: .init(), runner: WorkInProcess(surroundings: .machine))
+    let pool = WorkerPool(post.inbox, options: .init(), runner: WorkInProcess())
     while try pool.workOnce() {}
     let batch = try #require(try browser.json("\(target).json")["batch"] as? [String: Any])
     #expect(batch["over"] as? Bool == true && (batch["changes"] as? [String: Int])?["same"] == 1, "\(batch)")
@@ -271,7 +278,7 @@ struct InboxPagesTests {
     let post = try Post { home in
       try InboxFolders(home: home).make(in: FileSystem())
       return Inbox(
-        home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database),
+        home: home, records: database.records, queue: database.queue(),
         storage: ObjectBundleStorage(address, bucket.client(), home: home), frontEnd: home.string,
         limits: InboxLimits(), hasIdentity: false, surroundings: .machine)
     }
@@ -294,7 +301,7 @@ struct InboxPagesTests {
     func inbox(_ home: FilePath) throws -> Inbox {
       try InboxFolders(home: home).make(in: FileSystem())
       return Inbox(
-        home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database),
+        home: home, records: database.records, queue: database.queue(),
         storage: ObjectBundleStorage(address, bucket.client(), home: home), frontEnd: home.string,
         limits: InboxLimits(), hasIdentity: false, surroundings: .machine)
     }

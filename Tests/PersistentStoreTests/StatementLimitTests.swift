@@ -10,7 +10,7 @@ struct StatementLimitTests {
   @Test("A statement that takes more steps ends, and the connection works on")
   func steps() throws {
     try DatabaseQueue().write { database throws in
-      let limit = StatementLimit(steps: 5_000_000, valueLength: 1 << 20)
+      let limit = StatementLimit(time: .seconds(600), steps: 5_000_000, valueLength: 1 << 20)
       let error = #expect(throws: DatabaseError.self) {
         try limit.apply(to: database) { _ = try Int.fetchOne(database, sql: Self.endless) }
       }
@@ -18,7 +18,7 @@ struct StatementLimitTests {
       #expect(limit.isExceeded)
     }
     try DatabaseQueue().write { database throws in
-      let limit = StatementLimit(steps: 5_000_000, valueLength: 1 << 20)
+      let limit = StatementLimit(time: .seconds(600), steps: 5_000_000, valueLength: 1 << 20)
       let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT count(*) FROM n"
       try limit.apply(to: database) {}
       // Afterwards there is none.
@@ -31,7 +31,7 @@ struct StatementLimitTests {
   @Test("A value that is too long ends its statement, and may be as long as ever afterwards")
   func lengths() throws {
     try DatabaseQueue().write { database throws in
-      let limit = StatementLimit(steps: 5_000_000, valueLength: 1 << 20)
+      let limit = StatementLimit(time: .seconds(600), steps: 5_000_000, valueLength: 1 << 20)
       let sql = "SELECT length(hex(zeroblob(1000000)))"
       let error = #expect(throws: DatabaseError.self) {
         try limit.apply(to: database) { _ = try Int.fetchOne(database, sql: sql) }

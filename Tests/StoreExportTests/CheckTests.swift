@@ -195,7 +195,7 @@ struct CheckTests {
   func aTextInWhichAValueIsIsTheOneOfTheScrubbedCopy(_ level: BundleLevel) throws {
     let words = "2nd reference to page 261"
     let scene = try storeWhoseDamageReads(words)
-    let preview = try scene.exporter().preview(ExportOptions(level: level))
+    let preview = try scene.exporter().make(ExportOptions(level: level)).preview
     let replaced = preview.files.filter { $0.words.contains("made of the scrubbed copy") }.map(\.name)
     #expect(replaced.contains("log.txt"), "\(replaced)")
     let (_, received) = try scene.export(level)

@@ -74,8 +74,9 @@ struct ExportScene {
     }
   }
 
-  func exporter(_ fileSystem: FileSystem = FileSystem(), seed: UInt64 = 1) -> StoreExporter {
-    StoreExporter(.store(store), home: home, surroundings: .still(seed: seed, fileSystem: fileSystem))
+  func exporter(_ fileSystem: FileSystem = FileSystem(), seed: UInt64 = 1) -> StoreExports {
+    let surroundings = Surroundings.still(seed: seed, fileSystem: fileSystem)
+    return StoreExports(exports: SupportExports(home: home, surroundings: surroundings), store: store)
   }
 
   /// Exports the store and opens the bundle.
@@ -112,5 +113,31 @@ struct ExportScene {
     #expect(left.isEmpty, comment, sourceLocation: location)
     let hidden = try system.entries(of: out).map(\.string).filter { $0.hasPrefix(".") }
     #expect(hidden.isEmpty, comment, sourceLocation: location)
+  }
+}
+
+/// The exports of one store.
+struct StoreExports {
+  var exports: SupportExports
+  let store: FilePath
+
+  func make(_ options: ExportOptions) throws -> PreparedExport { try exports.make(store, options) }
+
+  @discardableResult
+  func export(
+    _ options: ExportOptions, at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> ExportSummary {
+    try exports.export(store, options, at: path, progress: progress)
+  }
+}
+
+extension SupportExports {
+  /// Makes and writes a bundle, as a caller with consent.
+  @discardableResult
+  func export(
+    _ name: FilePath, _ options: ExportOptions, to recipients: [AgeRecipient] = [], at path: FilePath,
+    progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> ExportSummary {
+    try write(try make(name, options, progress: progress), to: recipients, at: path, progress: progress)
   }
 }

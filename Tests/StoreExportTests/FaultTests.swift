@@ -12,7 +12,7 @@ struct FaultTests {
     try scene.damage("zero:20")
     let before = try FolderContents(of: scene.stores)
     var isDone = false
-    for step in 1..<400 {
+    for step in 1..<420 {
       let trouble = Trouble(kind, atStep: step)
       let options = ExportOptions(level: step % 2 == 0 ? .full : .damagedPages)
       do {
@@ -48,7 +48,7 @@ struct FaultTests {
   }
 
   /// Ends an export at each of its reports in turn, until one is let go to its end.
-  private func expectEndable(_ scene: ExportScene, _ exporter: StoreExporter, _ level: BundleLevel) throws {
+  private func expectEndable(_ scene: ExportScene, _ exporter: StoreExports, _ level: BundleLevel) throws {
     let before = try FolderContents(of: scene.stores)
     for limit in 0..<200 {
       let calls = Mutex(0)
@@ -77,7 +77,7 @@ struct FaultTests {
     var sums: [[String: String]] = []
     for least in [Int64.max, 0] {
       var exporter = scene.exporter()
-      exporter.scrubsBesideFrom = least
+      exporter.exports.scrubsBesideFrom = least
       let folder = scene.out.appending("\(least)")
       try scene.system.makeDirectory(folder)
       var options = ExportOptions(level: .scrubbed)
@@ -95,7 +95,7 @@ struct FaultTests {
     let scene = try ExportScene.plain()
     try scene.damage("zero:20")
     var exporter = scene.exporter()
-    exporter.scrubsBesideFrom = 0
+    exporter.exports.scrubsBesideFrom = 0
     try expectEndable(scene, exporter, .scrubbed)
   }
 

@@ -138,7 +138,7 @@ struct LevelTests {
     let scene = try ExportScene.plain(log: false)
     let other = scene.stores.appending("default.store")
     try scene.system.rename(scene.store, to: other)
-    let summary = try StoreExporter(.store(other), home: scene.home).export(ExportOptions(level: .full), at: scene.out)
+    let summary = try SupportExports(home: scene.home).export(other, ExportOptions(level: .full), at: scene.out)
     let received = try scene.open(summary)
     #expect(received.store == "default")
     #expect(received.storePath?.lastComponent == "default.sqlite")
@@ -146,8 +146,8 @@ struct LevelTests {
 
   @Test func whatIsNotThereCannotBeExported() throws {
     let scene = try ExportScene()
-    let error = #expect(throws: FileError.self) { try scene.export(.facts) }
-    #expect(error?.kind == .notFound)
+    let error = #expect(throws: (any Error).self) { try scene.export(.facts) }
+    #expect((error as? any ReportableError)?.code == "not-in-quarantine")
     try scene.expectTidy()
   }
 }

@@ -88,7 +88,7 @@ struct QuarantineExportTests {
   @Test func theUserIsAskedInWords() throws {
     let scene = try ExportScene.plain()
     for level in BundleLevel.allCases {
-      let preview = try scene.exporter().preview(ExportOptions(level: level))
+      let preview = try scene.exporter().make(ExportOptions(level: level)).preview
       let notice = OpeningNotice.consent(to: preview)
       #expect(notice.key == "lazaret.notice.send-report.\(level.rawValue)")
       #expect(notice.actions.map(\.key).first == "lazaret.action.send")
