@@ -28,7 +28,7 @@ final class PageLookAhead: Sendable {
   private static let chunk = 32
 
   /// The pages of a batch have at most so many bytes.
-  private static let batchBytes = 2 << 20
+  private static let batchBytes = 512 << 10
 
   let limit: Int
   private let batch = Mutex(Batch())
