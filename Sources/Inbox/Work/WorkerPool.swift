@@ -98,11 +98,7 @@ package final class WorkerPool: Sendable {
     try queue.release(owner: owner, at: now)
     inbox.changes.listen { [wake] in wake.signal() }
     for number in 0..<max(1, options.count) {
-      threads.enter()
-      WorkThread.start(named: "lazaret.inbox.\(number)") { [self] in
-        work()
-        threads.leave()
-      }
+      WorkThread.start(named: "lazaret.inbox.\(number)", in: threads) { [self] in work() }
     }
     guard options.receives else { return }
     if inbox.storage.isShared { repeatedly(.receiving) { [inbox] in try inbox.goOn() } }
@@ -111,13 +107,11 @@ package final class WorkerPool: Sendable {
 
   /// Repeats a part of the work on its own thread, independent of jobs.
   private func repeatedly(_ part: Options.Part, _ body: @escaping @Sendable () throws -> Void) {
-    threads.enter()
-    WorkThread.start(named: "lazaret.inbox.\(part.rawValue)") { [self] in
+    WorkThread.start(named: "lazaret.inbox.\(part.rawValue)", in: threads) { [self] in
       while !isEnding {
         trying(part, body)
         rest(for: options.pause)
       }
-      threads.leave()
     }
   }
 

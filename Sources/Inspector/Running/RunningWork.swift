@@ -89,11 +89,9 @@ package final class RunningWork: Sendable {
     }
     let job = try result.get()
     observer.listener = { [weak self] progress in self?.report(progress, of: job.id) }
-    threads.enter()
-    WorkThread.start(named: "lazaret.\(kind.rawValue)") { [self] in
+    WorkThread.start(named: "lazaret.\(kind.rawValue)", in: threads) { [self] in
       let outcome = Result { try body(observer) }
       end(job.id, outcome, isCancelled: observer.isCancelled)
-      threads.leave()
     }
     return job
   }

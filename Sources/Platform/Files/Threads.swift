@@ -8,23 +8,19 @@ package enum WorkThread {
   /// The main thread's size: work may be recursive.
   static let stackSize = 8 << 20
 
-  /// Runs work on a new thread with a name for debuggers.
+  /// Runs work on a new thread, as a member of a group if given, with a name for debuggers.
   package static func start(
-    named name: String? = nil, stackSize: Int = stackSize, _ body: @escaping @Sendable () -> Void
+    named name: String? = nil, in group: DispatchGroup? = nil, stackSize: Int = stackSize,
+    _ body: @escaping @Sendable () -> Void
   ) {
-    let thread = Thread(block: body)
+    group?.enter()
+    let thread = Thread {
+      body()
+      group?.leave()
+    }
     thread.name = name
     thread.stackSize = stackSize
     thread.start()
-  }
-
-  /// Runs work on a new thread as a member of a group.
-  package static func start(in group: DispatchGroup, _ body: @escaping @Sendable () -> Void) {
-    group.enter()
-    start {
-      body()
-      group.leave()
-    }
   }
 }
 
